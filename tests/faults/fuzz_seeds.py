@@ -10,9 +10,9 @@ from frontdesk.mapping.parser import FileMapping
 from frontdesk.mapping.parser_834 import SECTION_834
 from frontdesk.mapping.rules import ROW_RULE_PARTS, RULE_PARTS
 from tests.files.exports import excel_export, hr_export, synthea
-from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
-from tests.files.readers.test_any_bytes import CANARY, SAMPLES
-from tests.files.readers.workbooks import GOOD, HEADER, cell, workbook
+from tests.formats.reading import MEMBER, file_834, interchange, transaction
+from tests.formats.test_any_bytes import CANARY, SAMPLES
+from tests.formats.workbooks import GOOD, HEADER, cell, workbook
 from tests.invitations.test_bounces import bounce
 
 CSV_SEEDS = [

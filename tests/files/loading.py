@@ -29,7 +29,7 @@ from frontdesk.files import (
 from frontdesk.files.model import EligibilityFile, NewFile
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
-from tests.files.readers.reading import IDENTIFY
+from tests.formats.reading import IDENTIFY
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (

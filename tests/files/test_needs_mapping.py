@@ -9,8 +9,8 @@ from frontdesk.errors import Invalid
 from frontdesk.files import accept_mapping, approve_file, list_mappings, serialize_suggestion, suggest_mapping
 from frontdesk.files.model import EligibilityFile, WrongState
 from tests.files.loading import Desk
-from tests.files.readers.reading import file_834
 from tests.files.test_834_identity import child, person
+from tests.formats.reading import file_834
 
 UNNAMED: dict[str, Any] = {"mapping": {}}
 

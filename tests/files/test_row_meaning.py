@@ -12,8 +12,8 @@ import pytest
 from frontdesk.files.model import ChunkItem, RowOutcome
 from frontdesk.files.rows import ROW_MEANING_VERSION, parse_rows
 from tests.files.loading import Desk, csv_of, lines_of, row
-from tests.files.readers.reading import MEMBER, file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import MEMBER, file_834
+from tests.formats.workbooks import workbook
 
 GOLDEN, RENEW = Path(__file__).with_name("row_meaning.json"), "FRONTDESK_TEST_RENEW"
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
-from tests.files.readers.reading import read, rows_of
 from tests.files.test_suggest import answered, suggested
+from tests.formats.reading import read, rows_of
 
 # The header, the rows, the keys with their first names, and what the suggestion leaves to be said.
 SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {

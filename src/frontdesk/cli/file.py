@@ -80,8 +80,8 @@ from frontdesk.files.model import (
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
-from frontdesk.formats.model import FileMode, Format
-from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
+from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4

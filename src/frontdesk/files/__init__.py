@@ -24,7 +24,7 @@ from frontdesk.files.store import (
     set_file_settings,
     unfinished_files,
 )
-from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
+from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.mapping.suggest.suggestion import serialize_suggestion, suggest_apart, suggest_mapping
 
 __all__ = [

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
+from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS
 from frontdesk.mapping.names import COLUMN_NAME, fold_name, mappable_field
 from frontdesk.mapping.parser_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
 from frontdesk.mapping.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
@@ -19,10 +20,7 @@ PLAIN = "plain"  # social security numbers are to be stored as they are
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 CLEAR_WORDS = frozenset({r"\N"})
 
-SEARCHED_ROWS = 50  # the header is one of so many first rows
 LONGEST_SHEET_NAME = 31  # Excel's limit
-
-DELIMITERS = (",", "\t", "|", ";")
 
 
 @dataclass(frozen=True, slots=True)

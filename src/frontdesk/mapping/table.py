@@ -1,77 +1,64 @@
-"""A table: which of its first rows is the header, and what its cells mean as values of a request body (docs/file-formats.md)."""
+"""A table: which of its first rows is the header, and what its cells mean as values of a request body; JSON objects as the rows
+of one (docs/file-formats.md)."""
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import compress, islice
 from operator import not_
-from typing import NamedTuple
+from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.formats.model import Unreadable
+from frontdesk.formats.csv_rows import PlainRows, split_line
+from frontdesk.formats.json_rows import ObjectRow
+from frontdesk.formats.model import HeaderRank, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
-from frontdesk.mapping.model import UNKNOWN_PLAN, Row
+from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.names import METADATA_PREFIX, field_named, fold_name
-from frontdesk.mapping.parser import SEARCHED_ROWS, FileMapping
+from frontdesk.mapping.parser import FileMapping
 from frontdesk.mapping.rules import FAMILY, PLAN, FieldRule, RowRule
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY, END_DAY = "external_id", "expiry_date"
+MOST_HEADERS = 64  # the objects of a file have few sets of keys; those of a hostile one have many
 _ENDS = RowContext(ends_access=True)
+_CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
+_FIELD_TWICE = Fault("row", "not_json", "two keys of the object hold one field")
 _TOO_LONG = Fault(
     "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
 )
 
 
-class HeaderRow(NamedTuple):
-    """The number of the header's row, from 1. Of several ways to split a file, the one of the highest rank is right: with the
-    key, as far up as possible, with as many fields as possible."""
+def header_rank(mapping: FileMapping) -> HeaderRank:
+    """Ranks the mapping's row highest, else the first that has the key, split where it has most fields, else the one that names
+    most fields."""
+    key_columns = mapping.fields[KEY].columns if KEY in mapping.fields else ()
 
-    place: int
-    rank: tuple[bool, int, int]
+    def rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
+        folded = {fold_name(name) for name in names}
+        targets = [target_of(name, mapping) for name in names]
+        has_key = KEY in targets or (bool(key_columns) and folded.issuperset(key_columns))
+        count = sum(target is not None for target in targets) + sum(
+            not folded.isdisjoint(rule.columns) for rule in mapping.fields.values()
+        )
+        return (place == mapping.header_row, has_key, *((-place, count) if has_key else (count, -place)))
 
-
-def find_header(rows: Sequence[Sequence[str]], mapping: FileMapping) -> HeaderRow:
-    """The mapping's row, else the first that has the key, else the one that names most fields, else the first row.
-
-    Raises Unreadable if the mapping names a row that the file does not have.
-    """
-    if mapping.header_row is not None and mapping.header_row > len(rows):
-        message = f"the file has no row {mapping.header_row}, which is said to be the header"
-        raise Unreadable("no_header", message, place=mapping.header_row)
-    if mapping.header_row is not None:
-        place = mapping.header_row
-        return HeaderRow(place, _rank(rows[place - 1], mapping, place))
-    headers = (
-        HeaderRow(place, _rank(cells, mapping, place)) for place, cells in enumerate(rows[:SEARCHED_ROWS], 1)
-    )
-    return max(headers, key=lambda header: header.rank, default=HeaderRow(1, (False, 0, -1)))
-
-
-def _rank(names: Sequence[str], mapping: FileMapping, place: int) -> tuple[bool, int, int]:
-    folded = {fold_name(name) for name in names}
-    named = [target_of(name, mapping) for name in names]
-    rules = [rule for rule in mapping.fields.values() if rule.columns and not folded.isdisjoint(rule.columns)]
-    count = sum(target is not None for target in named) + len(rules)
-    key_rule = mapping.fields.get(KEY)
-    has_key = KEY in named or (
-        key_rule is not None and bool(key_rule.columns) and folded.issuperset(key_rule.columns)
-    )
-    return (True, -place, count) if has_key else (False, count, -place)
+    return rank
 
 
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `read` has the positions of the columns that are read, from 0; `ignored` names the others. Of rows that `are_told_by_key`, the
-    cell at `key_at` is all that the first reading needs. Raises Unreadable for a header
+    `ignored` names the columns that are not read. Raises Unreadable for a header
     without fields or, with `needs_key`, a key.
     """
 
     def __init__(
-        self, names: Sequence[str], mapping: FileMapping, *, place: int, needs_key: bool = True
+        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, needs_key: bool = True
     ) -> None:
         self._mapping, self._place, self._needs_key = mapping, place, needs_key
         self._places = _places(map(fold_name, names))
@@ -94,7 +81,7 @@ class TableColumns:
         self._most_uses = max(self._uses.values(), default=0)
         used = {*self._uses, *(position for position, _ in (*self._skips, *self._ends))}
         are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
-        self.read = [*compress(range(self.width), are_read)]
+        self._read = [*compress(range(self.width), are_read)]
         self.ignored = tuple(
             shown_name(name) if name.strip() else f"(column {number + 1})"
             for number, name in islice(compress(enumerate(names), map(not_, are_read)), SHOWN_NAMES)
@@ -103,26 +90,59 @@ class TableColumns:
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
-        self.key_at = self._plain.index(KEY) if KEY in self._plain else self.width
-        self.are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
-        self.are_told_by_key = not (self._skips or self._ends or self._make_key or self.are_read_whole)
+        self._key_at = self._plain.index(KEY) if KEY in self._plain else self.width
+        self._are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
+        self._are_told_by_key = not (self._skips or self._ends or self._make_key or self._are_read_whole)
 
-    def is_known_by_text(self, cells: Sequence[str]) -> bool:
+    def items(self, table: Table) -> Iterator[ReadItem]:
+        """The rows of the table that are not blank, unread where their texts say all."""
+
+        def read(place: int, text: str) -> Row:
+            return self.row(place, split_line(text, table.delimiter))
+
+        for block in table.blocks:
+            if isinstance(block, PlainRows) and (told := self._keys_of(block)):
+                yield UnreadRows(block.place, told, block.texts, read)
+                continue
+            keys, texts = list[str | None](), list[str]()
+            for place, cells, text, fault in block:
+                if text is not None and self._is_known_by_text(cells):
+                    keys.append(self._key(cells))
+                    texts.append(text)
+                    continue
+                if texts:
+                    yield UnreadRows(place - len(texts), keys, texts, read)
+                    keys, texts = [], []
+                if fault is not None or any(map(str.strip, cells)):
+                    yield self.row(place, cells, fault or self._cell_error(cells, table.errors))
+            if texts:
+                yield UnreadRows(place - len(texts) + 1, keys, texts, read)
+
+    def _keys_of(self, rows: PlainRows) -> Sequence[str | None]:
+        """The keys of the rows, if these need no more to be recognised by their texts, else none. A row with a key is not blank,
+        and what follows the key need not be split."""
+        cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
+        if not all(map(str.strip, cells)):
+            return []
+        clear = self._mapping.clear
+        return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
+
+    def _is_known_by_text(self, cells: Sequence[str]) -> bool:
         """Whether the row need not be read to be recognised: its text says all, and that it is the row of a member."""
-        is_plain = len(cells) == self.width and not self.are_read_whole and any(map(str.strip, cells))
+        is_plain = len(cells) == self.width and not self._are_read_whole and any(map(str.strip, cells))
         return is_plain and not _applies(self._skips, cells) and not _applies(self._ends, cells)
 
-    def key(self, cells: Sequence[str]) -> str | None:
+    def _key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none."""
         if self._make_key is not None:
             return self._make_key(cells)
-        key = cells[self.key_at]
+        key = cells[self._key_at]
         return None if key in self._mapping.clear else key
 
-    def plain_keys(self, cells: list[str]) -> Sequence[str | None]:
-        """The keys of rows that `are_told_by_key`, of their cells at `key_at`."""
-        clear = self._mapping.clear
-        return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
+    def _cell_error(self, cells: Sequence[str], errors: frozenset[str]) -> Fault | None:
+        if errors.isdisjoint(cells) or errors.isdisjoint(cells[at] for at in self._read):
+            return None
+        return _CELL_ERROR
 
     def row(self, place: int, cells: Sequence[str], fault: Fault | None = None) -> Row:
         """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
@@ -151,7 +171,7 @@ class TableColumns:
     def _key_of(self, cells: Sequence[str]) -> dict[str, object]:
         """The key of a row that is refused for its cells: for the report, and so that the member does not count as missing."""
         try:
-            key = self.key(cells)
+            key = self._key(cells)
         except IndexError:  # the row has too few cells
             key = None
         return {KEY: key} if key else {}
@@ -260,6 +280,63 @@ def _gather(values: dict[str, object], names: list[str]) -> None:
     given = {name[len(METADATA_PREFIX) :]: values.pop(name) for name in names if name in values}
     if given:
         values["metadata"] = {key: value for key, value in given.items() if value is not None}
+
+
+class ObjectKeys:
+    """Makes rows of JSON objects: bodies of a POST, or with a mapping rows of a table with their values as cells. `ignored` names
+    the keys that are no field, of all objects so far."""
+
+    def __init__(self, mapping: FileMapping) -> None:
+        self.ignored: list[str] = []
+        self._mapping, self._clear = mapping, min(mapping.clear)
+        self._is_translated = bool(mapping.columns or mapping.fields or mapping.skip or mapping.end)
+        in_rules = [column for rule in mapping.fields.values() for column in rule.columns]
+        self._needed = dict.fromkeys([*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))])
+        self._unseen = set(self._needed)
+        self._columns_of = lru_cache(MOST_HEADERS)(self._columns)
+
+    def rows(self, objects: Iterable[ObjectRow]) -> Iterator[Row]:
+        """The rows. Raises Unreadable after the last one if the mapping names a key that no object has."""
+        for place, found in objects:
+            if isinstance(found, Fault):
+                yield Row(place, {}, faults=(found,))
+            elif self._is_translated:
+                yield self._translated(place, found)
+            else:
+                if not found.keys() <= FIELDS.keys() and len(self.ignored) < SHOWN_NAMES:
+                    self._ignore([shown_name(name) for name in found if name not in FIELDS])
+                yield Row(place, found)
+        if self._unseen and self._columns_of.cache_info().currsize:
+            raise Unreadable("missing_column", "The mapping names a key that no row of the file has.")
+
+    def _translated(self, place: int, values: dict[str, Any]) -> Row:
+        try:
+            columns = self._columns_of(tuple(values))
+        except Unreadable:
+            return Row(place, {}, faults=(_FIELD_TWICE,))
+        cells = [self._clear if value is None else cell_of(value) for value in values.values()]
+        return columns.row(place, [*cells, *[""] * (columns.width - len(cells))])
+
+    def _columns(self, names: tuple[str, ...]) -> TableColumns:
+        """The columns of objects with these keys. A key that a rule needs may be absent from some of them."""
+        folded = set(map(fold_name, names))
+        self._unseen -= folded
+        absent = [name for name in self._needed if name not in folded]
+        columns = TableColumns([*names, *absent], self._mapping, needs_key=False)
+        self._ignore(columns.ignored)
+        return columns
+
+    def _ignore(self, names: Sequence[str]) -> None:
+        new = [name for name in names if name not in self.ignored]
+        self.ignored += new[: SHOWN_NAMES - len(self.ignored)]
+
+
+def cell_of(value: Any) -> str:
+    """A JSON value that is not null as the cell of a table."""
+    if type(value) is str:
+        return value
+    whole = type(value) is float and value.is_integer()
+    return json.dumps(int(value) if whole else value, ensure_ascii=False)
 
 
 def target_of(name: str, mapping: FileMapping) -> str | None:

@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.errors import Invalid
 from frontdesk.mapping.parser import parse_mapping
-from tests.files.readers.reading import codes, read, refused, rows_of
+from tests.formats.reading import codes, read, refused, rows_of
 
 
 def value(cell: str, rule: dict[str, Any], field: str = "city", **more: Any) -> object:

@@ -20,10 +20,11 @@ from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
 from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import open_source
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
 from frontdesk.mapping.names import field_named
-from frontdesk.mapping.opening import open_source, with_addresses
+from frontdesk.mapping.opening import with_addresses
 from frontdesk.mapping.parser import OPEN, parse_mapping
 from frontdesk.mapping.rules import FAMILY, remedy_for
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping

@@ -11,7 +11,7 @@ import pytest
 from frontdesk.formats.model import FILE_FAULTS, Format
 from frontdesk.formats.source import LONGEST_LINE
 from frontdesk.mapping.model import ROW_FAULTS
-from tests.files.readers.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
+from tests.formats.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
 
 CANARY = "Canary-Person"
 PACKED_LINE = gzip.compress(b"1" * 60_000 + b"\n")
@@ -119,6 +119,7 @@ def test_what_never_ends_is_refused_after_a_few_blocks(
 
 
 BLANK: dict[str, tuple[Format, bytes, bytes]] = {
+    "blank rows of a CSV": (Format.CSV, HEADER.encode() + b"1,2,3,4\n", b',,"",;\r\n' * 999),
     "lines of a CSV": (Format.CSV, HEADER.encode() + b"1,2,3,4\n", b" " * 4095 + b"\n"),
     "JSON lines": (Format.JSON_LINES, b'{"external_id": "1"}\n', b" \r\n" * 4096),
     "an array": (Format.JSON, b"[", b" " * 4096),
@@ -131,11 +132,10 @@ BLANK: dict[str, tuple[Format, bytes, bytes]] = {
 @pytest.mark.parametrize("name", BLANK)
 def test_what_holds_no_row_is_refused_after_some_mib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     format_, start, blank = BLANK[name]
-    if name != "an array":  # one of them at its real size
-        monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
+    monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
     stream = Pieces(chain([start], repeat(blank)))
     assert refused(lambda: drain(stream, format_=format_))[0] == "too_sparse"
-    assert stream.taken < (17 if name == "an array" else 2) * 2**20
+    assert stream.taken < 2 * 2**20
 
 
 def test_gaps_between_rows_are_counted_together_and_small_ones_do_not_count(
@@ -147,16 +147,6 @@ def test_gaps_between_rows_are_counted_together_and_small_ones_do_not_count(
     assert len([*rows]) == 20
     stream = Pieces(chain([HEADER.encode()], repeat(large)))
     assert refused(lambda: drain(stream, format_=Format.CSV))[0] == "too_sparse"
-
-
-def test_blank_rows_of_a_csv_are_as_many_as_a_sheet_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.formats.csv_rows.MOST_BLANK_ROWS", 1000)
-    few, many = (HEADER + "1,2,3,4\n" + ",,,\n" * 999 + "\n" * lines for lines in (1, 2))
-    assert len(read(few)[1]) == 1
-    assert refused(lambda: read(many)) == (
-        "too_sparse",
-        "More than 1,000 rows of the file are blank. Delete them.",
-    )
 
 
 def test_every_code_has_its_sentence() -> None:

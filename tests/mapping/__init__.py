@@ -1,0 +1,1 @@
+"""Tests of mappings: rows to records."""
