@@ -4,11 +4,10 @@ import contextlib
 import csv
 import re
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, repeat
-from typing import NamedTuple
 
 from frontdesk.errors import Fault
 from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
@@ -39,10 +38,8 @@ class PlainRows:
         return zip(count(self.place), rows, self.texts, repeat(None))
 
 
-def split_line(text: str, delimiter: str) -> list[str]:
-    """The cells of a row that is one line."""
-    if '"' not in text:
-        return text.split(delimiter)
+def split_quoted(text: str, delimiter: str) -> list[str]:
+    """The cells of a row that is one line with quotation marks."""
     return next(csv.reader([text], delimiter=delimiter, strict=True))
 
 
@@ -59,10 +56,10 @@ class _CsvReader:
     def __init__(self, source: Source, rank: HeaderRank, delimiter: str | None) -> None:
         self._blocks = source.line_blocks()
         start: list[str] = []  # the lines among which the header is
-        while len(start) <= SEARCHED_ROWS and sum(map(len, start)) <= LONGEST_LINE:
-            if not (block := next(self._blocks, [])):
-                break
+        for block in self._blocks:
             start += block
+            if len(start) > SEARCHED_ROWS or sum(map(len, start)) > LONGEST_LINE:
+                break
         if not start:
             raise Unreadable("empty", "The file is empty.")
         separator = _SEPARATOR.fullmatch(start[0])
@@ -70,9 +67,8 @@ class _CsvReader:
             del start[0]
             delimiter = delimiter or separator[1]
         layouts = _layouts(start[:SEARCHED_ROWS], [delimiter] if delimiter else DELIMITERS)
-        none = _Layout(delimiter or ",", 1, 0, [])
-        best = max(layouts, key=lambda layout: rank(layout.place, layout.cells), default=none)
-        self._delimiter, self._header, above, _ = best
+        best = max(layouts, key=lambda layout: rank(*layout[:2]), default=(1, [], delimiter or ",", 0))
+        self._header, _, self._delimiter, above = best
         self._place = self._header - 1  # of the last row
         self._csv = partial(csv.reader, delimiter=self._delimiter)
         # The next lines, and those of the row that is read.
@@ -86,7 +82,7 @@ class _CsvReader:
         self._place = self._header
         return Table(names, self._header, self._read_blocks(), self._delimiter)
 
-    def _read_blocks(self) -> Generator[Iterable[SplitRow]]:
+    def _read_blocks(self) -> Iterator[Iterable[SplitRow]]:
         while lines := [*self._lines] or next(self._blocks, []):
             self._lines.clear()
             first, texts = self._place + 1, [line.rstrip("\r\n") for line in lines]
@@ -143,19 +139,11 @@ class _CsvReader:
         return Unreadable("rows_run_together", message, place=self._place + 1)
 
 
-class _Layout(NamedTuple):
-    """A row that may be the header, and how many lines stand above it."""
-
-    delimiter: str
-    place: int
-    above: int
-    cells: list[str]
-
-
-def _layouts(lines: list[str], delimiters: Iterable[str]) -> Iterator[_Layout]:
+def _layouts(lines: list[str], delimiters: Iterable[str]) -> Iterator[tuple[int, list[str], str, int]]:
+    """Each row that may be the header: its place, its cells, the delimiter, and how many lines stand above it."""
     for delimiter in delimiters:
         reader, above = csv.reader(lines, delimiter=delimiter), 0
         with contextlib.suppress(csv.Error):  # a row that can't be read is told when the rows are
             for place, cells in enumerate(reader, 1):
-                yield _Layout(delimiter, place, above, cells)
+                yield place, cells, delimiter, above
                 above = reader.line_num

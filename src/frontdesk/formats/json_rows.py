@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from frontdesk.errors import Fault
@@ -20,7 +21,8 @@ ObjectRow = tuple[int, dict[str, Any] | Fault]
 
 def read_json(source: Source, format_: Format) -> Iterator[ObjectRow]:
     """The objects, one per line or item. Raises Unreadable from the iterator, also for what is no array, or ends too early."""
-    texts = _ArrayText(source).items() if format_ is Format.JSON else enumerate(source.lines(), 1)
+    is_array, lines = format_ is Format.JSON, chain.from_iterable(source.line_blocks())
+    texts = _ArrayText(source).items() if is_array else enumerate(lines, 1)
     for place, text in texts:
         if text.isspace():
             continue
@@ -41,17 +43,13 @@ class _ArrayText:
 
     def items(self) -> Iterator[tuple[int, str]]:
         self._take("[")
-        if self._next() == "]":
-            self._at += 1
-        else:
-            while True:
-                self._place += 1
-                self._source.found_item()
-                yield self._place, self._item()
-                if self._take(",]") == "]":
-                    break
+        found = self._take("]") if self._next() == "]" else ","
+        while found == ",":
+            self._place += 1
+            yield self._place, self._item()
+            found = self._take(",]")
         if self._next():
-            raise self._damaged("something stands behind the end of the array")
+            raise self._fault("bad_json_array", "something stands behind the end of the array")
 
     def _next(self) -> str:
         """The next character that is no space, which is not consumed; "" at the end."""
@@ -66,22 +64,21 @@ class _ArrayText:
         if not found:
             raise Unreadable("cut_off", "The JSON array has no end.")
         if found not in wanted:
-            raise self._damaged(f"expected {' or '.join(wanted)} here")
+            raise self._fault("bad_json_array", f"expected {' or '.join(wanted)} here")
         self._at += 1
         return found
 
     def _item(self) -> str:
         if self._next() in (",", "]"):
-            raise self._damaged("a value is missing")
+            raise self._fault("bad_json_array", "a value is missing")
         while not (end := self._end()):
             if len(self._text) - self._at > LONGEST_LINE:
                 message = f"longer than {LONGEST_LINE:,} characters, or not valid JSON"
-                raise Unreadable("line_too_long", message, place=self._place, unit="Item")
+                raise self._fault("line_too_long", message)
             if not self._more():
                 if self._text.rstrip().endswith("]"):
-                    raise self._damaged("not valid JSON")
-                message = "The JSON array ends within an item."
-                raise Unreadable("cut_off", message, place=self._place, unit="Item")
+                    raise self._fault("bad_json_array", "not valid JSON")
+                raise self._fault("cut_off", "the array ends within it")
         text, self._at = self._text[self._at : end], end
         if not text.isascii():
             self._source.check(text, place=self._place, unit="Item")
@@ -102,5 +99,5 @@ class _ArrayText:
         self._text, self._at = self._text[self._at :] + block, 0
         return bool(block)
 
-    def _damaged(self, message: str) -> Unreadable:
-        return Unreadable("bad_json_array", message, place=max(self._place, 1), unit="Item")
+    def _fault(self, code: str, message: str) -> Unreadable:
+        return Unreadable(code, message, place=max(self._place, 1), unit="Item")

@@ -1,7 +1,7 @@
 """What a file is written in, what it may say of itself, its rows as they are written, and what makes it unreadable
 (docs/file-formats.md)."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,11 +51,11 @@ SplitRow = tuple[int, Sequence[str], str | None, Fault | None]
 @dataclass(frozen=True, slots=True)
 class Table:
     """The cells of a CSV or of a sheet: those of the header, which stands at `place`, and the rows below it, blank ones too, by
-    the block. Close `blocks` to stop early. A cell that is one of `errors` could not be calculated."""
+    the block. A cell that is one of `errors` could not be calculated."""
 
     names: Sequence[str]
     place: int
-    blocks: Generator[Iterable[SplitRow]]
+    blocks: Iterator[Iterable[SplitRow]]
     delimiter: str = ""
     errors: frozenset[str] = frozenset()
 
@@ -96,7 +96,6 @@ FILE_FAULTS = {
     "not_gzip": "The compressed data is damaged: pack the file again.",
     "too_large": "The content is larger than what is read.",
     "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
-    "too_sparse": "Too much of the file is blank, or belongs to no member.",
     "looks_like_ssn": "Most values of an identifier look like social security numbers: take another column, or say "
     '"ssn": "plain" in a mapping.',
     "not_x12": "The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.",

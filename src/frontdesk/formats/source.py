@@ -7,7 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from itertools import chain
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from frontdesk.errors import Fault, FrontdeskError, Invalid
@@ -21,13 +21,9 @@ LARGEST_CONTENT = 16 * 1024**3
 # Lists of members shrink 5 to 40 times. Only content that is large enough to do harm is checked.
 LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 1024**2
 GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-PACKED_FOR_NOTHING = 1024**2  # of gzip that unpacks to nothing: names of files, and empty files
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
-# What holds no row is bounded (docs/decisions/0128). A sheet has 2**20 rows, nearly all of them blank in some files.
-LARGEST_GAP, LARGEST_GAPS = 256 * 1024, 64 * 1024**2
-_BLANKS = ' \t\r\n\v\f,;|"'  # what blank lines and blank rows are made of
-_BLOCK = BLOCK_BYTES = 64 * 1024
+_BLOCK = _BUFFER = 64 * 1024
 # What `str.splitlines` takes for the end of a line besides "\r" and "\n".
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
@@ -102,7 +98,11 @@ class DetectedContent(NamedTuple):
 
 def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
     """What begins with these bytes, packed or not. Text of no other kind is CSV."""
-    start = _unpacked(start) if start.startswith(GZIP_MAGIC) else start[:START_BYTES]
+    if start.startswith(GZIP_MAGIC):
+        packed, start = start, b""
+        with suppress(zlib.error):  # the reader tells that it is damaged
+            start = zlib.decompressobj(wbits=31).decompress(packed, START_BYTES)
+    start = start[:START_BYTES]
     if start.startswith(ZIP_MAGIC):
         return DetectedContent(Format.XLSX, _NAMES[Format.XLSX])
     for magic, name in _OTHER_MAGIC.items():
@@ -117,14 +117,6 @@ def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
     if len(_CONTROL.findall(text)) * _TEXT_PER_CONTROL > len(text):
         return DetectedContent(None, "binary data")
     return DetectedContent(Format.CSV, _NAMES[Format.CSV])
-
-
-def _unpacked(start: bytes) -> bytes:
-    """The first bytes of gzip's content; none if they are damaged, which the reader will tell."""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(start, START_BYTES)
-    except zlib.error:
-        return b""
 
 
 def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Format | None = None) -> None:  # noqa: A002
@@ -169,10 +161,7 @@ def _codec_of(start: bytes, encoding: str) -> str:
 
 
 class Source:
-    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable.
-
-    Of the text, LARGEST_GAPS may hold no item; what is not more than LARGEST_GAP at a time does not count.
-    """
+    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable."""
 
     def __init__(self, content: io.BufferedReader, encoding: str) -> None:
         codec = _codec_of(content.peek(4), known_encoding(encoding))
@@ -181,17 +170,11 @@ class Source:
             message = "The file has no byte order mark. Declare its encoding as utf-16-le or utf-16-be, or add the mark."
             raise Unreadable("wrong_encoding", message)
         self._content, self._decoder = content, codecs.getincrementaldecoder(codec)("surrogateescape")
-        self._has_item, self._gap, self._gaps = False, 0, 0
-
-    def lines(self) -> Iterator[str]:
-        """Every line with its end, as the file has it. Raises Unreadable naming the line."""
-        return chain.from_iterable(self.line_blocks())
 
     def line_blocks(self) -> Iterator[list[str]]:
-        """As `lines`, some hundred at a time."""
+        """The lines with their ends, as the file has them, some hundred at a time. Raises Unreadable naming the line."""
         number, rest = 0, ""
         while block := self.block():
-            self._has_item = block.strip(_BLANKS) != ""
             lines = _split_lines(rest + block)
             # The last line may go on in the next block, and "\r" may be the half of its end.
             rest = "" if lines[-1].endswith("\n") else lines.pop()
@@ -222,21 +205,7 @@ class Source:
                 message = f"The file is not written in {self.encoding}: it ends within a letter."
                 raise Unreadable("wrong_encoding", message) from None
             if text or not data:
-                self._watch_gaps(len(text))
                 return text
-
-    def found_item(self) -> None:
-        """A row begins in this block, or may."""
-        self._has_item = True
-
-    def _watch_gaps(self, letters: int) -> None:
-        self._gap = 0 if self._has_item else self._gap + letters
-        self._has_item = False
-        if self._gap > LARGEST_GAP:
-            self._gaps += letters
-        if self._gaps > LARGEST_GAPS:
-            message = f"More than {LARGEST_GAPS:,} characters of the file hold no row. Delete what is blank or no member."
-            raise Unreadable("too_sparse", message)
 
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text holds bytes that the encoding has no letter for."""
@@ -271,9 +240,9 @@ def open_source(
     """The content, unpacked if it is gzip, whatever the file's name; the same as text, None of a workbook; its format: the one
     that is given, else the one that its content has. Raises Unreadable."""
     packed = _BoundedContent(stream)
-    content: io.BufferedReader = io.BufferedReader(packed, BLOCK_BYTES)
+    content: io.BufferedReader = io.BufferedReader(packed, _BUFFER)
     if content.peek(2)[:2] == GZIP_MAGIC:
-        content = io.BufferedReader(_BoundedContent(gzip.GzipFile(fileobj=content), packed), BLOCK_BYTES)
+        content = io.BufferedReader(_BoundedContent(gzip.GzipFile(fileobj=content), packed), _BUFFER)
     if not content.peek(1):
         raise Unreadable("empty", "The file is empty.")
     found = detect_content(content.peek(1), known_encoding(encoding))
@@ -288,12 +257,11 @@ def open_source(
 
 
 class _BoundedContent(io.RawIOBase):
-    """The stream, up to LARGEST_CONTENT bytes; closing this reader leaves the stream open. With `packed`, it unpacks that:
-    to not too much for the bytes that are read of it, nor to too little."""
+    """The stream, up to LARGEST_CONTENT bytes; closing this reader leaves the stream open. With `packed`, it unpacks that, to not
+    too much for the bytes that are read of it."""
 
     def __init__(self, stream: "SupportsRead[bytes]", packed: "_BoundedContent | None" = None) -> None:
-        self._stream, self._packed = stream, packed
-        self.size, self.most = 0, LARGEST_CONTENT  # where it must end for now
+        self._stream, self._packed, self.size = stream, packed, 0
 
     def readable(self) -> bool:
         return True
@@ -309,9 +277,6 @@ class _BoundedContent(io.RawIOBase):
 
     def _some(self, size: int) -> bytes:
         """At most `size` bytes, none at the end."""
-        packed = self._packed
-        if packed is not None:
-            packed.most = packed.size + PACKED_FOR_NOTHING
         try:
             data = self._stream.read(size)
         except EOFError:
@@ -320,12 +285,9 @@ class _BoundedContent(io.RawIOBase):
             raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
         self.size += len(data)
         if self.size > LARGEST_CONTENT:
-            how = "is larger" if packed is None else "unpacks to more"
+            how = "is larger" if self._packed is None else "unpacks to more"
             raise Unreadable("too_large", f"The file {how} than {LARGEST_CONTENT:,} bytes.")
-        if self.size > self.most:
-            message = f"More than {PACKED_FOR_NOTHING:,} bytes of the compressed file unpack to nothing."
-            raise Unreadable("not_gzip", message)
-        if packed is not None and self.size > max(RATIO_COUNTS_FROM, LARGEST_RATIO * packed.size):
+        if self._packed and self.size > max(RATIO_COUNTS_FROM, LARGEST_RATIO * self._packed.size):
             message = (
                 f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
             )

@@ -8,22 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import IO, Any
 
 from frontdesk.errors import Unavailable
+from frontdesk.formats import source
 from frontdesk.formats.model import SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
-from frontdesk.formats.source import (
-    LARGEST_CONTENT,
-    LARGEST_RATIO,
-    LONGEST_LINE,
-    OLE_MAGIC,
-    RATIO_COUNTS_FROM,
-    ZIP_MAGIC,
-)
 
-_LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
+_LIMITS = (source.LARGEST_CONTENT, source.LARGEST_RATIO, source.RATIO_COUNTS_FROM, source.LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
@@ -55,25 +48,20 @@ def read_sheet(
     place, names = max(searched, key=lambda row: rank(*row), default=(1, []))
     while names and not names[-1].strip():
         names.pop()
-    return Table(names, place, _below(place, len(names), first, rows), errors=_ERRORS)
+    width = len(names)
+    below: Iterator[SplitRow] = (
+        (number, [*cells[:width], *[""] * (width - len(cells))], None, None)
+        for number, cells in chain(first, rows)
+        if number > place
+    )
+    return Table(names, place, iter([below]), errors=_ERRORS)
 
 
-def _below(place: int, width: int, first: list[_Row], rest: Generator[_Row]) -> Generator[Iterable[SplitRow]]:
-    try:
-        yield (
-            (number, [*cells[:width], *[""] * (width - len(cells))], None, None)
-            for number, cells in chain(first, rest)
-            if number > place
-        )
-    finally:
-        rest.close()
-
-
-def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Generator[_Row]:
+def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
     """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
-    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
+    if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
         raise _old_workbook(content)
-    if not start.startswith(ZIP_MAGIC):
+    if not start.startswith(source.ZIP_MAGIC):
         raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
     with tempfile.TemporaryFile() as file:

@@ -74,13 +74,12 @@ def _open_table(
 
 def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
     """The rows of a table. Raises Unreadable at the end if there are none but skipped ones; `nothing` says so."""
-    found = skipped = False
+    are_skipped = set()
     for item in items:
-        is_skipped = isinstance(item, Row) and item.skipped
-        found, skipped = found or not is_skipped, skipped or is_skipped
+        are_skipped.add(isinstance(item, Row) and item.skipped)
         yield item
-    if not found:
-        raise no_rows(nothing, skipped=skipped)
+    if False not in are_skipped:
+        raise no_rows(nothing, skipped=True in are_skipped)
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

@@ -2,18 +2,18 @@
 of one (docs/file-formats.md)."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, islice
+from itertools import compress, count, islice
 from operator import not_
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.formats.csv_rows import PlainRows, split_line
+from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
 from frontdesk.formats.model import HeaderRank, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
@@ -53,52 +53,54 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for a header
-    without fields or, with `needs_key`, a key.
+    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
     """
 
     def __init__(
         self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, needs_key: bool = True
     ) -> None:
         self._mapping, self._place, self._needs_key = mapping, place, needs_key
-        self._places = _places(map(fold_name, names))
         self.width = len(names)
+        folded = [*map(fold_name, names)]
+        self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
         own = [target_of(name, mapping) for name in names]
-        own_places = _places(own)
         # A rule goes before the column that has its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
-        self._rules = [
+        rules = [
             (target, rule, positions)
             for target, rule in mapping.fields.items()
-            if (positions := self._positions(target, rule, own_places)) is not None
+            if (positions := self._positions(target, rule, own)) or rule.constant is not None
         ]
         self._skips, self._ends = (
-            [(self._position(rule.column, part), rule) for rule in rules]
-            for part, rules in (("skip", mapping.skip), ("end", mapping.end))
+            [(self._position(rule.column, part), rule) for rule in rows]
+            for part, rows in (("skip", mapping.skip), ("end", mapping.end))
         )
-        self._check([*filter(None, self._plain), *(target for target, _, _ in self._rules)])
-        self._uses = Counter(position for _, _, positions in self._rules for position in positions)
+        targets = [*filter(None, self._plain), *(target for target, _, _ in rules)]
+        self._check(targets)
+        self._uses = Counter(at for _, _, positions in rules for at in positions)
         self._most_uses = max(self._uses.values(), default=0)
         used = {*self._uses, *(position for position, _ in (*self._skips, *self._ends))}
-        are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
-        self._read = [*compress(range(self.width), are_read)]
+        self._are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
         self.ignored = tuple(
-            shown_name(name) if name.strip() else f"(column {number + 1})"
-            for number, name in islice(compress(enumerate(names), map(not_, are_read)), SHOWN_NAMES)
+            shown_name(name) if name.strip() else f"(column {number})"
+            for number, name in islice(compress(enumerate(names, 1), map(not_, self._are_read)), SHOWN_NAMES)
         )
-        self._values_of = self._plain_values()
-        self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
-        self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
+        self._names = [name or "" for name in self._plain]
+        self._makers = [(name, rule.maker(name, at, mapping.clear)) for name, rule, at in rules]
+        converters = [(name, FIELDS[name].kind.from_text) for name in targets if name in FIELDS]
+        self._conversions = [(name, convert) for name, convert in converters if convert is not None]
+        self._metadata = [name for name in targets if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
         self._key_at = self._plain.index(KEY) if KEY in self._plain else self.width
-        self._are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
+        self._are_read_whole = not {PLAN, FAMILY}.isdisjoint(targets)
         self._are_told_by_key = not (self._skips or self._ends or self._make_key or self._are_read_whole)
 
     def items(self, table: Table) -> Iterator[ReadItem]:
         """The rows of the table that are not blank, unread where their texts say all."""
+        delimiter, errors = table.delimiter, table.errors
 
         def read(place: int, text: str) -> Row:
-            return self.row(place, split_line(text, table.delimiter))
+            return self.row(place, split_quoted(text, delimiter) if '"' in text else text.split(delimiter))
 
         for block in table.blocks:
             if isinstance(block, PlainRows) and (told := self._keys_of(block)):
@@ -113,8 +115,10 @@ class TableColumns:
                 if texts:
                     yield UnreadRows(place - len(texts), keys, texts, read)
                     keys, texts = [], []
+                if errors and not errors.isdisjoint(compress(cells, self._are_read)):
+                    fault = _CELL_ERROR  # noqa: PLW2901 - the row's
                 if fault is not None or any(map(str.strip, cells)):
-                    yield self.row(place, cells, fault or self._cell_error(cells, table.errors))
+                    yield self.row(place, cells, fault)
             if texts:
                 yield UnreadRows(place - len(texts) + 1, keys, texts, read)
 
@@ -133,16 +137,14 @@ class TableColumns:
         return is_plain and not _applies(self._skips, cells) and not _applies(self._ends, cells)
 
     def _key(self, cells: Sequence[str]) -> str | None:
-        """The value of external_id alone, as `row` would have it; "" or None if it has none."""
-        if self._make_key is not None:
-            return self._make_key(cells)
-        key = cells[self._key_at]
-        return None if key in self._mapping.clear else key
-
-    def _cell_error(self, cells: Sequence[str], errors: frozenset[str]) -> Fault | None:
-        if errors.isdisjoint(cells) or errors.isdisjoint(cells[at] for at in self._read):
+        """The value of external_id alone, as `row` would have it; "" or None if it has none, or too few cells."""
+        try:
+            if self._make_key is not None:
+                return self._make_key(cells)
+            key = cells[self._key_at]
+        except IndexError:
             return None
-        return _CELL_ERROR
+        return None if key in self._mapping.clear else key
 
     def row(self, place: int, cells: Sequence[str], fault: Fault | None = None) -> Row:
         """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
@@ -154,13 +156,32 @@ class TableColumns:
         if fault is None and self._makers and self._is_too_long(cells):
             fault = _TOO_LONG
         if fault is not None:
-            return Row(place, self._key_of(cells), faults=(fault,))
-        values = self._values_of(cells)
-        row = self._made(place, cells, values) if self._makers else Row(place, values)
+            return _refused(place, self._key(cells), fault)
+        values = self._values(cells)
+        row = self._placed(place, values) if self._are_read_whole else Row(place, values)
         if not _applies(self._ends, cells):
             return row
         kept = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
         return replace(row, values=kept, action=Action.END, context=_ENDS, family="")
+
+    def _values(self, cells: Sequence[str]) -> dict[str, object]:
+        """A blank cell is absent, the clearing word is null."""
+        values: dict[str, object] = dict(
+            compress(zip(self._names, cells, strict=True), map(str.strip, cells))
+        )
+        values.pop("", None)
+        clear = self._mapping.clear
+        if not clear.isdisjoint(cells):
+            values = {name: None if value in clear else value for name, value in values.items()}
+        for target, make in self._makers:
+            if (value := make(cells)) != "":
+                values[target] = value
+        for name, convert in self._conversions:
+            if isinstance(text := values.get(name), str):
+                values[name] = convert(text.strip())
+        if self._metadata:
+            _gather(values, self._metadata)
+        return values
 
     def _is_too_long(self, cells: Sequence[str]) -> bool:
         """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
@@ -168,111 +189,58 @@ class TableColumns:
             return False
         return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
 
-    def _key_of(self, cells: Sequence[str]) -> dict[str, object]:
-        """The key of a row that is refused for its cells: for the report, and so that the member does not count as missing."""
-        try:
-            key = self._key(cells)
-        except IndexError:  # the row has too few cells
-            key = None
-        return {KEY: key} if key else {}
-
-    def _made(self, place: int, cells: Sequence[str], values: dict[str, object]) -> Row:
-        """The row with the values that rules make."""
-        for target, make in self._makers:
-            value = make(cells)
-            if value != "":
-                convert = FIELDS[target].kind.from_text if target in FIELDS else None
-                values[target] = convert(value) if convert is not None and value is not None else value
-        if self._has_metadata:
-            _gather(values, self._has_metadata)
-        family = str(values.pop(FAMILY, None) or "")
-        plan = values.pop(PLAN, None)
+    def _placed(self, place: int, values: dict[str, object]) -> Row:
+        """The row of its plan and family."""
+        family, plan = str(values.pop(FAMILY, None) or ""), values.pop(PLAN, None)
         if isinstance(plan, str) and self._mapping.plans:
             plan = self._mapping.plans.get(plan)
             if not plan:
-                key = values.get(KEY)
-                return Row(place, {KEY: key} if key else {}, faults=(UNKNOWN_PLAN,))
+                return _refused(place, values.get(KEY), UNKNOWN_PLAN)
         return Row(place, values, plan=plan if isinstance(plan, str) else None, family=family)
 
-    def _targets(self) -> list[str]:
-        return [*filter(None, self._plain), *(target for target, _, _ in self._rules)]
-
-    def _positions(
-        self, target: str, rule: FieldRule, own: Mapping[str | None, list[int]]
-    ) -> list[int] | None:
-        """The places of the rule's columns; None if it is for a column that the file need not have."""
-        if rule.constant is not None:
-            return []
+    def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int]:
+        """The places of the rule's columns; none for a constant, and for a column that the file need not have."""
         if rule.columns:
             return [self._position(name, f"fields.{shown_name(target)}") for name in rule.columns]
-        places = own.get(target, [])
-        if len(places) > 1:
+        if own.count(target) > 1 and rule.constant is None:
             raise self._repeated(target)
-        return places or None
+        return [own.index(target)] if target in own and rule.constant is None else []
 
     def _position(self, folded: str, part: str) -> int:
-        found = self._places.get(folded, [])
-        if len(found) == 1:
-            return found[0]
-        if found:
+        if folded not in self._at:
+            message = f"the mapping's {part} names a column that the file does not have"
+            raise Unreadable("missing_column", message, place=self._place)
+        if self._times[folded] > 1:
             raise self._repeated(folded)
-        message = f"the mapping's {part} names a column that the file does not have"
-        raise Unreadable("missing_column", message, place=self._place)
+        return self._at[folded]
 
     def _check(self, known: list[str]) -> None:
-        if not known and self._needs_key:
-            message = (
-                "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
-            )
-            raise Unreadable("no_header", message, place=self._place)
         twice = sorted(target for target, times in Counter(known).items() if times > 1)
         if "metadata" in known and any(target.startswith(METADATA_PREFIX) for target in known):
             twice.append("metadata")
         if twice:
             raise self._repeated(twice[0])
-        if KEY not in known and self._needs_key:
+        if KEY in known or not self._needs_key:
+            return
+        if known:
             raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
+        message = (
+            "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
+        )
+        raise Unreadable("no_header", message, place=self._place)
 
     def _repeated(self, name: str) -> Unreadable:
         return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
 
-    def _plain_values(self) -> Callable[[Sequence[str]], dict[str, object]]:
-        """Turns the cells of the plain columns into values: a blank cell is absent, the clearing word is null."""
-        names = [name or "" for name in self._plain]
-        has_ignored = "" in names
-        kinds = {name: FIELDS[name].kind for name in names if name in FIELDS}
-        converters = [(name, kind.from_text) for name, kind in kinds.items() if kind.from_text is not None]
-        # With rules, the metadata of both are gathered together.
-        metadata = [] if self._rules else [name for name in names if name.startswith(METADATA_PREFIX)]
-        clear = self._mapping.clear
 
-        def values_of(cells: Sequence[str]) -> dict[str, object]:
-            values: dict[str, object] = dict(compress(zip(names, cells, strict=True), map(str.strip, cells)))
-            if has_ignored:
-                values.pop("", None)
-            if not clear.isdisjoint(cells):
-                values = {name: None if value in clear else value for name, value in values.items()}
-            for name, convert in converters:
-                if isinstance(text := values.get(name), str):
-                    values[name] = convert(text.strip())
-            if metadata:
-                _gather(values, metadata)
-            return values
-
-        return values_of
+def _refused(place: int, key: object, fault: Fault) -> Row:
+    """It has its key for the report, and so that the member does not count as missing."""
+    return Row(place, {KEY: key} if key else {}, faults=(fault,))
 
 
 def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
     """True for a row that one of the rules is about."""
     return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
-
-
-def _places(names: Iterable[str | None]) -> dict[str | None, list[int]]:
-    """Where each name stands. A hostile header has thousands of names, and each rule looks for its own."""
-    places: defaultdict[str | None, list[int]] = defaultdict(list)
-    for number, name in enumerate(names):
-        places[name].append(number)
-    return dict(places)
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:

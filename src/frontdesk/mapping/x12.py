@@ -133,7 +133,6 @@ class _X12Reader:
                 yield place, self._read_loop(member, self._transaction)
             member = []
             if tag == "INS" and self._transaction is not None:
-                self._source.found_item()
                 self._envelope.check_in_transaction(number)
                 has_members, place, member = True, number, [segment]
             else:

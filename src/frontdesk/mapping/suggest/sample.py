@@ -3,11 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any
 
 from frontdesk.errors import Fault
 from frontdesk.formats.csv_rows import read_csv
@@ -17,8 +16,6 @@ from frontdesk.formats.source import Source
 from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.suggest.names import meanings
 from frontdesk.mapping.table import cell_of
-
-Item = TypeVar("Item")
 
 SAMPLE_ROWS, MOST_COLUMNS = 1000, 200
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
@@ -53,8 +50,7 @@ def read_sample(
         sample = _of_objects(read_json(source, found), found, is_cut=is_cut)
     else:
         table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
-        with closing(table.blocks):
-            sample = _of_table(table, found, is_cut=is_cut)
+        sample = _of_table(table, found, is_cut=is_cut)
     if not sample.rows:
         raise Unreadable("no_rows", "The file has no row below its header.")
     return sample
@@ -70,8 +66,10 @@ def _of_table(table: Table, found: Format, *, is_cut: bool) -> Sample:
     _check_width(names)
     if any(_VALUE.fullmatch(name.strip()) for name in names) or not any(map(meanings, names)):
         raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
-    rows = (_narrow(cells) for _, cells, _, _ in chain.from_iterable(_whole(table.blocks, is_cut=is_cut)))
-    taken = _first((row for row in rows if any(map(str.strip, row))), is_cut=is_cut)
+    split = chain.from_iterable(table.blocks)
+    # No wider than what tells that there are too many cells: a short line of a hostile file has 65,000.
+    rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
+    taken = _first(rows, is_cut=is_cut)
     even = [row for row in taken if len(row) == len(names)]
     odd = [row for row in taken if len(row) != len(names)]
     return Sample(found, names, even, odd, table.delimiter or None)
@@ -86,24 +84,22 @@ def _of_objects(objects: Iterator[ObjectRow], found: Format, *, is_cut: bool) ->
         _check_width(names)
         return ["" if values.get(name) is None else cell_of(values[name]) for name in names]
 
-    dicts = (values for _, values in _whole(objects, is_cut=is_cut) if not isinstance(values, Fault))
+    dicts = (values for _, values in objects if not isinstance(values, Fault))
     rows = _first(map(cells_of, dicts), is_cut=is_cut)
     return Sample(found, [*names], [[*cells, *[""] * (len(names) - len(cells))] for cells in rows])
-
-
-def _whole(items: Iterable[Item], *, is_cut: bool) -> Iterator[Item]:
-    """The items up to where the text breaks off."""
-    with suppress(*([Unreadable] if is_cut else [])):
-        yield from items
 
 
 def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
     """The first rows, of a text that may end anywhere without the last one."""
     taken, left = list[list[str]](), SAMPLE_LETTERS
-    for row in islice(rows, SAMPLE_ROWS):
-        if (left := left - sum(map(len, row))) < 0:
-            break
-        taken.append(row)
+    try:
+        for row in islice(rows, SAMPLE_ROWS):
+            if (left := left - sum(map(len, row))) < 0:
+                break
+            taken.append(row)
+    except Unreadable as error:
+        if error.code == "too_large" or not is_cut:
+            raise
     return taken[:-1] if is_cut else taken
 
 
@@ -113,11 +109,6 @@ def _check_width(names: Collection[str]) -> None:
             f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
         )
         raise Unreadable("too_large", message)
-
-
-def _narrow(cells: Sequence[str]) -> list[str]:
-    """No wider than what tells that there are too many: a short line of a hostile file has 65,000 cells."""
-    return [*cells] if len(cells) <= MOST_COLUMNS else [*cells[:MOST_COLUMNS], cells[-1]]
 
 
 def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:
