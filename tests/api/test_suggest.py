@@ -17,7 +17,7 @@ from tests.api.test_mappings import counts, put
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.exports import hr_export, synthea, written
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 

@@ -8,9 +8,9 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.formats.model import Format
 from frontdesk.mapping.parser import ROW_RULE_PARTS, RULE_PARTS, SECTION_834, FileMapping
 from tests.files.exports import excel_export, hr_export, synthea
-from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
-from tests.files.readers.test_any_bytes import CANARY, SAMPLES
-from tests.files.readers.workbooks import GOOD, HEADER, cell, workbook
+from tests.formats.reading import MEMBER, file_834, interchange, transaction
+from tests.formats.test_any_bytes import CANARY, SAMPLES
+from tests.formats.workbooks import GOOD, HEADER, cell, workbook
 from tests.invitations.test_bounces import bounce
 
 CSV_SEEDS = [

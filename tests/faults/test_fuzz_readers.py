@@ -22,9 +22,9 @@ from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.mapping.x12 import MappingNeeded, X12Options
 from tests.faults import fuzz_seeds as seeds
 from tests.faults.fuzzing import changed, changes, fuzz
-from tests.files.readers.reading import IDENTIFY, Pieces
-from tests.files.readers.test_any_bytes import CANARY
-from tests.files.readers.workbooks import raw_workbook
+from tests.formats.reading import IDENTIFY, Pieces
+from tests.formats.test_any_bytes import CANARY
+from tests.formats.workbooks import raw_workbook
 
 Recorder = Callable[[str, object], None]
 

@@ -28,7 +28,7 @@ from frontdesk.files.report import read_report
 from frontdesk.files.run import FileTurns, run_next
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
-from tests.files.readers.reading import IDENTIFY
+from tests.formats.reading import IDENTIFY
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (

@@ -15,8 +15,8 @@ from frontdesk.formats.x12 import Family
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
 from tests.files.loading import Desk
-from tests.files.readers.reading import interchange, transaction
 from tests.files.test_recognise import history_of, post
+from tests.formats.reading import interchange, transaction
 
 HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
 COVERED = "HD*021**HLT*Gold~DTP*348*D8*20260101~"

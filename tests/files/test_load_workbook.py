@@ -12,7 +12,7 @@ from frontdesk.files.model import EligibilityFile, FileState, FileStep
 from frontdesk.formats import workbook as reader
 from frontdesk.formats.model import Format
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, row
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 from tests.patience import PATIENCE_SECONDS
 
 

@@ -11,8 +11,8 @@ from frontdesk.files.model import EligibilityFile, WrongState
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
-from tests.files.readers.reading import file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import file_834
+from tests.formats.workbooks import workbook
 
 MANY = 26  # one more than may move without a person's approval
 

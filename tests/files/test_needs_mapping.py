@@ -11,8 +11,8 @@ from frontdesk.files.actions import accept_mapping, approve_file
 from frontdesk.files.model import EligibilityFile, FileKey, WrongState
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from tests.files.loading import Desk
-from tests.files.readers.reading import file_834
 from tests.files.test_834_identity import child, person
+from tests.formats.reading import file_834
 
 UNNAMED: dict[str, Any] = {"mapping": {}}
 

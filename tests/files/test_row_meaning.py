@@ -16,8 +16,8 @@ from frontdesk.files.families import ROW_MEANING_VERSION
 from frontdesk.files.load import parse_rows
 from frontdesk.files.model import ChunkItem, RowOutcome
 from tests.files.loading import Desk, csv_of, lines_of, row
-from tests.files.readers.reading import MEMBER, file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import MEMBER, file_834
+from tests.formats.workbooks import workbook
 
 GOLDEN, RENEW = Path(__file__).with_name("row_meaning.json"), "FRONTDESK_TEST_RENEW"
 

@@ -12,8 +12,8 @@ from frontdesk.files.model import EligibilityFile
 from frontdesk.mapping.model import UnreadRows, read_loops
 from frontdesk.mapping.opening import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
-from tests.files.readers.reading import file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import file_834
+from tests.formats.workbooks import workbook
 from tests.patience import wait_until
 
 ROWS, SMALL = 60, 8

@@ -15,14 +15,14 @@ import pytest
 
 from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
-from frontdesk.mapping.opening import open_source
+from frontdesk.formats.source import open_source
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest import sample, suggestion
 from frontdesk.mapping.suggest.suggestion import suggest_apart, suggest_mapping
 from tests.files.exports import excel_export, hr_export, synthea, written
 from tests.files.loading import Desk
-from tests.files.readers.reading import rows_of
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import rows_of
+from tests.formats.workbooks import workbook
 
 EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
 COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
@@ -290,10 +290,10 @@ def test_what_has_no_names_of_columns_is_refused(content: bytes | str, code: str
 
 
 def test_a_part_of_a_file_may_end_anywhere() -> None:
-    content = "Employee ID,First Name\n" + "".join(f"{n},J\u00f6rg\n" for n in range(50))
+    content = "Employee ID,First Name\n" + "".join(f"{n},J\u00f6rg\n" for n in range(80))
     raw = content.encode()
     for end in range(len(raw) - 20, len(raw)):
-        assert suggested(raw[:end], is_cut=True)["rows"] >= 47
+        assert suggested(raw[:end], is_cut=True)["rows"] >= 77
     with pytest.raises(Unreadable):
         suggested(raw[: raw.rindex("\u00f6".encode()) + 1])
 
@@ -442,7 +442,7 @@ def test_objects_with_keys_of_their_own_are_refused_before_they_make_a_table(
         read.append(line)
         return json.loads(line)
 
-    monkeypatch.setattr(sample, "parse_strictly", parse)
+    monkeypatch.setattr("frontdesk.formats.json_rows.parse_strictly", parse)
     content = "".join(json.dumps({f"dob{n}-{key}": 1 for key in range(180)}) + "\n" for n in range(1000))
     with pytest.raises(Unreadable) as caught:
         suggested(content)

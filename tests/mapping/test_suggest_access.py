@@ -8,8 +8,8 @@ from frontdesk.errors import Invalid
 from frontdesk.mapping.parser import parse_mapping
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
-from tests.files.readers.reading import rows_of
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import rows_of
+from tests.formats.workbooks import workbook
 from tests.mapping.test_suggest import answered, rules_of, suggested
 
 HEAD = "Employee ID|First Name|Last Name|Birth Date|Gender|Zip|Benefits Eligibility Date|Term Date"

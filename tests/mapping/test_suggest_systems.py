@@ -9,7 +9,7 @@ import pytest
 
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
-from tests.files.readers.reading import read, rows_of
+from tests.formats.reading import read, rows_of
 from tests.mapping.test_suggest import answered, suggested
 
 # The header, the rows, the keys with their first names, and what the suggestion leaves to be said.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.files.readers.reading import codes, read, refused, rows_of
+from tests.formats.reading import codes, read, refused, rows_of
 
 
 def value(cell: str, rule: dict[str, Any], field: str = "city", **more: Any) -> object:

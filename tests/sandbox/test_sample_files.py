@@ -21,7 +21,7 @@ from frontdesk.sandbox.sample_files import (
     write_sample,
 )
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
-from tests.files.readers.reading import Pieces, rows_of_stream
+from tests.formats.reading import Pieces, rows_of_stream
 
 PEOPLE = list(sample_members(3000, seed=7))
 each_format = pytest.mark.parametrize("format_", SAMPLE_FORMATS)

@@ -27,8 +27,8 @@ from frontdesk.files.report import (
     report_page,
     serialize_file,
 )
-from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.mapping.suggest.suggestion import suggest_apart
 from frontdesk.plans import get_plan
 from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from frontdesk.files.model import FileState
-from frontdesk.formats.model import Format
-from frontdesk.mapping.parser import LONGEST_SHEET_NAME, SEARCHED_ROWS
+from frontdesk.formats.model import SEARCHED_ROWS, Format
+from frontdesk.mapping.parser import LONGEST_SHEET_NAME
 
 Schema = dict[str, Any]
 

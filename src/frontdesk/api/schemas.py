@@ -15,7 +15,7 @@ from frontdesk.eligibility.code_sets import GENDERS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
 from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileStep
-from frontdesk.formats.model import FileMode
+from frontdesk.formats.model import DELIMITERS, FileMode
 from frontdesk.mapping import parser as mapping
 from frontdesk.mapping import values
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
@@ -286,7 +286,7 @@ _MAPPING_TYPES = COMMON_TYPES | {
         "propertyNames": {"pattern": values.COLUMN_NAME.pattern},
         "additionalProperties": {"type": "string", "enum": [mapping.UNRELATED]},
     },
-    "delimiter": {"type": "string", "enum": list(mapping.DELIMITERS)},
+    "delimiter": {"type": "string", "enum": list(DELIMITERS)},
     "plans": {"type": "object", "additionalProperties": _NOT_BLANK},
     "column": _COLUMN | {"maxLength": mapping.LONGEST_VALUE},
     "columns_to_join": _one_or_several(_COLUMN, mapping.MOST_JOINED, uniqueItems=True),

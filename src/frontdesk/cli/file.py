@@ -76,9 +76,9 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.report import ReportFilter, read_report, serialize_file
 from frontdesk.files.run import run_next
-from frontdesk.formats.content_type import START_BYTES, check_start
-from frontdesk.formats.model import FileMode, Format
-from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
+from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
+from frontdesk.formats.source import START_BYTES, check_start
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
 

@@ -1,8 +1,14 @@
-"""What a file is written in, what it may say of itself, and what makes it unreadable (docs/file-formats.md)."""
+"""What a file is written in, what it may say of itself, its rows as they are written, and what makes it unreadable
+(docs/file-formats.md)."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from frontdesk.errors import Malformed
+from frontdesk.errors import Fault, Malformed
+
+DELIMITERS = (",", "\t", "|", ";")
+SEARCHED_ROWS = 50  # the header is one of so many first rows
 
 
 class Format(StrEnum):
@@ -35,10 +41,36 @@ class Unreadable(Malformed):
         self.place = place
 
 
+# How well a row would do as the header, by its place and its cells: the row of the highest rank is the header.
+HeaderRank = Callable[[int, Sequence[str]], tuple[int, ...]]
+
+# A row of a table: its place, its cells, its text where that is one line, and what is wrong with it.
+SplitRow = tuple[int, Sequence[str], str | None, Fault | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of a CSV or of a sheet: those of the header, which stands at `place`, and the rows below it, blank ones too, by
+    the block. A cell that is one of `errors` could not be calculated."""
+
+    names: Sequence[str]
+    place: int
+    blocks: Iterator[Iterable[SplitRow]]
+    delimiter: str = ""
+    errors: frozenset[str] = frozenset()
+
+
 def no_rows(message: str, *, skipped: bool) -> Unreadable:
     """What is wrong with a file without a member; with `skipped`, its rows are left out by the mapping."""
     return Unreadable("no_rows", "The mapping leaves out every row of the file." if skipped else message)
 
+
+# Faults of one row that its format shows. The row is refused, its neighbours are not.
+FORMAT_ROW_FAULTS = {
+    "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
+    "not_json": "The line is not one JSON object as a request body would carry it.",
+    "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
+}
 
 # Faults of the whole file; nothing of it is applied.
 FILE_FAULTS = {
@@ -64,7 +96,6 @@ FILE_FAULTS = {
     "not_gzip": "The compressed data is damaged: pack the file again.",
     "too_large": "The content is larger than what is read.",
     "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
-    "too_sparse": "Too much of the file is blank, or belongs to no member.",
     "looks_like_ssn": "Most values of an identifier look like social security numbers: take another column, or say "
     '"ssn": "plain" in a mapping.',
     "not_x12": "The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.",

@@ -1,4 +1,5 @@
-"""Rows of a sheet of a workbook (.xlsx): as of a CSV, but that dates, numbers and booleans are real (docs/file-formats.md)."""
+"""Rows of a sheet of a workbook (.xlsx), from the process that reads it (frontdesk.workbooks): as of a CSV, but that dates,
+numbers and booleans are real (docs/file-formats.md)."""
 
 import marshal
 import os
@@ -7,25 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import IO, Any
 
-from frontdesk.errors import Fault, Unavailable
-from frontdesk.formats.model import Format, Unreadable
-from frontdesk.formats.source import (
-    LARGEST_CONTENT,
-    LARGEST_RATIO,
-    LONGEST_LINE,
-    OLE_MAGIC,
-    RATIO_COUNTS_FROM,
-    ZIP_MAGIC,
-)
-from frontdesk.mapping.model import FileHeader, ReadItem
-from frontdesk.mapping.parser import SEARCHED_ROWS, FileMapping
-from frontdesk.mapping.table import TableColumns, find_header
+from frontdesk.errors import Unavailable
+from frontdesk.formats import source
+from frontdesk.formats.model import SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
 
-_LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
+_LIMITS = (source.LARGEST_CONTENT, source.LARGEST_RATIO, source.RATIO_COUNTS_FROM, source.LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
@@ -37,65 +28,40 @@ DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": T
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
-_CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
 
-NumberedCells = tuple[int, Sequence[str]]
+_Row = tuple[int, list[str]]  # with its number
 
 
-def read_workbook(
-    content: IO[bytes], mapping: FileMapping, go_on: Callable[[], None]
-) -> tuple[FileHeader, Iterator[ReadItem]]:
-    """The header and the rows of the mapping's sheet, else of the first one that is shown. Calls `go_on` each second while the
-    reading process is silent.
+def read_sheet(
+    content: IO[bytes], rank: HeaderRank, sheet: str | None, go_on: Callable[[], None] = lambda: None
+) -> Table:
+    """The header, that of the highest rank, and the rows of the sheet, else of the first one that is shown, each as wide as the
+    header: what stands beside the table has no name. Calls `go_on` each second while the reading process is silent.
 
-    Raises Unreadable, and Unavailable if the reading process was ended from outside.
+    Raises Unreadable, and Unavailable if the reading process was ended from outside, here or from the rows.
     """
-    numbered = sheet_rows(content, mapping.sheet, go_on)
-    try:
-        return _opened(numbered, mapping)
-    except BaseException:
-        numbered.close()
-        raise
-
-
-def _opened(numbered: Iterator[NumberedCells], mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
-    first = [*islice(numbered, SEARCHED_ROWS + 1)]  # the rows among which the header is
+    rows = _rows(content, sheet, go_on)
+    first = [*islice(rows, SEARCHED_ROWS + 1)]
     if not first:
         raise Unreadable("no_rows", "The sheet is empty.")
-    by_number = dict(first)
-    last = min(first[-1][0], SEARCHED_ROWS)
-    searched = [by_number.get(number, ()) for number in range(1, last + 1)]
-    place = find_header(searched, mapping).place
-    columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
-    below = (item for item in chain(first, numbered) if item[0] > place)
-    return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
+    searched = [row for row in first if row[0] <= SEARCHED_ROWS]
+    place, names = max(searched, key=lambda row: rank(*row), default=(1, []))
+    while names and not names[-1].strip():
+        names.pop()
+    width = len(names)
+    below: Iterator[SplitRow] = (
+        (number, [*cells[:width], *[""] * (width - len(cells))], None, None)
+        for number, cells in chain(first, rows)
+        if number > place
+    )
+    return Table(names, place, iter([below]), errors=_ERRORS)
 
 
-def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
-    named = [number for number, name in enumerate(cells, 1) if name.strip()]
-    return cells[: max(named, default=0)]
-
-
-def _rows(numbered: Iterable[NumberedCells], columns: TableColumns) -> Iterator[ReadItem]:
-    width = columns.width
-    for number, given in numbered:
-        # What stands beside the table has no name, so it is ignored.
-        cells = [*given[:width], *[""] * (width - len(given))]
-        if any(map(str.strip, cells)):
-            has_error = not _ERRORS.isdisjoint(cells) and not _ERRORS.isdisjoint(
-                cells[at] for at in columns.read
-            )
-            yield columns.row(number, cells, _CELL_ERROR if has_error else None)
-
-
-def sheet_rows(
-    content: IO[bytes], sheet: str | None, go_on: Callable[[], None] = lambda: None
-) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown, from the process that
-    reads the workbook. Close the iterator to end the process. Raises Unreadable from the iterator."""
-    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
+def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
+    """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
+    if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
         raise _old_workbook(content)
-    if not start.startswith(ZIP_MAGIC):
+    if not start.startswith(source.ZIP_MAGIC):
         raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
     with tempfile.TemporaryFile() as file:
@@ -115,9 +81,7 @@ def sheet_rows(
                 child.kill()
 
 
-def _read_rows(
-    child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]
-) -> list[NumberedCells]:
+def _read_rows(child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]) -> list[_Row]:
     """The next rows; none after the last."""
     length = int.from_bytes(_read(pipe, 4, go_on), "big")
     content = _read(pipe, length, go_on)

@@ -389,7 +389,6 @@ class X12Reader:
                 yield place, read_loop(member, transaction)
             member = []
             if transaction is not None and (isinstance(segment, FamilyText) or segment[0] == "INS"):
-                self._source.found_item()
                 self._envelope.check_in_transaction(number)
                 has_members = True
                 if isinstance(segment, FamilyText):

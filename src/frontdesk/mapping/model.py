@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.formats.model import FileMode, Format
+from frontdesk.formats.model import FORMAT_ROW_FAULTS, FileMode, Format
 from frontdesk.formats.x12 import Family
 
 
@@ -131,12 +131,9 @@ class FileHeader:
         return self.columns[0] if self.columns else None
 
 
-# Faults of one row that a reader finds. The row is refused, its neighbours are not.
-ROW_FAULTS = {
+# Faults of one row that a reader or the mapping finds. The row is refused, its neighbours are not.
+ROW_FAULTS = FORMAT_ROW_FAULTS | {
     "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
-    "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
-    "not_json": "The line is not one JSON object as a request body would carry it.",
-    "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
     "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
     "for it, or name members in another way.",

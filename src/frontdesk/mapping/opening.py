@@ -1,19 +1,19 @@
-"""Opens a file: finds its format, unpacks it, and gives it to the reader of the format."""
+"""Opens a file: finds its format and header, and makes its rows by the mapping."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from frontdesk.formats.content_type import detect_content
 from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format, Unreadable, no_rows
-from frontdesk.formats.source import Source, known_encoding, open_content
-from frontdesk.formats.workbook import read_workbook
+from frontdesk.formats.source import Source, open_source
+from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.model import FileHeader, ReadItem, Row, read_rows
 from frontdesk.mapping.parser import NO_MAPPING, FileMapping
+from frontdesk.mapping.table import ObjectKeys, TableColumns, header_rank
 from frontdesk.mapping.values import FAMILY
 from frontdesk.mapping.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 
@@ -39,52 +39,47 @@ def open_unread(
     """
     content, source, chosen = open_source(stream, format, encoding)
     rows: Iterator[ReadItem]
-    if source is None:
-        header, rows = read_workbook(content, mapping, go_on)
+    if source is None or chosen is Format.CSV:
+        header, rows = _open_table(content, source, mapping, go_on)
+        rows = _some_of(rows, "The file has a header and no row below it.")
     elif chosen is Format.X12:
         header, rows = read_x12(source, mapping, x12)
-    elif chosen is Format.CSV:
-        header, rows = read_csv(source, mapping)
+        return replace(header, encoding=source.encoding), rows
     else:
-        header, rows = read_json(source, chosen, mapping)
-    if source is not None:
-        header = replace(header, encoding=source.encoding)
-    if chosen is Format.X12:
-        return header, rows
-    is_json = chosen in (Format.JSON, Format.JSON_LINES)
-    nothing = "There is no member in the file." if is_json else "The file has a header and no row below it."
-    rows = _some_of(rows, nothing)
+        keys = ObjectKeys(mapping)
+        header = FileHeader(chosen, ignored=keys.ignored, encoding=source.encoding)
+        rows = _some_of(keys.rows(read_json(source, chosen)), "There is no member in the file.")
     return header, with_addresses(rows) if FAMILY in mapping.fields else rows
 
 
-def open_source(
-    stream: "SupportsRead[bytes]",
-    format: Format | None,  # noqa: A002
-    encoding: str,
-) -> tuple[io.BufferedReader, Source | None, Format]:
-    """The content; the same as text, None of a workbook; its format: the one that is given, else the one that its content has.
-    Raises Unreadable."""
-    content = open_content(stream)
-    found = detect_content(content.peek(1), known_encoding(encoding))
-    if format is Format.XLSX or found.is_workbook:
-        return content, None, Format.XLSX
-    chosen = format or found.format
-    if chosen is None and found.is_other_table:
-        raise Unreadable("not_workbook", f"The file is {found.name}. Save it as .xlsx or as CSV.")
-    if chosen is None:
-        raise Unreadable("not_text", f"The file is {found.name}, and no text.")
-    return content, Source(content, encoding), chosen
+def _open_table(
+    content: io.BufferedReader, source: Source | None, mapping: FileMapping, go_on: Callable[[], None]
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    rank = header_rank(mapping)
+    table = (
+        read_sheet(content, rank, mapping.sheet, go_on)
+        if source is None
+        else read_csv(source, rank, mapping.delimiter)
+    )
+    if mapping.header_row not in (None, table.place):
+        message = f"the file has no row {mapping.header_row}, which is said to be the header"
+        raise Unreadable("no_header", message, place=mapping.header_row)
+    columns = TableColumns(table.names, mapping, place=table.place)
+    if source is None:
+        return FileHeader(Format.XLSX, ignored=columns.ignored), columns.items(table)
+    read_by = (table.delimiter, *table.names)
+    header = FileHeader(Format.CSV, ignored=columns.ignored, columns=read_by, encoding=source.encoding)
+    return header, columns.items(table)
 
 
 def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
     """The rows of a table. Raises Unreadable at the end if there are none but skipped ones; `nothing` says so."""
-    found = skipped = False
+    are_skipped = set()
     for item in items:
-        is_skipped = isinstance(item, Row) and item.skipped
-        found, skipped = found or not is_skipped, skipped or is_skipped
+        are_skipped.add(isinstance(item, Row) and item.skipped)
         yield item
-    if not found:
-        raise no_rows(nothing, skipped=skipped)
+    if False not in are_skipped:
+        raise no_rows(nothing, skipped=True in are_skipped)
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

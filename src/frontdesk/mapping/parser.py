@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH
 from frontdesk.eligibility.hints import day_exists
 from frontdesk.errors import Fault, Invalid, unknown_faults
+from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS
 from frontdesk.mapping import values
 from frontdesk.mapping.values import FieldRule, RowRule, Value, fold_name, mappable_field
 from frontdesk.text import Rejected, RejectedParts, shown_name
@@ -22,9 +23,7 @@ VERIFY_WORDS, COUNTS_WORDS, FAMILY_WORDS = ("compare", "full"), ("strict", "leni
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 SECTION_834, EVERY_LINE = "834", "all"
 FIRST_NAME, DOB, SSN_WAY, PERSON_CODE = "first_name", "dob", "ssn", "person_code"
-DELIMITERS = (",", "\t", "|", ";")
 
-SEARCHED_ROWS = 50  # the header is one of so many first rows
 LONGEST_SHEET_NAME = 31  # Excel's limit
 MOST_RULES, MOST_ROW_RULES, MOST_WORDS = 100, 20, 100
 MOST_JOINED = MOST_FORMATS = 10  # columns and formats of dates of a rule

@@ -17,9 +17,10 @@ from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import open_source
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
-from frontdesk.mapping.opening import open_source, with_addresses
+from frontdesk.mapping.opening import with_addresses
 from frontdesk.mapping.parser import OPEN, parse_mapping, remedy_for
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.mapping.suggest.rows import other_lines, status_questions, totals

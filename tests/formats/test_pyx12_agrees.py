@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from frontdesk.formats.model import Format
-from frontdesk.formats.source import Source, open_content
+from frontdesk.formats.source import open_source
 from frontdesk.formats.x12 import SegmentReader
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
-from tests.files.readers.reading import MEMBER, file_834, read, refused
+from tests.formats.reading import MEMBER, file_834, read, refused
 
 x12file: Any = import_module("pyx12.x12file")  # comes without types
 
@@ -32,10 +32,9 @@ def trimmed(segments: list[list[str]]) -> list[list[str]]:
 
 
 def ours(text: str) -> list[list[str]]:
-    return [
-        list(segment)
-        for _, segment in SegmentReader(Source(open_content(io.BytesIO(text.encode())), "utf-8"))
-    ]
+    _, source, _ = open_source(io.BytesIO(text.encode()))
+    assert source is not None
+    return [list(segment) for _, segment in SegmentReader(source)]
 
 
 def sample() -> str:

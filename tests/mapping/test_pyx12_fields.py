@@ -13,7 +13,7 @@ from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
-from tests.files.readers.reading import file_834, rows_of
+from tests.formats.reading import file_834, rows_of
 
 params, error_handler, x12context = (
     import_module(f"pyx12.{name}") for name in ("params", "error_handler", "x12context")

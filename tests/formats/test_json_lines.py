@@ -4,7 +4,7 @@ import pytest
 
 from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
-from tests.files.readers.reading import codes, read, refused, rows_of
+from tests.formats.reading import codes, read, refused, rows_of
 
 
 def test_each_line_is_a_body_and_blank_lines_are_passed_over() -> None:

@@ -9,7 +9,7 @@ import pytest
 from frontdesk.eligibility.model import NO_CONTEXT, Action
 from frontdesk.formats.model import FileMode
 from frontdesk.mapping.model import FileHeader, Row
-from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
+from tests.formats.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
 FULL_ROW: dict[str, object] = {
     "external_id": "FAMILY1-01",

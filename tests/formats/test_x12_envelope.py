@@ -6,7 +6,7 @@ import pytest
 
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.model import FileMode
-from tests.files.readers.reading import (
+from tests.formats.reading import (
     GS,
     ISA,
     MEMBER,

@@ -12,8 +12,8 @@ import pytest
 
 from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
-from tests.files.readers.reading import codes, read, refused, rows_of
-from tests.files.readers.workbooks import GOOD, HEADER, MAIN, Formula, cell, raw_workbook, sheet_xml, workbook
+from tests.formats.reading import codes, read, refused, rows_of
+from tests.formats.workbooks import GOOD, HEADER, MAIN, Formula, cell, raw_workbook, sheet_xml, workbook
 
 ROW = ("E1", "Zoë", "Sample", "02134", date(1977, 1, 11), True)
 VALUES = {

@@ -8,7 +8,7 @@ import pytest
 
 from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
-from tests.files.readers.reading import Pieces, codes, read, refused, rows_of, rows_of_stream
+from tests.formats.reading import Pieces, codes, read, refused, rows_of, rows_of_stream
 
 
 def test_each_item_is_a_body_and_counts_from_1() -> None:
@@ -43,11 +43,10 @@ def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> N
     [
         ('{"external_id": "2", "external_id": "2"}', "has the key external_id twice"),
         ('{"a": NaN}', "has NaN or Infinity, which are not JSON"),
-        ('{"a": [}]}', "is not valid JSON"),
         ("7", "must be a JSON object"),
         ('"a, [b"', "must be a JSON object"),
         ("[[1], 2]", "must be a JSON object"),
-        ("no words", "is not valid JSON"),
+        ('{"a": "b\0"}', "is not valid JSON"),
     ],
 )
 def test_an_item_that_is_no_body_is_refused_by_itself(item: str, message: str) -> None:
@@ -64,7 +63,10 @@ def test_an_item_that_is_no_body_is_refused_by_itself(item: str, message: str) -
         ('[{"external_id": "1"}', "cut_off"),
         ('[{"external_id": "1"},', "cut_off"),
         ('[{"external_id": "1', "cut_off"),
-        ('[{"external_id": "1", {"external_id": "2"}]', "cut_off"),
+        ('[{"external_id": "1", {"external_id": "2"}]', "bad_json_array"),
+        ('[{"external_id": "1"}, no words]', "bad_json_array"),
+        ('[{"external_id": "1"}, 7', "cut_off"),
+        ("[" * 5000 + "]" * 5000, "bad_json_array"),
         ('[{"external_id": "1"} {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"},, {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"},]', "bad_json_array"),

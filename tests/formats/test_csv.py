@@ -16,7 +16,7 @@ from frontdesk.formats.model import Format, Unreadable
 from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
-from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
+from tests.formats.reading import HEADER, codes, read, refused, rows_of
 
 PLAIN = HEADER + "AB 1,M-1,Robin,Sample\n"
 EXPECTED = {"external_id": "AB 1", "member_id": "M-1", "first_name": "Robin", "last_name": "Sample"}

@@ -6,7 +6,7 @@ import pytest
 
 from frontdesk.eligibility.model import Action
 from frontdesk.mapping.model import Row
-from tests.files.readers.reading import file_834, rows_of
+from tests.formats.reading import file_834, rows_of
 
 BEGIN, END = "effective_date", "expiry_date"
 OPEN = "HD*021**HLT*Gold~DTP*348*D8*20260101~"

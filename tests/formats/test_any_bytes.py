@@ -14,7 +14,7 @@ from frontdesk.mapping.model import ROW_FAULTS, Row
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import LONG
-from tests.files.readers.reading import Pieces, file_834, read, rows_of, rows_of_stream
+from tests.formats.reading import Pieces, file_834, read, rows_of, rows_of_stream
 
 COUNT = 150 * LONG**3
 CANARY = "Canaryperson"

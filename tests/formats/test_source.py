@@ -4,15 +4,15 @@ import gzip
 
 import pytest
 
-from frontdesk.formats.content_type import (
+from frontdesk.formats.model import Format
+from frontdesk.formats.source import (
     MEDIA_TYPES,
     START_BYTES,
     UnsupportedContent,
     check_start,
     detect_content,
 )
-from frontdesk.formats.model import Format
-from tests.files.readers.reading import HEADER, file_834, refused, rows_of
+from tests.formats.reading import HEADER, file_834, refused, rows_of
 
 
 def contradiction(media_type: str, start: bytes) -> str | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.files.readers.reading import HEADER, refused, rows_of
+from tests.formats.reading import HEADER, refused, rows_of
 
 ROW = "AB 1,M-1,Robin,Sample\n"
 TITLES = '"Eligibility, as of 11/20/2026",,,\n\nExample Health;"confidential"\nPlan: Gold,First name of contact: Kim\n'

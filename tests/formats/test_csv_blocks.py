@@ -11,7 +11,7 @@ from frontdesk.formats.model import Format, Unreadable
 from frontdesk.mapping.model import ReadItem, Row, UnreadRows, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
-from tests.files.readers.reading import HEADER
+from tests.formats.reading import HEADER
 
 PLAIN = [f"AB{n},M-{n},Robin,Sample\n" for n in range(40)]
 # Lines that are no rows, that are rows of another kind, and that end in other ways.
@@ -75,7 +75,7 @@ def test_rows_beside_an_odd_one_are_still_recognised_together(kind: str) -> None
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-def test_a_line_that_is_too_long_or_not_in_the_encoding_is_named_after_the_rows_above_it(
+def test_a_line_that_is_too_long_or_not_in_the_encoding_is_named(
     monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     above = HEADER + "".join(PLAIN * 10)  # more than the header is looked for in
@@ -84,8 +84,6 @@ def test_a_line_that_is_too_long_or_not_in_the_encoding_is_named_after_the_rows_
         for size in (64, 64 * 1024):
             monkeypatch.setattr(source, "_BLOCK", size)
             content = io.BytesIO(text.encode("utf-8", "surrogateescape"))
-            items = open_unread(content, Format.CSV, "utf-8", parse_mapping({"delimiter": ","}))[1]
-            found: list[Row] = []
             with pytest.raises(Unreadable, match="Line 402:") as error:
-                found.extend(read_rows(items))
-            assert (error.value.code, len(found)) == (code, 400)
+                [*open_unread(content, Format.CSV, "utf-8", parse_mapping({"delimiter": ","}))[1]]
+            assert error.value.code == code

@@ -11,7 +11,7 @@ import pytest
 from frontdesk.formats.model import FILE_FAULTS, Format
 from frontdesk.formats.source import LONGEST_LINE
 from frontdesk.mapping.model import ROW_FAULTS
-from tests.files.readers.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
+from tests.formats.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
 
 CANARY = "Canary-Person"
 PACKED_LINE = gzip.compress(b"1" * 60_000 + b"\n")
@@ -43,7 +43,7 @@ FILES: list[tuple[str, bytes, str, str]] = [
     ("a long header", b"external_id," * 10_000, "line_too_long", "Line 1: "),
     ("ISA cut off", ISA[:50].encode(), "cut_off", "Segment 1: the file ends within the ISA"),
     ("an unpacked bomb", gzip.compress(b"external_id\n" + (b"1" * 60_000 + b"\n") * 300), "zip_bomb", "The file unp"),
-    ("a long gzip name", gzip.compress(b"")[:3] + b"\x08" + bytes(6) + b"n" * 2**21, "not_gzip", "More than 1,048,576 bytes"),
+    ("a long gzip name", gzip.compress(b"")[:3] + b"\x08" + bytes(6) + b"n" * 2**21, "cut_off", "The compressed file ends"),
     ("many gzip members", gzip.compress(b"external_id\n") + PACKED_LINE * 300, "zip_bomb", "The file unpacks to"),
 ]  # fmt: skip
 
@@ -116,47 +116,6 @@ def test_what_never_ends_is_refused_after_a_few_blocks(
     found, _ = refused(lambda: drain(stream, format_=format_))
     assert found == code
     assert stream.taken < 20 * LONGEST_LINE
-
-
-BLANK: dict[str, tuple[Format, bytes, bytes]] = {
-    "lines of a CSV": (Format.CSV, HEADER.encode() + b"1,2,3,4\n", b" " * 4095 + b"\n"),
-    "JSON lines": (Format.JSON_LINES, b'{"external_id": "1"}\n', b" \r\n" * 4096),
-    "an array": (Format.JSON, b"[", b" " * 4096),
-    "segments": (Format.X12, file_834().encode().partition(b"INS*")[0], b"~" * 4096),
-    "segments of no member": (Format.X12, file_834().encode().partition(b"INS*")[0], b"REF*38*1~" * 999),
-    "interchanges": (Format.X12, b"", file_834("").encode()),
-}
-
-
-@pytest.mark.parametrize("name", BLANK)
-def test_what_holds_no_row_is_refused_after_some_mib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    format_, start, blank = BLANK[name]
-    if name != "an array":  # one of them at its real size
-        monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
-    stream = Pieces(chain([start], repeat(blank)))
-    assert refused(lambda: drain(stream, format_=format_))[0] == "too_sparse"
-    assert stream.taken < (17 if name == "an array" else 2) * 2**20
-
-
-def test_gaps_between_rows_are_counted_together_and_small_ones_do_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
-    small, large = (b"1,2,3,4\n" + (b" " * 4095 + b"\n") * lines for lines in (32, 128))
-    rows = rows_of_stream(Pieces([HEADER.encode(), *[small] * 20]), format_=Format.CSV)
-    assert len([*rows]) == 20
-    stream = Pieces(chain([HEADER.encode()], repeat(large)))
-    assert refused(lambda: drain(stream, format_=Format.CSV))[0] == "too_sparse"
-
-
-def test_blank_rows_of_a_csv_are_as_many_as_a_sheet_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.formats.csv_rows.MOST_BLANK_ROWS", 1000)
-    few, many = (HEADER + "1,2,3,4\n" + ",,,\n" * 999 + "\n" * lines for lines in (1, 2))
-    assert len(read(few)[1]) == 1
-    assert refused(lambda: read(many)) == (
-        "too_sparse",
-        "More than 1,000 rows of the file are blank. Delete them.",
-    )
 
 
 def test_every_code_has_its_sentence() -> None:

@@ -16,8 +16,8 @@ import pytest
 from frontdesk.errors import Unavailable
 from frontdesk.mapping.model import Row, read_rows
 from frontdesk.mapping.opening import open_unread
-from tests.files.readers.reading import refused, rows_of
-from tests.files.readers.workbooks import GOOD, MAIN, cell, raw_workbook, sheet_xml
+from tests.formats.reading import refused, rows_of
+from tests.formats.workbooks import GOOD, MAIN, cell, raw_workbook, sheet_xml
 
 CANARY = "Canary-Person"
 E1 = [Row(2, {"external_id": "E1", "city": "Boston"})]
