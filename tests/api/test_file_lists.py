@@ -10,8 +10,9 @@ from frontdesk.api import eligibility_files
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
-from frontdesk.files import Upload, begin_file, set_file_settings
-from frontdesk.files.model import FileQuota, NewFile, Retry
+from frontdesk.files import set_file_settings
+from frontdesk.files.actions import Upload, begin_file
+from frontdesk.files.model import FileQuota, NewFile
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token
@@ -97,7 +98,8 @@ def test_a_key_that_comes_with_something_else_is_refused_and_leaves_nothing(
 def test_of_racing_uploads_with_one_key_one_becomes_a_file(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    new, requester = NewFile(customer.account_id, customer.plan_ids[0]), Requester("client", "id", clock())
+    new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
+    requester = Requester("client", "id", clock())
     found: list[int] = []
     start = threading.Barrier(6)
 
@@ -106,7 +108,7 @@ def test_of_racing_uploads_with_one_key_one_becomes_a_file(
             upload = Upload(db, begin_file(tx, new, requester))
         upload.write(b"external_id\nE1\n")
         start.wait()
-        found.append(upload.finish(requester, Retry("key", new)).id)
+        found.append(upload.finish(requester, new).id)
 
     threads = [threading.Thread(target=send) for _ in range(6)]
     for thread in threads:

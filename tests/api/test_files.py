@@ -11,8 +11,10 @@ from frontdesk.audit import list_entries
 from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import RunOptions, run_next, save_mapping
+from frontdesk.files.actions import save_mapping
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import MappingName
+from frontdesk.files.run import run_next
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
 from tests.files.loading import csv_of, lines_of, row

@@ -10,12 +10,12 @@ import pytest
 
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
-from frontdesk.files.mappings import MOST_MAPPINGS
+from frontdesk.files.actions import MOST_MAPPINGS
 from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, row
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 from tests.patience import wait_until
 
 MAPPINGS = "/v2/eligibility-mappings"

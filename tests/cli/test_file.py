@@ -177,7 +177,8 @@ def test_a_mapping_with_faults_is_refused_with_all_of_them(
         told = cli.refused("file", *command)
         assert told.startswith("Error: The mapping's columns.Zip must be a field of a member, or null ")
         assert "The mapping's delimiter must be" in told
-        assert "The mapping's 834.identify must have a number of the member or of its family" in told
+        assert "The mapping's 834.identify must name REF*.., NM109" in told
+        assert "with a number of the member or of its family" in told
     assert "give one of the two" in cli.refused(
         *("file", "mapping", "--account", "1", "--set", str(mapping), "--clear"), status=2
     )

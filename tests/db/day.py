@@ -24,7 +24,8 @@ from frontdesk.eligibility.people import (
     rename,
     unmerge,
 )
-from frontdesk.files import FileTurns, RunOptions
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
 from frontdesk.privacy.erasure import erase_person, export_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind

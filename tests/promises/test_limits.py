@@ -13,9 +13,8 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
-from frontdesk.files.load import ChunkWriter
+from frontdesk.files.load import ChunkWriter, parse_rows
 from frontdesk.files.model import FileStep
-from frontdesk.files.rows import parse_rows
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, row
@@ -63,14 +62,12 @@ def visited() -> Iterator[set[str]]:
 def test_a_chunk_visits_few_rooms(db: Database, clock: SetClock) -> None:
     desk = Desk(db, make_customer(db), clock)
     file = desk.hand_in(csv_of(row(number, email=f"r{number}@example.com") for number in range(12)))
-    claim = claim_next(db, clock, desk.options, only=file.id)
+    claim = claim_next(db, clock, replace(desk.options, chunk_rows=4), only=file.id)
     assert claim is not None
     check = check_file(claim)
     claim.update(step=FileStep.APPLY, rows_total=check.rows, file_date=check.file_date)
-    writer = ChunkWriter(claim, None, reopens_absent=False)
-    chunks = parse_rows(
-        db, replace(claim.file), lambda: None, chunk_rows=4, today="2026-11-20", apart=check.apart
-    )
+    writer = ChunkWriter(claim, None)
+    chunks = parse_rows(claim, check, lambda: None)
     writer.write(next(chunks))
     with visited() as rooms:
         writer.write(next(chunks))

@@ -12,24 +12,26 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from frontdesk import files
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileFilter,
-    FileMode,
-    FileQuota,
-    FileState,
-    Format,
-    NewFile,
-    Retry,
-    Unreadable,
+from frontdesk.files import actions
+from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileQuota, FileState, NewFile
+from frontdesk.files.report import (
+    CSV_HEADER,
+    ReportFilter,
+    ReportPlace,
+    csv_lines,
+    json_lines,
+    read_report,
+    report_page,
+    serialize_file,
 )
-from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
+from frontdesk.mapping.suggest.suggestion import suggest_apart
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
 from frontdesk.web.request import Request, parse_json_object
@@ -70,17 +72,16 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
 
 async def _upload(app: App, request: Request) -> Response:
     new, requester = _new_file(request), requester_of(app, request)
-    retry = _retry(request, new)
     pieces = request.body_pieces(app.config.file_limit_mib * MIB)
     start = b""
-    while len(start) < files.START_BYTES and (data := await anext(pieces, b"")):
+    while len(start) < START_BYTES and (data := await anext(pieces, b"")):
         start += data  # enough to recognise what it is of
-    files.check_start(start, encoding=new.encoding, **_declared(request))
+    check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
 
-    file = await _write(app, lambda tx: files.begin_file(tx, new, requester, quota=QUOTA))
-    upload = files.Upload(app.db, file, QUOTA)
+    file = await _write(app, lambda tx: actions.begin_file(tx, new, requester, quota=QUOTA))
+    upload = actions.Upload(app.db, file, QUOTA)
     upload.write(start)
     try:
         async for data in pieces:
@@ -88,7 +89,7 @@ async def _upload(app: App, request: Request) -> Response:
             if upload.has_full_part:
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
-        file = await app.in_thread(lambda: upload.finish(requester, retry))
+        file = await app.in_thread(lambda: upload.finish(requester, new))
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.discard))
@@ -103,7 +104,7 @@ def _new_file(request: Request) -> NewFile:
     if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
     query = read_query(request)
-    means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
+    means = MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
     head = Message()
     head["Content-Disposition"] = request.header(b"content-disposition") or "inline"
@@ -117,6 +118,7 @@ def _new_file(request: Request) -> NewFile:
         sheet=query.get("sheet"),
         header_row=query.get("header_row"),
         file_name=query.get("file_name") or head.get_filename(),
+        idempotency_key=_idempotency_key(request),
         **_mapping(query.get("mapping")),
     )
 
@@ -138,13 +140,13 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
 
 
-def _retry(request: Request, new: NewFile) -> Retry | None:
+def _idempotency_key(request: Request) -> str | None:
     """The caller's name for the upload. Raises Invalid."""
     key = request.header(b"idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
         rule = "must have 1 to 255 visible ASCII characters"
         raise Invalid([Fault("Idempotency-Key", "not_allowed", rule)])
-    return Retry(key, new) if key is not None else None
+    return key
 
 
 async def _suggest(
@@ -156,7 +158,7 @@ async def _suggest(
     if faults := [Fault(name, "not_allowed", rule) for name in request.query(*_OF_A_LOAD)]:
         raise Invalid(faults)
     await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
-    is_workbook = new.format is Format.XLSX or files.detect_content(start, new.encoding).is_workbook
+    is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
     today = app.clock().date().isoformat()
     options = {"today": today, "format": new.format, "encoding": new.encoding, "sheet": new.sheet}
@@ -166,7 +168,7 @@ async def _suggest(
             message = "The workbook has more than 64 MiB. Send a copy with its first 1,000 rows."
             raise Unreadable("too_large", message)
         at_end = app.suggestions.begin(new.account_id)
-        data = await app.compute(lambda: files.suggest_apart(kept, is_cut=size > limit, **options), at_end)
+        data = await app.compute(lambda: suggest_apart(kept, is_cut=size > limit, **options), at_end)
     return enveloped(app, request, data)
 
 
@@ -212,11 +214,11 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
         sha256=query.get("sha256"),
         before_id=query.get("page[after]"),
     )
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.find_files(tx, wanted)))
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.find_files(tx, wanted)))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
         links["next"] = _next(app, request, query | {"page[size]": size, "page[after]": found[size - 1].id})
-    return _json({"links": links, "data": [files.serialize_file(file) for file in found[:size]]})
+    return _json({"links": links, "data": [serialize_file(file) for file in found[:size]]})
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -235,7 +237,7 @@ async def approve_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file waits for a worker, which continues it.
     Problems: wrong_state
     """
-    return await _act(app, request, files.approve_file)
+    return await _act(app, request, actions.approve_file)
 
 
 async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
@@ -251,7 +253,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     """
     keep = read_query(request).get("keep", True)
     mapping: dict[str, Any] = parse_json_object(await request.body())
-    return await _act(app, request, partial(files.accept_mapping, mapping=mapping, keep=keep))
+    return await _act(app, request, partial(actions.accept_mapping, mapping=mapping, keep=keep))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
@@ -260,7 +262,7 @@ async def cancel_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file is cancelled.
     Problems: wrong_state
     """
-    return await _act(app, request, files.cancel_file)
+    return await _act(app, request, actions.cancel_file)
 
 
 async def undo_eligibility_file(app: App, request: Request) -> Response:
@@ -270,14 +272,14 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
     202 EligibilityFile [Cache-Control Location]: The undo, a file without content, waits for a worker.
     Problems: wrong_state
     """
-    return await _act(app, request, files.undo_file, status=202)
+    return await _act(app, request, actions.undo_file, status=202)
 
 
 async def _act(
     app: App, request: Request, action: Callable[..., EligibilityFile], *, status: int = 200
 ) -> Response:
-    file, requester = _of_path(request), requester_of(app, request)
-    file_after = await _write(app, lambda tx: action(tx, requester=requester, **file))
+    key, requester = _key(request), requester_of(app, request)
+    file_after = await _write(app, lambda tx: action(tx, key, requester))
     app.db.announce_work()
     return _response(app, file_after, status=status)
 
@@ -312,7 +314,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
             headers += ((b"link", f'<{address}>; rel="next"'.encode()),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
-    pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id, wanted)
+    pieces = read_report(app.db, file.id, wanted, as_csv=as_csv)
     pieces = gzip_pieces(pieces) if is_packed else pieces
     return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
 
@@ -341,22 +343,22 @@ async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]
         yield piece
 
 
-def _of_path(request: Request) -> dict[str, Any]:
-    """The file that the path names, as the functions of `files` take it. Raises NotFound."""
+def _key(request: Request) -> FileKey:
+    """The file that the path names. Raises NotFound."""
     plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
-    return {"file_id": file_id, "account_id": request.account_id, "plan_id": plan_id}
+    return FileKey(file_id, request.account_id, plan_id)
 
 
 async def _find_file(app: App, request: Request) -> EligibilityFile:
     """The file that the path names. Raises NotFound."""
-    file = _of_path(request)
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, **file)))
+    key = _key(request)
+    return await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_file(tx, key)))
 
 
 def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
-    body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
+    body = {"links": {"self": address, "report": f"{address}/report"}, "data": serialize_file(file)}
     return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from frontdesk.api.schemas import COMMON_TYPES, NotedField, Schema, explained, read_fields
 from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.errors import Fault, Invalid
-from frontdesk.files.jobs import FILE_NAME_LENGTH
-from frontdesk.files.mappings import MAPPING_NAME
+from frontdesk.files.actions import FILE_NAME_LENGTH, MAPPING_NAME
 from frontdesk.files.model import COUNTS
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.request import Request

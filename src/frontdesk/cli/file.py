@@ -18,7 +18,6 @@ import typer
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from rich.text import Text
 
-from frontdesk import files
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, option
@@ -41,21 +40,30 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mapping import SEARCHED_ROWS, parse_mapping
-from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files import actions, get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import (
+    COUNTS,
     REFUSED,
+    WARNED,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
     EligibilityFile,
     FileFilter,
-    FileMode,
+    FileKey,
     FileState,
     FileStep,
-    Format,
     MappingName,
     NewFile,
 )
-from frontdesk.files.report import ReportFilter
+from frontdesk.files.report import ReportFilter, read_report, serialize_file
+from frontdesk.files.run import run_next
+from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
+from frontdesk.formats.source import START_BYTES, check_start
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -118,16 +126,16 @@ def load(  # noqa: PLR0913 - one parameter per option
     own = None if mapping is None else _read_mapping(mapping)
     if path.is_file():  # what a pipe gives can be read once only
         with path.open("rb") as stream:
-            start = stream.read(files.START_BYTES)
+            start = stream.read(START_BYTES)
         if not start:
             fail("The file is empty: nothing was loaded.")
-        files.check_start(start, encoding=encoding, format=format_)
+        check_start(start, encoding=encoding, format=format_)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
         said = (own, mode and FileMode(mode), dry_run, mapping_name, sheet, header_row, path.name)
         new = NewFile(account_id, plan, format_, encoding, *said)
-        return files.begin_file(context.tx, new, context.requester)
+        return actions.begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)
 
@@ -135,7 +143,7 @@ def load(  # noqa: PLR0913 - one parameter per option
 @commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
     """Go on with a file that waits, where it stopped. A running worker does so by itself."""
-    return _work_on(lambda context: files.get_file(context.tx, file_id, account_id=None))
+    return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
 
 
 @commands.query("list", "--account 1")
@@ -147,9 +155,7 @@ def list_(
     state: Annotated[FileState | None, option("Only files in this state.")] = None,
 ) -> Output:
     """List eligibility files, newest first."""
-    items = [
-        files.serialize_file(file) for file in files.find_files(tx, FileFilter(account, limit, plan, state))
-    ]
+    items = [serialize_file(file) for file in actions.find_files(tx, FileFilter(account, limit, plan, state))]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
@@ -157,7 +163,7 @@ def list_(
 @commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem."""
-    return describe(files.serialize_file(files.get_file(tx, file_id, account_id=None)))
+    return describe(serialize_file(get_file(tx, FileKey(file_id))))
 
 
 @commands.command("report")
@@ -179,24 +185,23 @@ def report(  # noqa: PLR0913 - one parameter per option
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
-    write_pieces = files.report_json_lines if as_json or format_ == "jsonl" else files.report_csv
+    as_csv = format_ == "csv" and not as_json
 
     def record_read(context: CommandContext) -> None:
-        file = files.get_file(context.tx, file_id, account_id=None)
+        file = get_file(context.tx, FileKey(file_id))
         context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
     with migrated_database(settings()) as db:
         change_in(db, record_read)
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
+            wanted = ReportFilter(outcome, code, external_id)
+            stream.writelines(read_report(db, file_id, wanted, as_csv=as_csv))
 
 
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
     """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits."""
-    return _work_on(
-        lambda context: files.approve_file(context.tx, file_id, context.requester, account_id=None)
-    )
+    return _work_on(lambda context: actions.approve_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("accept", "7")
@@ -209,8 +214,8 @@ def accept(
     """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on."""
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
-        lambda context: files.accept_mapping(
-            context.tx, file_id, context.requester, account_id=None, mapping=own, keep=keep
+        lambda context: actions.accept_mapping(
+            context.tx, FileKey(file_id), context.requester, mapping=own, keep=keep
         )
     )
 
@@ -218,13 +223,13 @@ def accept(
 @commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
     """Give up a file that waits, runs or is held. What it has applied stays until it is undone."""
-    return _described(files.cancel_file(context.tx, file_id, context.requester, account_id=None))
+    return _described(actions.cancel_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
     """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone."""
-    return _work_on(lambda context: files.undo_file(context.tx, file_id, context.requester, account_id=None))
+    return _work_on(lambda context: actions.undo_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.change("mapping", "--account 1 --name hr-export --set mapping.json --default")
@@ -246,16 +251,16 @@ def mapping_(
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
     if default and set_ is None:
         fail("--default is said of the mapping that --set gives.", status=MISUSED)
-    usual = next((each.name for each in files.list_mappings(context.tx, account) if each.is_default), None)
+    usual = next((each.name for each in list_mappings(context.tx, account) if each.is_default), None)
     key = MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
         is_default = True if default or name is None else None
-        files.save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
+        actions.save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
     elif clear and (name or usual):
-        files.delete_mapping(context.tx, key, context.requester)
+        actions.delete_mapping(context.tx, key, context.requester)
     if clear or not (name or usual or set_):
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
-    found = files.get_mapping(context.tx, *key).mapping
+    found = actions.get_mapping(context.tx, key).mapping
     return Output(found, [json_text(found)])
 
 
@@ -279,15 +284,15 @@ def settings_(
 ) -> Output:
     """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
     if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
-        files.set_file_settings(context.tx, account, **changes)
+        set_file_settings(context.tx, account, **changes)
         context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
-    return describe(asdict(files.get_file_settings(context.tx, account)))
+    return describe(asdict(get_file_settings(context.tx, account)))
 
 
 @commands.query("mappings", "--account 1")
 def mappings(tx: Tx, account: AccountId) -> Output:
     """List the mappings of an account's files."""
-    items = [files.serialize_mapping(each) for each in files.list_mappings(tx, account)]
+    items = [actions.serialize_mapping(each) for each in list_mappings(tx, account)]
     return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
 
 
@@ -306,38 +311,37 @@ def suggest(
     """
     today = system_clock().date().isoformat()
     with path.open("rb") as stream:
-        found = files.suggest_mapping(stream, today=today, format=format_, encoding=encoding, sheet=sheet)
-    item = files.serialize_suggestion(found)
-    mapping = json_text(item["mapping"])
+        found = suggest_mapping(stream, today=today, format=format_, encoding=encoding, sheet=sheet)
+    mapping = json_text(found["mapping"])
     if out is not None:
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
             target.write(mapping.encode())
-    if isinstance(found, dict):
-        figures = table_of(item["references"], "reference people with_others looks_like_ssn")
-        return Output(item, [figures, *item["reasons"], mapping])
+    if found["format"] == Format.X12:
+        figures = table_of(found["references"], "reference people with_others looks_like_ssn")
+        return Output(found, [figures, *found["reasons"], mapping])
     columns = [
-        (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
-        for each in found.columns
+        (each["column"], ", ".join(each["fields"]), each["confidence"] or None, "  ".join(each["samples"]))
+        for each in found["columns"]
     ]
-    left_out = f", {found.skipped_rows:,} would be left out" if found.skipped_rows else ""
+    left_out = f", {found['skipped_rows']:,} would be left out" if found["skipped_rows"] else ""
     parts: list[Part] = [
         table(("column", "fields", "confidence", "samples"), columns),
-        *(f"{each.column}: {each.note}" for each in found.columns if each.note),
+        *(f"{each['column']}: {each['note']}" for each in found["columns"] if each["note"]),
         mapping,
-        f"Of {found.rows:,} rows {found.refused_rows:,} would be refused{left_out}.",
+        f"Of {found['rows']:,} rows {found['refused_rows']:,} would be refused{left_out}.",
     ]
-    if found.refused:
-        parts.append(table_of(item["refused"], "field code rows"))
-    parts += [each.advice for each in found.refused if each.advice]
-    for question in found.questions:
-        is_open = question.column in found.mapping.get("questions", {})
+    if found["refused"]:
+        parts.append(table_of(found["refused"], "field code rows"))
+    parts += [each["advice"] for each in found["refused"] if each["advice"]]
+    for question in found["questions"]:
+        is_open = question["column"] in found["mapping"].get("questions", {})
         lead = "To be answered before the mapping can be used" if is_open else "To be checked"
-        parts.append(f"{lead}: {question.column}. {question.question}")
+        parts.append(f"{lead}: {question['column']}. {question['question']}")
         parts += [
-            f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
-            for choice in question.choices
+            f"- {choice['does']} Put into the mapping: {json.dumps(choice['mapping'], ensure_ascii=False)}"
+            for choice in question["choices"]
         ]
-    return Output(item, parts)
+    return Output(found, parts)
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:
@@ -354,13 +358,51 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
     return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
 
 
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
+    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
+    lines = [f"{kind} {file.id} {became}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_mapping and file.problem is not None:
+        suggestion = file.problem["suggestion"]
+        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
+        lines += suggestion["reasons"]
+        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+        lines.append(
+            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
+        )
+    elif file.needs_approval:
+        decide = (
+            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+        again = "The real run would be held before its first row, until it is approved."
+        lines.append(again if file.dry_run else decide)
+    lines += [
+        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
+        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
+        if file.counts.get(outcome)
+    ]
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines
+
+
 def _described(file: EligibilityFile, status: int = 0) -> Output:
-    return Output(files.serialize_file(file), files.summary(file), status)
+    return Output(serialize_file(file), summary(file), status)
 
 
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
     """Store the content. After a broken upload, the file is deleted within a day or two."""
-    upload = files.Upload(db, file)
+    upload = actions.Upload(db, file)
     try:
         with path.open("rb") as stream:
             while piece := stream.read(PART_BYTES):
@@ -400,12 +442,12 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = files.RunOptions(config.uniqueness, lambda: bool(signals), show)
+        options = RunOptions(config.uniqueness, lambda: bool(signals), show)
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                worked = files.run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: files.get_file(tx, file_id, account_id=None))
+                worked = run_next(db, system_clock, options, only=file_id)
+                file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
             except Unavailable:
                 if signals or time.monotonic() > patient_until:
                     how = f"The database went away; the file goes on with: frontdesk file resume {file_id}"

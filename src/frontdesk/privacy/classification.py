@@ -57,7 +57,7 @@ file_settings | id: account_id | fact: reopen_absent second_approver
 file_turns | id: account_id | time: taken_at
 file_parts | id: file_id | persons: content | fact: number
 file_rows | id: file_id member_id left_plan_id | person: external_id
-file_rows | fact: chunk position place outcome changed notes
+file_rows | fact: chunk position place outcome changed faults warnings
 file_unchanged | id: file_id content | fact: chunk
 queue_events | id: provider_group_id plan_id plan_ids | fact: type capacity | reference: event_id doctor visit
 queue_events | time: at received_at
