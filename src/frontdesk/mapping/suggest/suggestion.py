@@ -96,7 +96,7 @@ def suggest_mapping(
     sheet: str | None = None,
 ) -> MappingSuggestion | dict[str, Any]:
     """A mapping for the file, of a table from its first 1,000 rows; `is_cut` says that the stream is a part of it, `sheet` names
-    a sheet of a workbook. For an 834 the suggestion is JSON already (readers.x12_suggest).
+    a sheet of a workbook. For an 834 the suggestion is JSON already (suggest.identity).
 
     `today` is `YYYY-MM-DD`. Raises Unreadable for what has no header, and as the readers do.
     """
