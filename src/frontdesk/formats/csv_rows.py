@@ -75,10 +75,7 @@ class _CsvReader:
         self._lines, self._taken = deque(start[above:]), list[str]()
 
     def table(self) -> Table:
-        _, names, _, fault = next(self._split(), (0, [], None, None))
-        if fault is not None:
-            message = "The quotation marks of the header don't match."
-            raise Unreadable("no_header", message, place=self._header)
+        _, names, _, _ = next(self._split(), (0, [], None, None))
         self._place = self._header
         return Table(names, self._header, self._read_blocks(), self._delimiter)
 

@@ -49,7 +49,7 @@ class _ArrayText:
             yield self._place, self._item()
             found = self._take(",]")
         if self._next():
-            raise self._fault("bad_json_array", "something stands behind the end of the array")
+            raise self._unreadable("bad_json_array", "something stands behind the end of the array")
 
     def _next(self) -> str:
         """The next character that is no space, which is not consumed; "" at the end."""
@@ -64,21 +64,21 @@ class _ArrayText:
         if not found:
             raise Unreadable("cut_off", "The JSON array has no end.")
         if found not in wanted:
-            raise self._fault("bad_json_array", f"expected {' or '.join(wanted)} here")
+            raise self._unreadable("bad_json_array", f"expected {' or '.join(wanted)} here")
         self._at += 1
         return found
 
     def _item(self) -> str:
         if self._next() in (",", "]"):
-            raise self._fault("bad_json_array", "a value is missing")
+            raise self._unreadable("bad_json_array", "a value is missing")
         while not (end := self._end()):
             if len(self._text) - self._at > LONGEST_LINE:
                 message = f"longer than {LONGEST_LINE:,} characters, or not valid JSON"
-                raise self._fault("line_too_long", message)
+                raise self._unreadable("line_too_long", message)
             if not self._more():
                 if self._text.rstrip().endswith("]"):
-                    raise self._fault("bad_json_array", "not valid JSON")
-                raise self._fault("cut_off", "the array ends within it")
+                    raise self._unreadable("bad_json_array", "not valid JSON")
+                raise self._unreadable("cut_off", "the array ends within it")
         text, self._at = self._text[self._at : end], end
         if not text.isascii():
             self._source.check(text, place=self._place, unit="Item")
@@ -99,5 +99,5 @@ class _ArrayText:
         self._text, self._at = self._text[self._at :] + block, 0
         return bool(block)
 
-    def _fault(self, code: str, message: str) -> Unreadable:
+    def _unreadable(self, code: str, message: str) -> Unreadable:
         return Unreadable(code, message, place=max(self._place, 1), unit="Item")

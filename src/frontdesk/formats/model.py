@@ -89,7 +89,7 @@ FILE_FAULTS = {
     "encrypted_workbook": "The workbook has a password: save it without one.",
     "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.",
     "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: save it as CSV.",
-    "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
+    "bad_json_array": "Something other than JSON values with commas between them stands in the JSON array, or behind it.",
     "line_too_long": "A line, row or segment is longer than any member can be.",
     "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
     "cut_off": "The file ends in the middle: send the whole file again.",
