@@ -16,7 +16,7 @@ from bench.contestants import Service, frontdesk
 from bench.load import Measured
 from frontdesk.config import read_config
 from frontdesk.db import open_database
-from frontdesk.files.model import Format
+from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.postgres import PostgresServer

@@ -29,11 +29,11 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.delivery.changes import DeliveryContext
-from frontdesk.invitations.delivery.claim import claim
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext
+from frontdesk.invitations.protocol import DeliveryContext, claim
+from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import MailMessage, MailSession
-from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import Customer, make_customer, member_body
 from tests.population import analyze, copy_members
 from tests.postgres import PostgresServer
@@ -217,7 +217,7 @@ def ready_made(
 def deliver(db: Database, config: Config, messages: int, connections: int, options: WorkerOptions) -> Run:
     """One worker delivers all of them."""
     relay = NullRelay()
-    options = replace(options, connections=connections, prefetch=8, log=WorkerLog(io.StringIO()))
+    options = replace(options, connections=connections, prefetch=8, log=LogOutput(io.StringIO()))
     worker = DeliveryWorker(config, db, relay, options)
     started, cpu = time.perf_counter(), time.process_time()
     while relay.taken < messages:

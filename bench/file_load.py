@@ -5,7 +5,7 @@ with the same indexes; on SQLite it is `executemany` of the same upsert. Each is
 rows matching and changed. Then the same file comes again, and as a full file of which one row in fifty is changed; these
 two are also told as a part of the first load, by the clock and in processor time. Beside each load: the processor time of a row
 for checking (the first reading), deciding (with the parsing, and the driver's share on PostgreSQL), and writing (SQLite's
-statements, PostgreSQL's server).
+statements, PostgreSQL's server). With `--format 834` the files are 834s of families, and there is no limit.
 """
 
 import argparse
@@ -32,10 +32,12 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
-from frontdesk.files.content import PART_BYTES
-from frontdesk.files.model import FileMode, Format, NewFile
-from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.files.actions import PART_BYTES, Upload, begin_file, get_file
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.model import FileKey, NewFile
+from frontdesk.files.run import run_next
+from frontdesk.formats.model import FileMode, Format
+from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import make_customer
 from tests.postgres import PostgresServer
@@ -55,6 +57,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--chunk", type=int, default=None, help="rows per chunk")
     parser.add_argument("--only", choices=("postgresql", "sqlite"))
+    parser.add_argument("--format", choices=("csv", "834"), default="csv")
     parser.add_argument("--no-limit", action="store_true", help="only our load, for profiling")
     parser.add_argument("--load", nargs=3, metavar=("URL", "PLAN", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -64,7 +67,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        files = _write_files(folder, options.rows)
+        options.no_limit |= options.format == "834"
+        files = (
+            _write_834s(folder, options.rows)
+            if options.format == "834"
+            else _write_files(folder, options.rows)
+        )
         for database in ("postgresql", "sqlite"):
             if options.only in (None, database):
                 _measure(database, files, folder, options)
@@ -93,6 +101,20 @@ def _write_files(folder: Path, rows: int) -> list[Path]:
             writer.writerow(changed)
             some_writer.writerow(changed | ({} if number % ONE_IN else {"city": "Shelbyville"}))
     return [first, second, third, flat]
+
+
+def _write_834s(folder: Path, rows: int) -> list[Path]:
+    """As `_write_files`, without the flat one. The third is of the day after."""
+    first, second, third = (folder / f"{name}.834" for name in ("first", "second", "third"))
+    with first.open("wb") as stream:
+        for _ in write_sample(sample_members(rows, seed=1), Format.X12, stream):
+            pass
+    changed = first.read_text().replace("\nN4*", "\nN4*New ")
+    second.write_text(changed)
+    *members, end = changed.split("\nN4*")
+    some = [part + ("\nN4*" if number % ONE_IN else "\nN4*Very ") for number, part in enumerate(members)]
+    third.write_text("".join([*some, end]).replace("*20260101*0800****2~", "*20260102*0800****2~"))
+    return [first, second, third, first]
 
 
 def _measure(database: str, files: list[Path], folder: Path, options: argparse.Namespace) -> None:
@@ -176,7 +198,8 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
     with db.write() as tx:
         account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {plan}").scalar_one())
         mode = FileMode.FULL if path.stem == "third" else FileMode.CHANGE
-        file = begin_file(tx, NewFile(account, plan, mode=mode), requester)
+        mapping = SAMPLE_MAPPING if path.suffix == ".834" else None
+        file = begin_file(tx, NewFile(account, plan, mode=mode, mapping=mapping), requester)
     upload = Upload(db, file)
     with path.open("rb") as stream:
         while piece := stream.read(PART_BYTES):
@@ -192,7 +215,7 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
         db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch, chunk_rows=chunk), only=file.id
     )
     seconds, ended_processor = time.perf_counter() - started, time.process_time()
-    file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+    file = db.ask(lambda tx: get_file(tx, FileKey(file.id)))
     if file.state != "done":
         raise RuntimeError(str(file.problem))
     return {

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.delivery import database
 from frontdesk.clock import system_clock
-from frontdesk.files.model import Format
+from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import Customer, make_customer, member_body

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, read_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,26 +17,30 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from bench.wait_estimators import ESTIMATORS, HARDER, HIGH, LOW, OURS, OURS_WITH_LESS, ask_all
+from bench.wait_estimators import AHEAD, ESTIMATORS, HARDER, HIGH, LOW, OURS, ask_all
 from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import Day
+from frontdesk.queues.estimate.intervals import WIDTHS
 from frontdesk.queues.estimate.model import READY_SECONDS
 
 RESULTS = Path(__file__).parent / "WAIT.md"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "wait-estimate.md"
 START, END = "<!-- measured -->", "<!-- /measured -->"
 PROCESSES = 2
-OTHERS = [name for name in ESTIMATORS if name not in {OURS, OURS_WITH_LESS, HARDER}]
-TABLE_WIDTH = 190
+OTHERS = [name for name in ESTIMATORS if name not in {OURS, HARDER}]
+TABLE_WIDTH = 240
+# The median wait of the same state (patients ahead, a doctor idle or not) on the scenario's other days: a rule for a place whose
+# days are all alike, and which has measured them.
+CONSTANT = "constant per state"
 ALL = "all scenarios"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error.
+    """One estimator on one scenario, in seconds.
 
-    `wrong_zeros`: the share of the estimates of 0 after which the wait was over 30 s. `shorter`, `longer`: the share of the waits
-    below and above our interval, which eight of ten should be in; None for the others.
+    `wrong_zeros`: the share of the estimates of 0 after which the wait was over 30 s. `shorter`, `longer`: of the newcomers with
+    an interval (0 to 0 is none), the share of the waits below and above it; None for the others.
     """
 
     scenario: str
@@ -45,7 +50,6 @@ class Measured:
     mean_absolute_error: float
     bias: float
     error_90: float
-    better_days: float
     wrong_zeros: float | None
     shorter: float | None
     longer: float | None
@@ -62,8 +66,17 @@ class SimulatedDay:
     def errors(self, estimator: str) -> list[float]:
         return [estimate - wait for estimate, wait in zip(self.estimates[estimator], self.waits, strict=True)]
 
-    def mean_absolute_error(self, estimator: str) -> float:
-        return statistics.fmean(map(abs, self.errors(estimator)))
+    def sides(self) -> Iterator[tuple[float, int]]:
+        """By newcomer with an interval: the patients ahead; and -1, 0, 1: the wait was shorter, inside, longer."""
+        ends = (self.estimates[name] for name in (LOW, HIGH, AHEAD))
+        for wait, low, high, ahead in zip(self.waits, *ends, strict=True):
+            if high:
+                yield ahead, (wait >= high + 1) - (wait < low)
+
+    def states(self) -> Iterator[tuple[tuple[float, bool], float]]:
+        """By newcomer: the patients ahead, whether a doctor looked idle; and the wait."""
+        idle = (said == 0 for said in self.estimates[HARDER])
+        yield from zip(zip(self.estimates[AHEAD], idle, strict=True), self.waits, strict=True)
 
 
 def main() -> None:
@@ -77,16 +90,17 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     options = parser.parse_args()
     days = 8 if options.quick else options.days
-    measured = _measure(_simulate(days, options.seed))
+    simulated = _simulate(days, options.seed)
+    measured, positions = _measure(simulated), _positions(simulated)
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=2))
     else:
         console = Console()
         console.width = console.width if console.is_terminal else TABLE_WIDTH
-        for table in _tables(measured):
+        for table in _tables(measured, positions):
             console.print(table)
     if not options.quick and not options.seed:
-        RESULTS.write_text(_markdown(measured, days))
+        RESULTS.write_text(_markdown(measured, positions, days))
         before, start, rest = DOCUMENT.read_text().partition(START)
         rows = "\n".join(_markdown_table(_verdicts(measured)))
         DOCUMENT.write_text(f"{before}{start}\n\n{rows}\n\n{END}{rest.partition(END)[2]}")
@@ -108,7 +122,9 @@ def _one_day(work: tuple[int, int]) -> SimulatedDay:
     patients = Day(SCENARIOS[scenario], seed, ask_all).run()
     waits = [patient.wait for patient in patients if patient.wait is not None]
     return SimulatedDay(
-        scenario, waits, {name: [p.estimates[name] for p in patients] for name in (*ESTIMATORS, LOW, HIGH)}
+        scenario,
+        waits,
+        {name: [p.estimates[name] for p in patients] for name in (*ESTIMATORS, LOW, HIGH, AHEAD)},
     )
 
 
@@ -117,14 +133,51 @@ def _measure(seen: list[SimulatedDay]) -> list[Measured]:
     for day in seen:
         by_scenario[day.scenario].append(day)
     groups = [(SCENARIOS[number].name, days) for number, days in sorted(by_scenario.items())]
-    return [_row(scenario, name, days) for scenario, days in [*groups, (ALL, seen)] for name in ESTIMATORS]
+    for _, days in groups:
+        _add_constants(days)
+    names = [*ESTIMATORS, CONSTANT]
+    return [_row(scenario, name, days) for scenario, days in [*groups, (ALL, seen)] for name in names]
+
+
+def _add_constants(days: list[SimulatedDay]) -> None:
+    for day in days:
+        others: defaultdict[tuple[float, bool], list[float]] = defaultdict(list)
+        for other in days:
+            if other is not day:
+                for state, wait in other.states():
+                    others[state].append(wait)
+        constants = {state: statistics.median(waits) for state, waits in others.items()}
+        longest = max(constants.values(), default=0.0)  # of a line longer than any before
+        day.estimates[CONSTANT] = [constants.get(state, longest) for state, _ in day.states()]
+
+
+def _positions(seen: list[SimulatedDay]) -> list[dict[str, str]]:
+    """How often the interval held, by the rows of WIDTHS."""
+    found = [one for day in seen for one in day.sides()]
+    rows = []
+    starts = [start for start, _, _ in WIDTHS]
+    for start, end in pairwise([*starts, float("inf")]):
+        sides = [side for ahead, side in found if start <= ahead < end]
+        count = max(1, len(sides))
+        shares = {"in interval": 0, "shorter": -1, "longer": 1}
+        label = (
+            f"{start:g}"
+            if end == start + 1
+            else f"{start:g} and more"
+            if end > 1e9
+            else f"{start:g} to {end - 1:g}"
+        )
+        rows.append(
+            {"patients ahead": label, "newcomers": f"{len(sides):,}"}
+            | {name: f"{sides.count(side) / count:.1%}" for name, side in shares.items()}
+        )
+    return rows
 
 
 def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
     waits = [wait for day in days for wait in day.waits]
     errors = [error for day in days for error in day.errors(estimator)]
     sizes = sorted(map(abs, errors))
-    better = sum(day.mean_absolute_error(OURS) < day.mean_absolute_error(estimator) for day in days)
     return Measured(
         scenario,
         estimator,
@@ -133,10 +186,9 @@ def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
         mean_absolute_error=round(statistics.fmean(sizes), 1),
         bias=round(statistics.fmean(errors), 1),
         error_90=round(sizes[int(0.9 * len(sizes))], 1),
-        better_days=round(better / len(days), 3),
         wrong_zeros=_share(wait > READY_SECONDS for told, wait in _told(estimator, days) if told == 0),
-        shorter=_share(wait < low for low, wait in _told(LOW, days)) if estimator == OURS else None,
-        longer=_share(wait >= high + 1 for high, wait in _told(HIGH, days)) if estimator == OURS else None,
+        shorter=_share(side < 0 for day in days for _, side in day.sides()) if estimator == OURS else None,
+        longer=_share(side > 0 for day in days for _, side in day.sides()) if estimator == OURS else None,
     )
 
 
@@ -152,7 +204,7 @@ def _share(found: Iterable[bool]) -> float | None:
 
 
 def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
-    """Per scenario: ours beside the best of the four others."""
+    """Per scenario: ours beside the best of the others."""
     rows = []
     for scenario in dict.fromkeys(row.scenario for row in measured):
         of_scenario = {row.estimator: row for row in measured if row.scenario == scenario}
@@ -176,6 +228,8 @@ def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
                 "ours below by": _below(ours, best),
                 "idle seen": f"{harder.mean_absolute_error:.0f} s",
                 "below by": _below(ours, harder),
+                CONSTANT: f"{of_scenario[CONSTANT].mean_absolute_error:.0f} s",
+                "ours beside it": f"{ours.mean_absolute_error / of_scenario[CONSTANT].mean_absolute_error - 1:+.0%}",
             }
         )
     return rows
@@ -189,37 +243,22 @@ def _below(ours: Measured, other: Measured) -> str:
     return f"{1 - ours.mean_absolute_error / other.mean_absolute_error:.0%}"
 
 
-def _details(measured: list[Measured]) -> list[dict[str, str]]:
-    return [
-        {
-            "scenario": row.scenario,
-            "estimator": row.estimator,
-            "MAE": f"{row.mean_absolute_error:.0f} s",
-            "MAE / mean wait": f"{row.mean_absolute_error / row.mean_wait:.2f}",
-            "bias": f"{row.bias / row.mean_wait:+.0%}",
-            "90 %": f"{row.error_90:.0f} s",
-            "told 0, waited": _percent(row.wrong_zeros),
-            "days ours is nearer": "" if row.estimator == OURS else f"{row.better_days:.0%}",
-        }
-        for row in measured
-    ]
-
-
-def _tables(measured: list[Measured]) -> list[Table]:
+def _tables(measured: list[Measured], positions: list[dict[str, str]]) -> list[Table]:
     tables = []
-    for rows in (_details(measured), _verdicts(measured)):
+    for rows in (positions, _verdicts(measured)):
         table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
         for column in rows[0]:
             table.add_column(
-                column, justify="left" if column in {"scenario", "estimator", "best other"} else "right"
+                column,
+                justify="left" if column in {"scenario", "best other", "patients ahead"} else "right",
             )
         for row in rows:
-            table.add_row(*row.values(), style="bold" if row.get("estimator") == OURS else None)
+            table.add_row(*row.values())
         tables.append(table)
     return tables
 
 
-def _markdown(measured: list[Measured], days: int) -> str:
+def _markdown(measured: list[Measured], positions: list[dict[str, str]], days: int) -> str:
     return "\n".join(
         [
             "# The wait estimate, measured",
@@ -227,19 +266,20 @@ def _markdown(measured: list[Measured], days: int) -> str:
             f"Written by `make bench-wait` on {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}: {days}",
             "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; a patient",
             "that left unseen counts with the wait it would have had. MAE: mean absolute error. Bias: mean of estimate minus",
-            "wait, as a share of the mean wait. In interval: the share of the waits inside our 80 % interval; shorter,",
-            "longer: on either side of it. Told 0, waited: the share of the estimates of 0 after which the wait was over 30 s.",
+            "wait, as a share of the mean wait. In interval: of the newcomers that were given an interval (0 to 0 is none), the",
+            "share of the waits inside; shorter, longer: on either side of it. Told 0, waited: the share of the estimates of 0",
+            "after which the wait was over 30 s.",
             "Last line: all newcomers.",
             "",
             *_markdown_table(_verdicts(measured)),
             "",
-            "`idle seen` is the position formula of a product that says 0 when a doctor is idle: harder than the four.",
+            "`idle seen` is the position formula of a product that says 0 when a doctor is idle: harder than the others.",
+            "`constant per state` is the median wait of the same state (patients ahead, a doctor idle or not) on the",
+            "scenario's other days: what a place could say that has measured such days and expects one more like them.",
             "",
-            "## Every estimator",
+            "## By position",
             "",
-            "`frontdesk, less data` gets no data on patients that left unseen and on doctors that came and went.",
-            "",
-            *_markdown_table(_details(measured)),
+            *_markdown_table(positions),
             "",
         ]
     )

@@ -1,5 +1,5 @@
 """Reads a sheet of a workbook (.xlsx) in a process of its own, `python -m frontdesk.workbooks`, which imports nothing else of the
-package: it starts in 0.1 s and has its memory for itself (docs/decisions/0090). `files.readers.workbook` starts it.
+package: it starts in 0.1 s and has its memory for itself (docs/decisions/0090). `formats.workbook` starts it.
 
 Standard input is the workbook, a file that can be sought in; the arguments are the limits and the sheet's name. Standard output
 gets `marshal` values, each behind its length in four bytes: lists of `(row number, cells as texts)`, then an empty list; or a
@@ -52,7 +52,7 @@ _RELATIONS = (
 
 
 class WorkbookFault(Exception):
-    """The sheet can't be read: a code of files.model, a message, and the row."""
+    """The sheet can't be read: a code of formats.model, a message, and the row."""
 
     def __init__(self, code: str, message: str, row: int | None = None) -> None:
         super().__init__(code, message, row)

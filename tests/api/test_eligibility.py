@@ -102,10 +102,7 @@ def test_metadata_is_replaced_as_a_whole_and_null_empties_it(api: Api, path: str
 
 @pytest.mark.parametrize(
     ("changes", "field"),
-    [
-        ({"member_id": "M-000001"}, "member_id"),
-        ({"email": "ROBIN.1@EXAMPLE.com"}, "email"),
-    ],
+    [({"member_id": "M-000001"}, "member_id"), ({"email": "ROBIN.1@EXAMPLE.com"}, "email")],
 )
 def test_a_value_that_another_record_carries_is_not_unique(
     api: Api, path: str, changes: dict[str, str], field: str

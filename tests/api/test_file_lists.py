@@ -10,8 +10,9 @@ from frontdesk.api import eligibility_files
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
-from frontdesk.files import Upload, begin_file, set_file_settings
-from frontdesk.files.model import FileQuota, NewFile, Retry
+from frontdesk.files import set_file_settings
+from frontdesk.files.actions import Upload, begin_file
+from frontdesk.files.model import FileQuota, NewFile
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token
@@ -44,16 +45,6 @@ def test_files_are_listed_newest_first_by_the_page(api: Api, db: Database, custo
     assert "next" not in third.json()["links"]
     assert ids(api.as_(other.token).get(EVERY)) == [theirs]
     assert ids(api.get(f"/v2/plans/{customer.plan_ids[1]}/eligibility-files")) == []
-
-
-def test_another_accounts_plan_has_no_list(api: Api, db: Database, customer: Customer) -> None:
-    upload(api, customer, csv_of([row(1)]))
-    other = make_customer(db, name="Other")
-    foreign, absent = (
-        api.as_(other.token).get(path, headers={"X-Request-Id": "same"})
-        for path in (address(customer), "/v2/plans/999/eligibility-files")
-    )
-    assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
 
 
 def test_files_are_filtered_by_state_and_content(
@@ -107,7 +98,8 @@ def test_a_key_that_comes_with_something_else_is_refused_and_leaves_nothing(
 def test_of_racing_uploads_with_one_key_one_becomes_a_file(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    new, requester = NewFile(customer.account_id, customer.plan_ids[0]), Requester("client", "id", clock())
+    new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
+    requester = Requester("client", "id", clock())
     found: list[int] = []
     start = threading.Barrier(6)
 
@@ -116,7 +108,7 @@ def test_of_racing_uploads_with_one_key_one_becomes_a_file(
             upload = Upload(db, begin_file(tx, new, requester))
         upload.write(b"external_id\nE1\n")
         start.wait()
-        found.append(upload.finish(requester, Retry("key", new)).id)
+        found.append(upload.finish(requester, new).id)
 
     threads = [threading.Thread(target=send) for _ in range(6)]
     for thread in threads:

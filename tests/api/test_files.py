@@ -7,15 +7,16 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import RunOptions, run_next, save_mapping
+from frontdesk.files.actions import save_mapping
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import MappingName
+from frontdesk.files.run import run_next
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, member_body
 from tests.files.loading import csv_of, lines_of, row
 
 
@@ -128,26 +129,6 @@ def test_gzip_and_other_formats_are_recognised(
     assert (dry["dry_run"], dry["counts"]) == (True, {"created": 1})
 
 
-def test_another_accounts_file_and_one_that_never_was_answer_the_same_bytes(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    upload(api, customer, csv_of([row(1)]))
-    stranger = api.as_(make_customer(db, name="Stranger").token)
-    for path in ("/1", "/1/report", "/99", "/99/report", "/x", "/x/report"):
-        answer = stranger.get(address(customer) + path, headers={"X-Request-Id": "same"})
-        assert answer.status_code == 404
-        assert answer.json()["detail"] == "There is no such eligibility file."
-    refused = stranger.request("POST", address(customer), content=b"x")
-    absent = stranger.request("POST", "/v2/plans/999/eligibility-files", content=b"x")
-    assert (refused.status_code, refused.json()["detail"]) == (404, absent.json()["detail"])
-    assert api.get(f"/v2/plans/{customer.plan_ids[1]}/eligibility-files/1").status_code == 404
-
-
-def test_the_scope_to_write_eligibility_is_needed(api: Api, db: Database) -> None:
-    reader = make_customer(db, name="Reader", scopes=frozenset({Scope.PLANS_READ}))
-    assert api.as_(reader.token).get(address(reader) + "/1").status_code == 403
-
-
 def test_parameters_that_mean_nothing_are_refused(api: Api, customer: Customer) -> None:
     for query in ("?mode=all", "?format=xls", "?dry_run=1", "?encoding=%C3%A9", "?mode=full&mode=full"):
         assert upload(api, customer, b"x", query).status_code == 422
@@ -213,20 +194,6 @@ def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
     ][-1] == "file.undo_asked"
     again = act(api, customer, file_id, "undo")
     assert (again.status_code, "undone already" in again.json()["detail"]) == (409, True)
-
-
-def test_another_accounts_file_is_not_decided_about(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    file_id = held(api, db, customer, clock)
-    other = make_customer(db, name="Somebody")
-    for deed in ("approve", "cancel", "undo"):
-        assert act(api.as_(other.token), customer, file_id, deed).status_code == 404
-        assert (
-            api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility-files/{file_id}/{deed}").status_code
-            == 404
-        )
-    assert api.get(f"{address(customer)}/{file_id}").json()["data"]["state"] == "held"
 
 
 def test_a_misspelt_dry_run_is_refused_and_nothing_is_taken(

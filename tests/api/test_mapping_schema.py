@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.mapping.parser import parse_mapping
 from tests.api.test_mappings import HR
 from tests.api.test_openapi import DOCUMENT, schema_validator
-from tests.files.readers.test_rules import FAULTS
+from tests.mapping.test_parser import FAULTS
 
 SCHEMA = schema_validator(DOCUMENT["components"]["schemas"]["Mapping"])
 

@@ -8,15 +8,14 @@ from urllib.parse import quote
 
 import pytest
 
-from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
-from frontdesk.files.mappings import MOST_MAPPINGS
+from frontdesk.files.actions import MOST_MAPPINGS
 from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, row
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 from tests.patience import wait_until
 
 MAPPINGS = "/v2/eligibility-mappings"
@@ -192,11 +191,6 @@ def test_callers_that_store_at_once_leave_one_default(api: Api) -> None:
     found = api.get(MAPPINGS).json()["data"]
     assert sorted(each["name"] for each in found) == ["m0", "m1", "m2", "m3"]
     assert sum(each["is_default"] for each in found) == 1
-
-
-def test_the_scope_to_write_eligibility_is_needed_for_mappings(api: Api, db: Database) -> None:
-    reader = make_customer(db, name="Reader", scopes=frozenset({Scope.PLANS_READ}))
-    assert put(api.as_(reader.token), "a", {}).status_code == 403
 
 
 def test_words_of_a_mapping_stand_in_no_log_and_no_report(

@@ -297,11 +297,6 @@ def test_a_body_above_64_kib_is_a_problem_413(stranger: Api, form: dict[str, str
     assert (answer.status_code, answer.headers["Cache-Control"]) == (413, "no-store")
 
 
-def test_get_is_not_allowed(stranger: Api) -> None:
-    answer = stranger.get(PATH)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-
-
 def test_who_keeps_guessing_is_told_when_to_come_back_and_the_failures_are_kept(
     stranger: Api, form: dict[str, str], clock: SetClock
 ) -> None:

@@ -183,10 +183,15 @@ def test_the_problems_page_names_every_code_with_an_anchor_for_every_type(api: A
 
 def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     package = Path(frontdesk.__file__).parent
-    code = "".join(path.read_text() for path in (package / "files").rglob("*.py"))
+    folders = [package / name for name in ("formats", "mapping", "files")]
+    code = "".join(path.read_text() for folder in folders for path in folder.rglob("*.py"))
     code += (package / "eligibility/restore.py").read_text()
     faults = set(re.findall(r'\b(?:Fault|_fault)\(\s*"?\w+"?,\s*"(\w+)"', code))
-    problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | {*BRAKES, NEEDS_MAPPING, ONLY_COMPARED}
+    problems = set(re.findall(r'(?:\bU|_u)nreadable\(\s*"(\w+)"', code)) | {
+        *BRAKES,
+        NEEDS_MAPPING,
+        ONLY_COMPARED,
+    }
     inside = (package / "workbooks.py").read_text()
     problems |= set(re.findall(r'\bWorkbookFault\(\s*"(\w+)"', inside))
     problems |= set(re.findall(r'\b(?:_at|at_segment)\(\s*\w+,\s*"(\w+)"', code))

@@ -13,11 +13,11 @@ import pytest
 import frontdesk
 from frontdesk.access.accounts import suspend_account
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi import read_examples
-from frontdesk.api.operations import FILE_TYPES, UPLOAD_TYPES
+from frontdesk.api.openapi import FILE_TYPES, UPLOAD_TYPES, read_examples
 from frontdesk.api.routes import FILES
 from frontdesk.db import Database
-from frontdesk.files.model import EligibilityFile, Format
+from frontdesk.files.model import EligibilityFile
+from frontdesk.formats.model import Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer, make_operator

@@ -17,7 +17,7 @@ from tests.api.test_mappings import counts, put
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.exports import hr_export, synthea, written
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
@@ -117,7 +117,7 @@ def test_writes_do_not_wait_for_the_suggestions_of_other_accounts(
         assert goes_on.wait(60)
         return {}
 
-    monkeypatch.setattr("frontdesk.files.suggest_apart", slow)
+    monkeypatch.setattr("frontdesk.api.eligibility_files.suggest_apart", slow)
     others = [make_customer(db, name=f"Other {number}") for number in range(8)]
     with ThreadPoolExecutor(len(others)) as pool:
         try:

@@ -7,7 +7,7 @@ import pytest
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db import Database
-from frontdesk.files import begin_file
+from frontdesk.files.actions import begin_file
 from frontdesk.files.model import EligibilityFile
 from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
@@ -62,7 +62,7 @@ def test_an_upload_is_recorded_with_the_time_of_its_end(
         clock.advance(600)
         return file
 
-    monkeypatch.setattr("frontdesk.files.begin_file", begin_and_wait)
+    monkeypatch.setattr("frontdesk.files.actions.begin_file", begin_and_wait)
     upload(api, customer, csv_of([row(1)]))
     [entry] = trail(db, "file.received")
     assert entry["at"] == clock()

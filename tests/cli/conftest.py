@@ -68,3 +68,22 @@ def cli(database_url: str) -> CommandLine:
 def bare_cli(tmp_path: Path) -> CommandLine:
     """A command line on an SQLite database that nobody has made yet."""
     return CommandLine(f"sqlite:///{tmp_path / 'new' / 'frontdesk.db'}")
+
+
+@pytest.fixture
+def account(cli: CommandLine) -> str:
+    """The id of an account."""
+    return str(cli.json("account", "create", "--name", "Example Health")["id"])
+
+
+@pytest.fixture
+def group(cli: CommandLine) -> str:
+    """The id of a provider group."""
+    return str(cli.json("provider-group", "create", "--name", "Doctors")["id"])
+
+
+@pytest.fixture
+def plan(cli: CommandLine, account: str, group: str) -> str:
+    """The id of a plan of the account, which the group serves."""
+    names = ("--external-id", "gold", "--name", "Gold <2026>")
+    return str(cli.json("plan", "create", "--account", account, "--provider-group", group, *names)["id"])

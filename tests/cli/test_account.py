@@ -47,25 +47,23 @@ def test_a_name_follows_the_rule_of_every_text(cli: CommandLine) -> None:
     assert cli.audit_trail() == []
 
 
-def test_an_account_is_suspended_resumed_and_closed_and_each_is_audited_once(cli: CommandLine) -> None:
-    number = str(cli.json("account", "create", "--name", "Example Health")["id"])
+def test_an_account_is_suspended_resumed_and_closed_and_each_is_audited_once(
+    cli: CommandLine, account: str
+) -> None:
     states = [
         cli.json("account", *command)["state"]
         for command in (
-            ("suspend", number),
-            ("suspend", number),
-            ("resume", number),
-            ("close", number, "--confirm", "Example Health"),
-            ("close", number, "--confirm", "Example Health"),
+            *[("suspend", account)] * 2,
+            ("resume", account),
+            *[("close", account, "--confirm", "Example Health")] * 2,
         )
     ]
     assert states == ["suspended", "suspended", "active", "closed", "closed"]
     actions = [entry["action"] for entry in cli.audit_trail()]
     assert actions == ["account.created", "account.suspended", "account.resumed", "account.closed"]
-    assert "closed for good" in cli.refused("account", "resume", number)
+    assert "closed for good" in cli.refused("account", "resume", account)
 
 
-def test_closing_asks_for_the_name(cli: CommandLine) -> None:
-    number = str(cli.json("account", "create", "--name", "Example Health")["id"])
-    assert "must be the name" in cli.refused("account", "close", number, "--confirm", "example health")
-    assert [account["state"] for account in cli.json("account", "list")] == ["active"]
+def test_closing_asks_for_the_name(cli: CommandLine, account: str) -> None:
+    assert "must be the name" in cli.refused("account", "close", account, "--confirm", "example health")
+    assert [each["state"] for each in cli.json("account", "list")] == ["active"]

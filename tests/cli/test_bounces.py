@@ -6,7 +6,7 @@ from frontdesk.cli.app import app
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.links import issue_tokens
+from frontdesk.invitations.message import issue_tokens
 from tests.cli.conftest import CommandLine
 from tests.factories import NOW, make_customer, member_body
 from tests.invitations.test_bounces import HEADERS, bounce

@@ -36,7 +36,7 @@ def test_only_migrate_makes_a_database(bare_cli: CommandLine, words: tuple[str, 
 def test_a_check_makes_no_database(bare_cli: CommandLine, tmp_path: Path) -> None:
     result = bare_cli.run("check")
     assert result.exit_code == 1
-    assert "There is no database here." in result.stdout
+    assert "Problem: There is no database here." in result.stdout
     assert "Run: frontdesk migrate" in result.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -131,7 +131,7 @@ REFUSALS = {
         "The host of FRONTDESK_DATABASE_URL is unknown",
         "Correct the host",
     ),
-    "{owner}@127.0.0.1:1/postgres": ("No database server listens", "Start the server"),
+    "somebody:hush@127.0.0.1:1/postgres": ("No database server listens", "Start the server"),
     "{owner}@127.0.0.1:{port}/postgres?sslmode=require": ("No TLS connection", "Correct sslmode"),
 }
 

@@ -8,10 +8,9 @@ from tests.cli.conftest import CommandLine
 
 
 @pytest.fixture
-def client(cli: CommandLine) -> Any:
+def client(cli: CommandLine, account: str) -> Any:
     """What `client create --json` printed."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    return cli.json("client", "create", "--account", str(account["id"]), "--name", "Nightly upload")
+    return cli.json("client", "create", "--account", account, "--name", "Nightly upload")
 
 
 def lets_in(cli: CommandLine, client_id: str, secret: str) -> bool:

@@ -1,27 +1,13 @@
-import pytest
-
 from tests.cli.conftest import CommandLine
-
-
-@pytest.fixture
-def ids(cli: CommandLine) -> tuple[str, str]:
-    """A provider group and a plan that it serves."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    group = str(cli.json("provider-group", "create", "--name", "Doctors")["id"])
-    plan = cli.json(
-        *("plan", "create", "--account", str(account["id"]), "--provider-group", group),
-        *("--external-id", "gold", "--name", "Gold"),
-    )
-    return group, str(plan["id"])
 
 
 def actions(cli: CommandLine) -> list[str]:
     return [entry["action"] for entry in cli.audit_trail()][3:]
 
 
-def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, ids: tuple[str, str]) -> None:
-    doctor = ("--provider-group", ids[0], "--doctor", "dr-1")
-    known = {"provider_group_id": int(ids[0]), "doctor": "dr-1"}
+def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) -> None:
+    doctor = ("--provider-group", group, "--doctor", "dr-1")
+    known = {"provider_group_id": int(group), "doctor": "dr-1"}
     assert cli.json("duty", "on", *doctor) == known | {"on_duty": True, "changed": True}
     assert cli.json("duty", "on", *doctor)["changed"] is False
     [listed] = cli.json("duty", "list")
@@ -31,10 +17,10 @@ def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, ids: tuple[str, str]) -
     assert actions(cli) == ["doctor.on_duty", "doctor.off_duty"]
 
 
-def test_people_are_told_in_a_sentence(cli: CommandLine, ids: tuple[str, str]) -> None:
+def test_people_are_told_in_a_sentence(cli: CommandLine, group: str, plan: str) -> None:
     doctor, patient = (
-        ("--provider-group", ids[0], "--doctor", "dr-1"),
-        ("--plan", ids[1], "--patient", "visit-1"),
+        ("--provider-group", group, "--doctor", "dr-1"),
+        ("--plan", plan, "--patient", "visit-1"),
     )
     assert "dr-1" in cli.text("duty", "on", *doctor)
     assert "is already on duty" in cli.text("duty", "on", *doctor)
@@ -49,9 +35,9 @@ def test_people_are_told_in_a_sentence(cli: CommandLine, ids: tuple[str, str]) -
     assert cli.text("queue", "list") == "Nobody is waiting.\n"
 
 
-def test_a_patient_joins_and_leaves_a_queue(cli: CommandLine, ids: tuple[str, str]) -> None:
-    patient = ("--plan", ids[1], "--patient", "visit-1")
-    known = {"plan_id": int(ids[1]), "patient": "visit-1"}
+def test_a_patient_joins_and_leaves_a_queue(cli: CommandLine, group: str, plan: str) -> None:
+    patient = ("--plan", plan, "--patient", "visit-1")
+    known = {"plan_id": int(plan), "patient": "visit-1"}
     assert cli.json("queue", "join", *patient) == known | {"waiting": True, "changed": True}
     [listed] = cli.json("queue", "list")
     assert list(listed) == ["plan_id", "patient", "joined_at"]
@@ -70,8 +56,8 @@ def test_unknown_groups_and_plans_are_told(cli: CommandLine) -> None:
         assert "frontdesk plan list" in cli.refused("queue", word, "--plan", "7", "--patient", "visit-1")
 
 
-def test_a_blank_reference_is_refused(cli: CommandLine, ids: tuple[str, str]) -> None:
+def test_a_blank_reference_is_refused(cli: CommandLine, group: str, plan: str) -> None:
     assert "--doctor must not be blank" in cli.refused(
-        "duty", "on", "--provider-group", ids[0], "--doctor", " "
+        "duty", "on", "--provider-group", group, "--doctor", " "
     )
-    assert "--patient must not be blank" in cli.refused("queue", "join", "--plan", ids[1], "--patient", "")
+    assert "--patient must not be blank" in cli.refused("queue", "join", "--plan", plan, "--patient", "")

@@ -21,18 +21,6 @@ from tests.files.loading import csv_of, lines_of, row
 from tests.patience import PATIENCE_SECONDS
 
 
-@pytest.fixture
-def plan(cli: CommandLine) -> str:
-    """The id of a plan."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    group = cli.json("provider-group", "create", "--name", "Doctors")
-    made = cli.json(
-        *("plan", "create", "--account", str(account["id"]), "--provider-group", str(group["id"])),
-        *("--external-id", "gold", "--name", "Gold"),
-    )
-    return str(made["id"])
-
-
 def written(folder: Path, rows: list[dict[str, Any]]) -> str:
     path = folder / "members.csv"
     path.write_bytes(csv_of(rows))
@@ -189,7 +177,8 @@ def test_a_mapping_with_faults_is_refused_with_all_of_them(
         told = cli.refused("file", *command)
         assert told.startswith("Error: The mapping's columns.Zip must be a field of a member, or null ")
         assert "The mapping's delimiter must be" in told
-        assert "The mapping's 834.identify must have a number of the member or of its family" in told
+        assert "The mapping's 834.identify must name REF*.., NM109" in told
+        assert "with a number of the member or of its family" in told
     assert "give one of the two" in cli.refused(
         *("file", "mapping", "--account", "1", "--set", str(mapping), "--clear"), status=2
     )
@@ -227,7 +216,7 @@ def test_ctrl_c_ends_the_wait_for_a_database_that_is_away(
         signal.raise_signal(signal.SIGINT)
         raise Unavailable("The database is away.")
 
-    monkeypatch.setattr("frontdesk.cli.file.run_next", try_in_vain)
+    monkeypatch.setattr("frontdesk.files.run_next", try_in_vain)
     with pytest.raises(FrontdeskError) as stopped:
         work_on(db, config, 7)
     assert (stopped.value.code, tries) == ("unavailable", [7])

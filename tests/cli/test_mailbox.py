@@ -43,10 +43,7 @@ def test_caught_mails_are_listed_and_shown(cli: CommandLine) -> None:
     assert "You are invited" in cli.text("mailbox", "list")
     item = cli.json("mailbox", "show", "1")
     assert item["headers"]["To"] == "robin@example.com"
-    assert (item["text"].strip(), item["html"].strip()) == (
-        "Hello [bold]in text[/bold]",
-        "<p>Hello in HTML",
-    )
+    assert (item["text"].strip(), item["html"].strip()) == ("Hello [bold]in text[/bold]", "<p>Hello in HTML")
     assert "Hello [bold]in text[/bold]" in cli.text("mailbox", "show", "1")
 
 

@@ -24,14 +24,9 @@ NEW = {
 
 
 @pytest.fixture
-def plan(cli: CommandLine) -> Any:
+def plan(cli: CommandLine, plan: str) -> Any:
     """A plan in which Robin Sample was enrolled and then renamed."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    group = cli.json("provider-group", "create", "--name", "Doctors")
-    made = cli.json(
-        *("plan", "create", "--account", str(account["id"]), "--provider-group", str(group["id"])),
-        *("--external-id", "gold", "--name", "Gold"),
-    )
+    made = cli.json("plan", "show", plan)
     enrol_one(cli, made, NEW)
     enrol_one(cli, made, {"external_id": "AB 123356", "last_name": "Changed"})
     return made

@@ -1,24 +1,9 @@
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import CommandLine
 
 TEXT = "Welcome. {{ registration_link }} {{ unsubscribe_link }}\n"
 HTML = "<p>Welcome to {{ plan_name }}. {{ registration_link }} {{ unsubscribe_link }}</p>\n"
-
-
-@pytest.fixture
-def account(cli: CommandLine) -> str:
-    return str(cli.json("account", "create", "--name", "Example Health")["id"])
-
-
-@pytest.fixture
-def plan(cli: CommandLine, account: str) -> str:
-    group = str(cli.json("provider-group", "create", "--name", "Doctors")["id"])
-    names = ("--external-id", "gold", "--name", "Gold <2026>")
-    made = cli.json("plan", "create", "--account", account, "--provider-group", group, *names)
-    return str(made["id"])
 
 
 def written(tmp_path: Path, name: str, content: str) -> str:
@@ -53,7 +38,7 @@ def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, t
 def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account: str, tmp_path: Path) -> None:
     text, html = written(tmp_path, "a.txt", "Hello"), written(tmp_path, "a.html", HTML + "{{ member }}")
     said = cli.refused(
-        *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x"),
+        *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x")
     )
     assert "--text must show {{ registration_link }}." in said
     assert "--html line 2 must name one of plan_name, sender_name" in said
@@ -68,8 +53,6 @@ def test_a_file_that_is_missing_or_not_text_is_reported(
     latin.write_bytes("ü".encode("latin-1"))
     for path, reason in ((str(latin), "not UTF-8"), (str(tmp_path / "none"), "No such file")):
         assert reason in cli.refused("template", "set", "--account", account, "--text", path)
-    assert "at least one option" in cli.refused("template", "set", "--account", account, status=2)
-    assert "account list" in cli.refused("template", "set", "--account", "99", "--subject", "x")
 
 
 def test_a_preview_is_the_mail_as_it_would_be_sent(

@@ -23,14 +23,14 @@ from frontdesk.eligibility.people import (
     rename,
     unmerge,
 )
-from frontdesk.files import FileTurns, RunOptions
-from frontdesk.invitations.delivery.changes import DeliveryContext
-from frontdesk.invitations.delivery.claim import expire_leases
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
+from frontdesk.invitations.protocol import DeliveryContext, expire_leases
 from frontdesk.privacy.erasure import erase_person, export_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
-from frontdesk.queues.interval_records import counted
 from frontdesk.queues.model import IntervalRecords
+from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of

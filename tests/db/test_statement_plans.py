@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from frontdesk.config import read_config
-from frontdesk.invitations.delivery.change_store import find_lanes
 from frontdesk.invitations.model import Delivery
+from frontdesk.invitations.store import find_lanes
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
 from tests.factories import NOW, member_body

@@ -11,7 +11,7 @@ from frontdesk.db.schema import metadata
 from frontdesk.eligibility import enrol, find_members, list_history, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation
-from frontdesk.files.names import field_named
+from frontdesk.mapping.values import field_named
 from tests.factories import make_customer, member_body
 
 

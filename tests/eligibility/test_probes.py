@@ -24,7 +24,8 @@ from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken, read_probe_counts
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError, Invalid
-from frontdesk.files.model import EligibilityFile, FileMode
+from frontdesk.files.model import EligibilityFile
+from frontdesk.formats.model import FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import NOW, Customer, make_customer, make_operator, member_body

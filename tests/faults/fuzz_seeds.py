@@ -5,14 +5,12 @@ from dataclasses import fields
 from hypothesis import strategies as st
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.mapping_834 import SECTION_834
-from frontdesk.files.model import Format
-from frontdesk.files.rules import ROW_RULE_PARTS, RULE_PARTS
+from frontdesk.formats.model import Format
+from frontdesk.mapping.parser import ROW_RULE_PARTS, RULE_PARTS, SECTION_834, FileMapping
 from tests.files.exports import excel_export, hr_export, synthea
-from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
-from tests.files.readers.test_any_bytes import CANARY, SAMPLES
-from tests.files.readers.workbooks import GOOD, HEADER, cell, workbook
+from tests.formats.reading import MEMBER, file_834, interchange, transaction
+from tests.formats.test_any_bytes import CANARY, SAMPLES
+from tests.formats.workbooks import GOOD, HEADER, cell, workbook
 from tests.invitations.test_bounces import bounce
 
 CSV_SEEDS = [
@@ -72,8 +70,8 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_NAMES, inner, max_size=4),
     max_leaves=10,
 )
-_RULES = st.dictionaries(st.sampled_from(RULE_PARTS), _JSON, max_size=4)
-_SKIPS = st.dictionaries(st.sampled_from(ROW_RULE_PARTS), _JSON, max_size=3)
+_RULES = st.dictionaries(st.sampled_from([*RULE_PARTS]), _JSON, max_size=4)
+_SKIPS = st.dictionaries(st.sampled_from([*ROW_RULE_PARTS]), _JSON, max_size=3)
 MAPPINGS = st.fixed_dictionaries(
     {},
     optional={

@@ -8,7 +8,8 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
 from frontdesk.errors import Unavailable
-from frontdesk.files import FileTurns, RunOptions
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
 
 LEASE_SECONDS = 0.2
 CHUNK_ROWS = 50

@@ -14,9 +14,10 @@ from typing import Self
 
 from frontdesk.config import parse_relay, read_config
 from frontdesk.db import open_database
-from frontdesk.invitations.delivery.changes import DeliveryContext
+from frontdesk.invitations.protocol import DeliveryContext
+from frontdesk.log_output import LogOutput
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.patience import PATIENCE_SECONDS
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
@@ -93,7 +94,7 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
             poll_seconds=0.02,
             idle_seconds=0.02,
             context=DeliveryContext(policy),
-            log=WorkerLog(nowhere),
+            log=LogOutput(nowhere),
         )
         DeliveryWorker(config, open_database(database_url), mailer, options).run()
 

@@ -15,7 +15,7 @@ from tests.api.hostile import compact
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.fuzzing import changed, changes, fuzz
 from tests.faults.server import Server
-from tests.files.readers.reading import HEADER
+from tests.formats.reading import HEADER
 
 # A request that a change has cut short has no answer; the next one need not wait for that.
 PATIENCE_SECONDS = 0.2

@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
 from frontdesk.errors import Invalid
-from frontdesk.files import suggest_mapping
-from frontdesk.files.mapping import FileMapping, parse_mapping
-from frontdesk.files.model import FILE_FAULTS, REPORT_CODES, FileMode, Format, Row, Unreadable, read_rows
-from frontdesk.files.readers import MappingNeeded, X12Options, open_unread
-from frontdesk.invitations.bounces import parse_report, split_mailbox
-from frontdesk.invitations.reports import read_message_id
+from frontdesk.files.model import REPORT_CODES
+from frontdesk.formats.model import FILE_FAULTS, FileMode, Format, Unreadable
+from frontdesk.invitations.reports import parse_report, read_message_id, split_mailbox
+from frontdesk.mapping.model import Row, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import FileMapping, parse_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
+from frontdesk.mapping.x12 import MappingNeeded, X12Options
 from tests.faults import fuzz_seeds as seeds
 from tests.faults.fuzzing import changed, changes, fuzz
-from tests.files.readers.reading import IDENTIFY, Pieces
-from tests.files.readers.test_any_bytes import CANARY
-from tests.files.readers.workbooks import raw_workbook
+from tests.formats.reading import IDENTIFY, Pieces
+from tests.formats.test_any_bytes import CANARY
+from tests.formats.workbooks import raw_workbook
 
 Recorder = Callable[[str, object], None]
 

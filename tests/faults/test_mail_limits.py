@@ -15,15 +15,14 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle
-from frontdesk.invitations.delivery.claim import claim, expire_leases
-from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.invitations.delivery.model import (
+from frontdesk.invitations.hourly_window import HourlyWindows
+from frontdesk.invitations.model import (
     AttemptOutcome,
     AttemptResult,
+    ClaimedInvitation,
     DeliveryPolicy,
 )
-from frontdesk.invitations.model import ClaimedInvitation
+from frontdesk.invitations.protocol import DeliveryContext, claim, expire_leases, offer_and_settle
 from frontdesk.mail.model import MailMessage
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body

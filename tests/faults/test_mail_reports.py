@@ -6,19 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations import suppress
-from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import StateChange
-from frontdesk.invitations.delivery.store import find_invitation
-from frontdesk.invitations.links import find_link_target
+from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
     InvitationState,
     InvitationStep,
     ReportEffect,
     ReportEvent,
+    StateChange,
     SuppressionReason,
 )
-from frontdesk.invitations.reports import apply_early_reports, receive_report
+from frontdesk.invitations.protocol import apply_changes, apply_early_reports
+from frontdesk.invitations.reports import receive_report
+from frontdesk.invitations.store import find_invitation
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import LONG

@@ -13,22 +13,22 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import (
-    FileTurns,
-    RunOptions,
+from frontdesk.files.actions import (
     Upload,
     approve_file,
     begin_file,
     cancel_file,
     delete_left_content,
     get_file,
-    report_json_lines,
-    run_next,
     undo_file,
 )
-from frontdesk.files.model import EligibilityFile, FileMode, NewFile
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.model import EligibilityFile, FileKey, NewFile
+from frontdesk.files.report import read_report
+from frontdesk.files.run import FileTurns, run_next
+from frontdesk.formats.model import FileMode
 from tests.factories import Customer
-from tests.files.readers.reading import IDENTIFY
+from tests.formats.reading import IDENTIFY
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (
@@ -97,18 +97,18 @@ class Desk:
 
     def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            return undo_file(tx, file.id, self.requester(), account_id=None)
+            return undo_file(tx, FileKey(file.id), self.requester())
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
         return self.work(self.hand_in_undo(file))
 
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            return cancel_file(tx, file.id, self.requester(), account_id=None)
+            return cancel_file(tx, FileKey(file.id), self.requester())
 
     def approve(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            approve_file(tx, file.id, self.requester(), account_id=None)
+            approve_file(tx, FileKey(file.id), self.requester())
         return self.work(file)
 
     def break_off(self) -> None:
@@ -135,10 +135,10 @@ class Desk:
         return self.reread(file)
 
     def reread(self, file: EligibilityFile) -> EligibilityFile:
-        return self.db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+        return self.db.ask(lambda tx: get_file(tx, FileKey(file.id)))
 
     def report(self, file: EligibilityFile) -> list[dict[str, Any]]:
-        text = b"".join(report_json_lines(self.db, file.id)).decode()
+        text = b"".join(read_report(self.db, file.id)).decode()
         return [json.loads(line) for line in text.splitlines()]
 
     def outcomes(self, file: EligibilityFile) -> list[tuple[Any, str, str]]:

@@ -6,7 +6,7 @@ import pytest
 
 from frontdesk.files.model import EligibilityFile
 from tests.files.loading import Desk
-from tests.files.readers.reading import file_834
+from tests.formats.reading import file_834
 
 PERSON = (
     "PER*IP**TE*6175550100*EM*robin@example.com~N3*1 Example Street~N4*Boston*MA*02134~DMG*D8*19770111*F~"

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import EligibilityFile
+from frontdesk.mapping.parser import parse_mapping
 from tests.files.loading import Desk
 
 GUIDE = (Path(__file__).parents[2] / "docs/834.md").read_text()

@@ -9,7 +9,7 @@ from frontdesk.db.schema import metadata
 from frontdesk.files.model import EligibilityFile
 from tests.factories import make_customer
 from tests.files.loading import Desk
-from tests.files.readers.reading import file_834, interchange, transaction
+from tests.formats.reading import file_834, interchange, transaction
 
 HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
 ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, FileMode
+from frontdesk.files.model import EligibilityFile
+from frontdesk.formats.model import FileMode
 from tests.files.loading import Desk, csv_of, row
-from tests.files.readers.reading import file_834
+from tests.formats.reading import file_834
 
 HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
 ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"

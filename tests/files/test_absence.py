@@ -13,9 +13,9 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
 from frontdesk.eligibility import enrol, list_ids_under, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.files import approve_file, cancel_file
+from frontdesk.files.actions import approve_file, cancel_file
 from frontdesk.files.load import ChunkWriter
-from frontdesk.files.model import ChunkRow, WrongState
+from frontdesk.files.model import ChunkRow, FileKey, WrongState
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
@@ -147,7 +147,7 @@ def test_a_held_file_that_is_cancelled_ends_no_member(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)
     with desk.db.write() as tx:
-        assert cancel_file(tx, held.id, desk.requester(), account_id=None).state == "cancelled"
+        assert cancel_file(tx, FileKey(held.id), desk.requester()).state == "cancelled"
     assert set(expiries(desk).values()) == {None}
     assert desk.count("file_parts") == 0
 
@@ -160,7 +160,7 @@ def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: D
     with pytest.raises(WrongState, match="newer file of the plan, file 3,"):
         desk.approve(held)
     with desk.db.write() as tx:
-        cancel_file(tx, held.id, desk.requester(), account_id=None)
+        cancel_file(tx, FileKey(held.id), desk.requester())
     assert set(expiries(desk).values()) == {None}
 
 
@@ -178,7 +178,7 @@ def test_an_approved_file_that_is_overtaken_before_it_runs_ends_no_member(desk: 
     desk.load(csv_of(row(n) for n in range(100)))
     held = desk.load(csv_of([row(1)]), full=True)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.requester(), account_id=None)
+        approve_file(tx, FileKey(held.id), desk.requester())
     assert desk.load(csv_of(row(n) for n in range(100)), full=True).counts == {"unchanged": 100}
     held = desk.work(held)
     assert held.problem is not None
@@ -227,12 +227,12 @@ def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
 
     def approve_too() -> None:
         with desk.db.write() as tx, pytest.raises(WrongState) as refusal:
-            approve_file(tx, held.id, desk.requester(), account_id=None)
+            approve_file(tx, FileKey(held.id), desk.requester())
         told.append(str(refusal.value))
 
     other = threading.Thread(target=approve_too)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.requester(), account_id=None)
+        approve_file(tx, FileKey(held.id), desk.requester())
         other.start()
         other.join(0.3)  # it waits for the first one's commit
     other.join()
@@ -260,7 +260,7 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
 def test_a_worker_that_dies_while_it_lists_members_leaves_a_list_without_gaps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.brakes.LISTED_TOGETHER", 7)
+    monkeypatch.setattr("frontdesk.files.check.LISTED_TOGETHER", 7)
     desk.load(csv_of(row(n) for n in range(60)))
     file = desk.hand_in(csv_of([row(0)]), full=True)
     looks = iter([False] * 13 + [True])

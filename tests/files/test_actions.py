@@ -6,7 +6,7 @@ from sqlalchemy import update
 from frontdesk.errors import Invalid
 from frontdesk.files.tables import eligibility_files
 from tests.files.loading import Desk
-from tests.files.readers.reading import IDENTIFY, MEMBER, file_834
+from tests.formats.reading import IDENTIFY, MEMBER, file_834
 
 END = MEMBER.replace("*021*28", "*024*28")
 KEY = "FAMILY1-01"

@@ -8,9 +8,10 @@ import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
-from frontdesk.files import cancel_file, store
+from frontdesk.files import store
+from frontdesk.files.actions import cancel_file
 from frontdesk.files.claims import LostClaim, claim_next, renewing
-from frontdesk.files.model import FileStep
+from frontdesk.files.model import FileKey, FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import OPTIONS, Desk, csv_of, row
@@ -137,7 +138,7 @@ def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
         running = desk.reread(file)
         if running.rows_done and running.state == "running":
             with desk.db.write() as tx:
-                cancel_file(tx, file.id, desk.requester(), account_id=None)
+                cancel_file(tx, FileKey(file.id), desk.requester())
         return False
 
     desk.options = replace(desk.options, chunk_rows=10, should_stop=cancel_when_begun)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from frontdesk.cli.file import summary
 from frontdesk.db import Database
-from frontdesk.files import summary
 from frontdesk.files.model import FileState
 from tests.conftest import SetClock
 from tests.factories import make_customer

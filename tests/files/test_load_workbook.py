@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, FileState, FileStep, Format
-from frontdesk.files.readers import workbook as reader
+from frontdesk.files.model import EligibilityFile, FileState, FileStep
+from frontdesk.formats import workbook as reader
+from frontdesk.formats.model import Format
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, row
-from tests.files.readers.workbooks import workbook
+from tests.formats.workbooks import workbook
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -68,8 +69,8 @@ SILENT = (sys.executable, "-c", "import time; time.sleep(60)")  # a reader that 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker looks up as often as it can."""
-    for name in ("producer.LOOK_SECONDS", "claims.LOOK_SECONDS", "readers.workbook.LOOK_MILLISECONDS"):
-        monkeypatch.setattr(f"frontdesk.files.{name}", 0.01 if "SECONDS" in name else 10)
+    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.formats.workbook.LOOK_MILLISECONDS", 10)
 
 
 @pytest.mark.parametrize("silent_from", [FileStep.CHECK, FileStep.APPLY])

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, FileMode, WrongState
+from frontdesk.files.model import EligibilityFile, WrongState
+from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
-from tests.files.readers.reading import file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import file_834
+from tests.formats.workbooks import workbook
 
 MANY = 26  # one more than may move without a person's approval
 
@@ -168,7 +169,7 @@ def test_a_file_that_was_killed_while_it_was_being_held_is_held(
     desk.load(content)
     file = desk.hand_in(content, plan=1)
     with monkeypatch.context() as broken:
-        broken.setattr("frontdesk.files.brakes.find_access", _raise_interrupt)
+        broken.setattr("frontdesk.files.check.find_access", _raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             desk.try_to_work(file, lease_seconds=0.0)
     assert (desk.reread(file).step, desk.reread(file).rows_done) == ("apply", 0)

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files import accept_mapping, approve_file, list_mappings, serialize_suggestion, suggest_mapping
-from frontdesk.files.model import EligibilityFile, WrongState
+from frontdesk.files import list_mappings
+from frontdesk.files.actions import accept_mapping, approve_file
+from frontdesk.files.model import EligibilityFile, FileKey, WrongState
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from tests.files.loading import Desk
-from tests.files.readers.reading import file_834
 from tests.files.test_834_identity import child, person
+from tests.formats.reading import file_834
 
 UNNAMED: dict[str, Any] = {"mapping": {}}
 
@@ -23,7 +25,7 @@ def accept(
     desk: Desk, file: EligibilityFile, mapping: dict[str, Any] | None = None, **options: Any
 ) -> EligibilityFile:
     with desk.db.write() as tx:
-        accept_mapping(tx, file.id, desk.requester(), account_id=None, mapping=mapping or {}, **options)
+        accept_mapping(tx, FileKey(file.id), desk.requester(), mapping=mapping or {}, **options)
     return desk.work(file)
 
 
@@ -102,10 +104,10 @@ def test_a_dry_run_says_the_same_and_a_held_file_is_not_approved_or_accepted_twi
     assert (dry.state, dry.needs_mapping) == ("done", True)
     held = hand_in(desk, *CARDS)
     with pytest.raises(WrongState, match="file accept"), desk.db.write() as tx:
-        approve_file(tx, held.id, desk.requester(), account_id=None)
+        approve_file(tx, FileKey(held.id), desk.requester())
     accept(desk, held)
     with pytest.raises(WrongState), desk.db.write() as tx:
-        accept_mapping(tx, held.id, desk.requester(), account_id=None, mapping={})
+        accept_mapping(tx, FileKey(held.id), desk.requester(), mapping={})
 
 
 def test_a_file_that_only_compares_says_so(desk: Desk) -> None:
@@ -118,7 +120,7 @@ def test_a_file_that_only_compares_says_so(desk: Desk) -> None:
 def test_a_suggestion_can_be_asked_for_before_a_file_is_loaded() -> None:
     content = file_834(*CARDS).encode()
     whole, part = (
-        serialize_suggestion(suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut))
+        suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut)
         for text, is_cut in ((content, False), (content[: content.index(b"C-3")], True))
     )
     assert whole["mapping"] == part["mapping"] == {"834": {"identify": "REF*23"}}

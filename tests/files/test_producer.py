@@ -3,12 +3,11 @@
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 
-from frontdesk.files import producer
-from frontdesk.files.producer import NICENESS, GoOn, Producer
+from frontdesk.files.claims import NICENESS, GoOn, reading_ahead
 from tests.patience import wait_until
 
 
@@ -41,12 +40,12 @@ def test_items_come_in_order_so_many_ahead_and_the_error_after_the_last(
 
     taken: list[int] = []
 
-    def take(producer: Producer[int]) -> None:
-        for item in producer.items(never):
+    def take(items: Iterator[int]) -> None:
+        for item in items:
             assert len(made) <= item + 1 + ahead
             taken.append(item)
 
-    with Producer(make, running, ahead=ahead) as made_ahead:
+    with reading_ahead(make, running, look_up=never, ahead=ahead) as made_ahead:
         wait_until(lambda: len(made) == ahead, "what is made ahead")
         with pytest.raises(Broken):
             take(made_ahead)
@@ -56,7 +55,7 @@ def test_items_come_in_order_so_many_ahead_and_the_error_after_the_last(
 def test_a_caller_looks_up_while_there_is_no_item_and_may_give_up(
     running: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(producer, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
     looks: list[bool] = []
     ended: list[bool] = []
 
@@ -73,8 +72,8 @@ def test_a_caller_looks_up_while_there_is_no_item_and_may_give_up(
         if len(looks) == 3:
             raise Broken
 
-    with pytest.raises(Broken), Producer(make, running) as items:
-        list(items.items(look_up))
+    with pytest.raises(Broken), reading_ahead(make, running, look_up=look_up) as items:
+        list(items)
     assert (len(looks), ended) == (3, [True])
     assert not [thread for thread in threading.enumerate() if thread.name == "producer"]
 
@@ -92,11 +91,11 @@ def test_nothing_is_made_while_it_is_paused(running: threading.Event) -> None:
             made.append(number)
         yield len(made)
 
-    with Producer(make, running) as items:
+    with reading_ahead(make, running, look_up=never) as items:
         paused.wait()
         assert made == [0, 1, 2]
         running.set()
-        assert [*items.items(never)] == [10]
+        assert [*items] == [10]
 
 
 def test_the_thread_has_a_lower_priority_than_its_caller(running: threading.Event) -> None:
@@ -105,6 +104,6 @@ def test_the_thread_has_a_lower_priority_than_its_caller(running: threading.Even
     def make(_go_on: GoOn) -> Generator[int]:
         yield os.nice(0)
 
-    with Producer(make, running) as items:
-        assert [*items.items(never)] == [NICENESS if sys.platform == "linux" else before]
+    with reading_ahead(make, running, look_up=never) as items:
+        assert [*items] == [NICENESS if sys.platform == "linux" else before]
     assert os.nice(0) == before

@@ -20,9 +20,11 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
-from frontdesk.files import approve_file, rows
-from frontdesk.files.model import FileMode
-from frontdesk.files.rows import RowRecogniser
+from frontdesk.files import load
+from frontdesk.files.actions import approve_file
+from frontdesk.files.load import RowRecogniser
+from frontdesk.files.model import FileKey
+from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
@@ -39,7 +41,7 @@ def counting_parsed() -> Iterator[list[object]]:
         parsed.append(values.get("external_id"))
         return parse_member(values, **options)
 
-    with patch.object(rows, "parse_member", parse):
+    with patch.object(load, "parse_member", parse):
         yield parsed
 
 
@@ -147,7 +149,7 @@ def test_known_rows_count_as_present_in_a_full_file_that_waits_for_approval(desk
     held = desk.load(lines_of(FIFTY[:20]), full=True)
     assert (held.state, held.counts, held.members_missing) == ("held", {"would_end": 30}, 30)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.requester(), account_id=None)
+        approve_file(tx, FileKey(held.id), desk.requester())
     assert desk.work(held).counts == {"unchanged": 20, "ended": 30}
 
 
@@ -212,7 +214,7 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
 def test_digests_of_another_key_or_version_are_not_recognised(desk: Desk, owner: Database) -> None:
     content = lines_of([row(1)])
     desk.load(content)
-    with counting_parsed() as parsed, patch.object(rows, "ROW_MEANING_VERSION", b"other"):
+    with counting_parsed() as parsed, patch.object(load, "ROW_MEANING_VERSION", b"other"):
         desk.load(content)
     assert parsed == ["E00001"]
     desk.load(content)

@@ -10,7 +10,7 @@ from frontdesk.files.report import (
     ReportFilter,
     ReportLine,
     ReportPlace,
-    report_csv,
+    read_report,
     report_lines,
     report_page,
 )
@@ -21,7 +21,7 @@ from tests.files.loading import Desk, csv_of, row
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Desk) -> None:
     keys = ["=1+1", "+1", "-1", "@SUM(A1)", "|calc", "%0", "\uff1d1", "E1"]
     file = desk.load(csv_of(row(n, external_id=key) for n, key in enumerate(keys)))
-    text = b"".join(report_csv(desk.db, file.id)).decode()
+    text = b"".join(read_report(desk.db, file.id, as_csv=True)).decode()
     cells = [line[1] for line in list(csv.reader(io.StringIO(text)))[1:]]
     assert cells == [*(f"'{key}" for key in keys[:-1]), "E1"]
 
@@ -29,7 +29,7 @@ def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Des
 def test_a_formula_behind_a_semicolon_is_made_harmless_too(desk: Desk) -> None:
     """Spreadsheets of half the world part cells there."""
     desk_file = desk.load(csv_of([row(1, external_id="E1;=cmd|' /C calc'!A0; +1;x-1")]))
-    text = b"".join(report_csv(desk.db, desk_file.id)).decode()
+    text = b"".join(read_report(desk.db, desk_file.id, as_csv=True)).decode()
     assert list(csv.reader(io.StringIO(text)))[1][1] == "E1;'=cmd|' /C calc'!A0;' +1;x-1"
 
 
@@ -65,7 +65,9 @@ def test_a_row_names_what_it_changed_and_the_plan_that_its_member_left(desk: Des
         (3, "moved", ["last_name", "zipcode"], left),
         (4, "created", [], None),
     ]
-    [header, _, second, _] = csv.reader(io.StringIO(b"".join(report_csv(desk.db, file.id)).decode()))
+    [header, _, second, _] = csv.reader(
+        io.StringIO(b"".join(read_report(desk.db, file.id, as_csv=True)).decode())
+    )
     assert (header[-2:], second[-2:]) == (["changed", "left_plan"], ["last_name zipcode", left])
     dry = desk.load(csv_of([row(2, last_name="Newer")]), plan=1, dry_run=True)
     assert desk.report(dry)[0]["changed"] == ["last_name", "zipcode"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import date
 from hashlib import blake2b
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import Any
 
 import pytest
 
+from frontdesk.files.check import check_file
+from frontdesk.files.claims import claim_next
+from frontdesk.files.families import ROW_MEANING_VERSION
+from frontdesk.files.load import parse_rows
 from frontdesk.files.model import ChunkItem, RowOutcome
-from frontdesk.files.rows import ROW_MEANING_VERSION, parse_rows
 from tests.files.loading import Desk, csv_of, lines_of, row
-from tests.files.readers.reading import MEMBER, file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import MEMBER, file_834
+from tests.formats.workbooks import workbook
 
 GOLDEN, RENEW = Path(__file__).with_name("row_meaning.json"), "FRONTDESK_TEST_RENEW"
 
@@ -94,11 +98,13 @@ def meaning_of(item: ChunkItem) -> str:
 def test_a_row_means_what_it_meant_in_this_version(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.rows.row_digest_key", lambda _tx: bytes(32))
+    monkeypatch.setattr("frontdesk.files.check.row_digest_key", lambda _tx: bytes(32))
     content, mapping = content_of(kind)
     file = desk.hand_in(content, mapping=mapping)
-    chunks = parse_rows(desk.db, file, lambda: None, chunk_rows=1000, today="2026-11-20", apart=())
-    found = [meaning_of(item) for chunk in chunks for item in chunk]
+    claim = claim_next(desk.db, desk.clock, desk.options, only=file.id)
+    assert claim is not None
+    check = replace(check_file(claim), contradictory=frozenset(), apart=())
+    found = [meaning_of(item) for chunk in parse_rows(claim, check, lambda: None) for item in chunk]
     assert len(found) >= 20
     golden = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
     version = ROW_MEANING_VERSION.decode()
@@ -106,6 +112,6 @@ def test_a_row_means_what_it_meant_in_this_version(
         golden = {**golden, "version": version, kind: found}
         GOLDEN.write_text(json.dumps(golden).replace('], "', '],\n"') + "\n")
     assert (golden["version"], golden[kind]) == (version, found), (
-        "Rows mean something else than in the last version: raise ROW_MEANING_VERSION (files/rows.py), then renew with "
+        "Rows mean something else than in the last version: raise ROW_MEANING_VERSION (files/load.py), then renew with "
         f"{RENEW}=1 .venv/bin/pytest -n 0 {Path(__file__).name}"
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.mapping.parser import parse_mapping
 from tests.conftest import SetClock
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
-from tests.files.readers.reading import MEMBER, file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import MEMBER, file_834
+from tests.formats.workbooks import workbook
 
 MAPPING: dict[str, Any] = {
     "columns": {"Until": "expiry_date"},

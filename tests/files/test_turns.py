@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, count_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.files.model import EligibilityFile
+from frontdesk.mapping.model import UnreadRows, read_loops
+from frontdesk.mapping.opening import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
-from tests.files.readers.reading import file_834
-from tests.files.readers.workbooks import workbook
+from tests.formats.reading import file_834
+from tests.formats.workbooks import workbook
 from tests.patience import wait_until
 
 ROWS, SMALL = 60, 8
@@ -44,7 +45,6 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker looks up as often as it can."""
-    monkeypatch.setattr("frontdesk.files.producer.LOOK_SECONDS", 0.0)
     monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
 
 
@@ -57,13 +57,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         header, items = open_unread(*args, **options)
 
         def each() -> Iterator[Any]:
-            for item in items:
-                read.append(count_rows(item))
+            for item in read_loops(items):
+                read.append(len(item) if isinstance(item, UnreadRows) else 1)
                 yield item
 
         return header, each()
 
-    monkeypatch.setattr("frontdesk.files.rows.open_unread", counted)
+    monkeypatch.setattr("frontdesk.files.check.open_unread", counted)
     return read
 
 

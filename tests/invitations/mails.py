@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import select, update
 
 from frontdesk.db import Database
-from frontdesk.invitations.links import issue_tokens
+from frontdesk.invitations.message import issue_tokens
 from frontdesk.invitations.model import InvitationState, LinkTokens
 from frontdesk.invitations.tables import invitations, suppressions
 from tests.conftest import Api

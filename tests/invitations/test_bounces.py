@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.invitations.bounces import LARGEST_BYTES, parse_report, split_mailbox
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
+from frontdesk.invitations.reports import LARGEST_BYTES, parse_report, split_mailbox
 
 ID = "abc123@mail.example.com"
 STATUS = "Reporting-MTA: dns; mx.example.net\n\nFinal-Recipient: rfc822; x@example.net\nAction: failed\nStatus: 5.1.1\n"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.invitations.links import (
+from frontdesk.invitations.message import (
     derive_tokens,
     digest,
     find_link_target,

@@ -3,8 +3,7 @@
 from email.utils import format_datetime
 from pathlib import Path
 
-from frontdesk.invitations.links import derive_tokens
-from frontdesk.invitations.message import compose
+from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext, SenderProfile
 from tests.factories import NOW
 

@@ -9,9 +9,8 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import Invalid
-from frontdesk.invitations.message import compose, load_message_context
+from frontdesk.invitations.message import compose, load_message_context, set_template
 from frontdesk.invitations.model import ClaimedInvitation, SenderProfile
-from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body

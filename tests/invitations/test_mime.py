@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
+from frontdesk.invitations.message import mail_bytes, mailable, mailbox, unstructured
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=255)
 HOSTILE = [

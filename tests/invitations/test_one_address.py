@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from frontdesk.db import Database
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.invitations import suppress
-from frontdesk.invitations.mime import mailable
+from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api

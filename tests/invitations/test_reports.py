@@ -7,9 +7,10 @@ from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.db.sets import insert_missing
-from frontdesk.invitations.delivery.operations import get_invitation
+from frontdesk.invitations.delivery import get_invitation
 from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
-from frontdesk.invitations.reports import apply_early_reports, is_hard_bounce, receive_report
+from frontdesk.invitations.protocol import apply_early_reports
+from frontdesk.invitations.reports import is_hard_bounce, receive_report
 from frontdesk.invitations.store import lock_by_message_id
 from frontdesk.invitations.tables import invitation_links, invitations
 from tests.conftest import Api

@@ -4,9 +4,7 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.model import MessageTemplate
-from frontdesk.invitations.store import find_templates
-from frontdesk.invitations.template import (
+from frontdesk.invitations.message import (
     SAMPLE_VALUES,
     TemplateValues,
     find_template_faults,
@@ -14,6 +12,8 @@ from frontdesk.invitations.template import (
     render,
     set_template,
 )
+from frontdesk.invitations.model import MessageTemplate
+from frontdesk.invitations.store import find_templates
 from tests.factories import NOW, Customer, make_customer
 
 LINKS = "{{ registration_link }} {{ unsubscribe_link }}"

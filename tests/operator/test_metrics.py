@@ -34,9 +34,9 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
         ("bias_seconds", -40),
         ("p90_error_seconds", 40),
         ("wrong_zero_share", 1),
-        ("coverage_share", 0),
     ):
         assert f'frontdesk_queue_estimate_{name}{{plan="{plan}"}} {value}.0' in text
+    assert "frontdesk_queue_estimate_coverage_share{" not in text  # 0 to 0 is no interval
     clock.advance(3600)
     assert "frontdesk_queue_estimate_matched{" not in metrics(api, operator)
 

@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
-from frontdesk.operator.queue_events import BODY_LIMIT_BYTES
+from frontdesk.operator.queues import BODY_LIMIT_BYTES
 from frontdesk.operator.routes import ENDPOINTS
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_operator

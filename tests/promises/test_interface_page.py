@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.access.model import Scope
-from frontdesk.api.oauth_form import OAUTH_ERRORS
+from frontdesk.api.oauth import OAUTH_ERRORS
 from frontdesk.api.parameters import HEADERS
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.api.schemas import schemas

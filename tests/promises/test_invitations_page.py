@@ -10,8 +10,8 @@ import pytest
 
 from frontdesk.cli.app import load
 from frontdesk.db import Database
+from frontdesk.invitations.message import FILTERS, NAMES
 from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
-from frontdesk.invitations.template import FILTERS, NAMES
 from frontdesk.mailbox.catcher import ACTING, SLOW_SECONDS
 from tests.conftest import Api
 from tests.factories import make_operator

@@ -1,12 +1,15 @@
 """The wait estimate."""
 
+import ast
 from dataclasses import replace
 from math import log
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frontdesk.queues import estimate
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -263,3 +266,16 @@ def test_the_interval_of_a_long_line_is_narrow_and_that_of_few_runs_is_one() -> 
     (low, high), wait = interval_of(pool), wait_of(pool)
     assert 0.9 * wait < low < high < 1.1 * wait
     assert high - low > 10
+
+
+def test_the_estimate_has_at_most_forty_constants() -> None:
+    names = [
+        name.id
+        for path in Path(estimate.__file__).parent.glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id.isupper()
+    ]
+    assert 20 < len(names) <= 40, names

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import ceil
 
 import pytest
 
@@ -9,11 +10,19 @@ from frontdesk.db import Database
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.backtest.judge import run_backtest
 from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
-from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, WaitEstimate
-from frontdesk.queues.estimate.records import MOST_WAITS, NARROWEST, WIDEST, IntervalRecord
-from frontdesk.queues.interval_records import EVERY, LONGEST, SETTLED, counted
+from frontdesk.queues.estimate.intervals import (
+    MOST_WAITS,
+    NARROWEST,
+    WIDEST,
+    WIDTHS,
+    IntervalRecord,
+    note_wait,
+    with_interval,
+)
+from frontdesk.queues.estimate.model import WaitEstimate
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueRules, QueueSnapshot
 from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted
 from frontdesk.queues.store.snapshots import list_records, save_snapshot
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -34,40 +43,24 @@ def test_each_wait_counts_on_its_side_of_the_interval() -> None:
 
 
 def test_an_end_that_misses_too_often_moves_out_and_one_that_misses_too_seldom_moves_in() -> None:
-    told, low, high = record([1300] * 90 + [600] * 210).corrected(TOLD)
-    assert told == 600
-    assert low is not None
-    assert high is not None
-    assert low > 300
-    assert high > 1200
+    below, above = record([1300] * 90 + [600] * 210).factors()
+    assert below < 1 < above
 
 
-def test_where_a_tenth_is_outside_at_either_side_it_is_hardly_changed() -> None:
-    _, low, high = record([100, 1300, *[600] * 8] * 300).corrected(TOLD)
-    assert low is not None
-    assert high is not None
-    assert low == 300
-    assert 1200 <= high <= 1220
+def test_where_a_tenth_is_outside_at_either_side_nothing_is_changed() -> None:
+    assert record([100, 1300, *[600] * 8] * 300).factors() == pytest.approx((1.0, 1.0), abs=0.01)
+    assert record([]).factors() == (1.0, 1.0)
 
 
-def test_while_little_is_known_the_upper_end_is_further_out_and_few_waits_change_little() -> None:
-    highs = [record([1300] * count).corrected(TOLD).high_seconds or 0 for count in (0, 1, 10, 100, 4000)]
-    assert highs == sorted(highs)
-    assert 1300 < highs[0] < 1350
-    assert record([]).corrected(TOLD).low_seconds == TOLD.low_seconds
-    assert highs[1] < highs[0] + 50
-    assert highs[-1] == 600 + WIDEST * 600
+def test_few_waits_change_little_and_many_at_most_to_half_or_three_times_the_width() -> None:
+    above = [record([1300] * count).factors()[1] for count in (0, 1, 10, 100, 4000)]
+    assert above == sorted(above)
+    assert above[1] < 1.1
+    assert above[-1] == WIDEST
+    assert record([600] * 4000).factors() == (NARROWEST, NARROWEST)
 
 
-def test_where_all_are_inside_it_becomes_half_as_wide_at_most() -> None:
-    _, low, high = record([600] * 4000).corrected(TOLD)
-    assert low is not None
-    assert high is not None
-    assert 300 < low <= 600 - NARROWEST * 300
-    assert 600 + NARROWEST * 600 <= high < 1200
-
-
-def test_what_is_long_past_is_forgotten() -> None:
+def test_old_waits_are_forgotten() -> None:
     known = record([1300] * 4000)
     assert known.waits == pytest.approx(MOST_WAITS)
     later = record([600] * 8000, known)
@@ -75,9 +68,34 @@ def test_what_is_long_past_is_forgotten() -> None:
     assert later.longer < 0.05 * later.waits
 
 
-@pytest.mark.parametrize("estimate", [WaitEstimate(NOBODY_ON_DUTY, None, None), WaitEstimate(0, 0, 0)])
-def test_where_nobody_is_on_duty_or_a_doctor_is_ready_nothing_is_widened(estimate: WaitEstimate) -> None:
-    assert record([1300] * 100).corrected(estimate) == estimate
+def test_a_record_widens_the_half_that_missed_and_leaves_the_estimate() -> None:
+    plain, wider = (
+        with_interval(600.0, 300.0, 1200.0, ahead=3, record=one) for one in (NOTHING, record([1300] * 100))
+    )
+    assert plain.seconds == wider.seconds == 600
+    assert (plain.high_seconds or 0) < (wider.high_seconds or 0)
+    assert (plain.low_seconds or 0) < (wider.low_seconds or 0)
+
+
+def test_the_widths_of_a_position_apply_from_its_number_of_patients_ahead() -> None:
+    for start, below, above in WIDTHS:
+        _, low, high = with_interval(600.0, 400.0, 800.0, ahead=start, record=NOTHING)
+        assert (low, high) == (int(600 - 200 * below), ceil(600 + 200 * above))
+    before, last = (with_interval(600.0, 400.0, 800.0, ahead=n, record=NOTHING) for n in (7, 1000))
+    assert last.low_seconds == int(600 - 200 * WIDTHS[-1][1])
+    assert (before.low_seconds or 0) > (last.low_seconds or 0)
+
+
+def test_a_doctor_that_is_ready_has_the_interval_zero_whatever_was_missed() -> None:
+    assert with_interval(0.0, 0.0, 0.0, ahead=0, record=record([1300] * 100)) == WaitEstimate(0, 0, 0)
+
+
+def test_the_interval_0_to_0_counts_in_no_record() -> None:
+    """Wrong zeros judge it; counted here, it would make the intervals of the other patients too narrow."""
+    records: dict[int, IntervalRecord] = {}
+    note_wait(records, 1, 90.0, 0, 0)
+    note_wait(records, 1, 90.0, None, None)
+    assert records == {}
 
 
 def test_a_replay_compares_what_was_told_with_the_wait_that_came() -> None:
@@ -133,7 +151,7 @@ def count(db: Database, clinic: Clinic, records: IntervalRecords | None, minutes
 
 def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> None:
     plan, settled = clinic.plan_ids[0], SETTLED.total_seconds() / 60
-    every = EVERY.total_seconds() / 60
+    every = COUNTED_EVERY.total_seconds() / 60
     first = count(db, clinic, None, settled - every + 2)
     assert first.plans == {}
     assert count(db, clinic, first, settled + 1) is first, "not due yet"
@@ -159,7 +177,7 @@ def test_a_clock_that_was_set_back_keeps_what_is_known(db: Database, clinic: Cli
 
 def test_a_time_without_readers_is_not_looked_at_longer_than_a_day(db: Database, clinic: Clinic) -> None:
     began = IntervalRecords(NOW - timedelta(days=90), {})
-    later = 60 + (LONGEST + SETTLED).total_seconds() / 60
+    later = 60 + (LONGEST_LOOK + SETTLED).total_seconds() / 60
     assert count(db, clinic, began, later).plans == {}
 
 

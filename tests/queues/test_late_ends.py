@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from frontdesk.queues.estimate.late_ends import LateEnds
+from frontdesk.queues.estimate.doctors import Turns
 from frontdesk.queues.estimate.model import Doctor, DoctorPool, OngoingVisit, PastVisit
-from frontdesk.queues.estimate.turns import Turns
 from frontdesk.queues.estimate.waits import estimate_waits
 
 PLAN = 7
@@ -47,22 +46,24 @@ def test_a_visit_after_which_nobody_waited_was_shorter_than_told() -> None:
     quiet = PastVisit(PLAN, VISIT + LATE, 5 * VISIT - LATE, "a", 400.0)
     pool = DoctorPool([busy(100.0, waited=0.0)], [], [quiet, *shifted(told_late(LATE), 5 * VISIT)])
     told = Turns(pool)
-    assert told.late_ends.mean_seconds == pytest.approx(LATE, rel=0.2)
+    assert told.late_seconds == pytest.approx(LATE, rel=0.2)
     assert told.past[0].seconds == pytest.approx(VISIT, rel=0.1)
 
 
 def test_ends_in_time_change_nothing() -> None:
     pool = DoctorPool([busy(100.0)], [], shifted(told_late(0.0), 100.0))
     found = Turns(pool)
-    assert not found.late_ends.known
+    assert found.late_ends is None
     assert found.past == list(pool.past)
 
 
+def late_seconds(late: list[float]) -> float:
+    """What is learnt from visits of ten minutes, the newest first, each reported so many seconds after its end."""
+    past = [PastVisit(PLAN, VISIT + end, n * VISIT - end, "a", 400.0) for n, end in enumerate(late, start=1)]
+    return Turns(DoctorPool([busy(VISIT)], [], past)).late_seconds
+
+
 def test_one_late_end_among_many_says_little() -> None:
-    assert LateEnds([LATE] + [0.0] * 30).mean_seconds < 30
-    assert LateEnds([LATE] * 30).mean_seconds > 0.9 * LATE
-    assert not LateEnds([]).known
-
-
-def test_ends_that_are_told_whole_seconds_late_are_learnt() -> None:
-    assert LateEnds([300, 300]).mean_seconds == pytest.approx(150.0, rel=0.01)
+    assert 0 < late_seconds([LATE] + [0.0] * 30) < 30
+    assert late_seconds([LATE] * 30) > 0.9 * LATE
+    assert late_seconds([300, 300]) == pytest.approx(150.0, rel=0.01)

@@ -10,7 +10,7 @@ from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_told, unseen_joins, usual_lateness
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_reported, unseen_joins, usual_lateness
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -22,7 +22,7 @@ from frontdesk.queues.estimate.model import (
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.queue_state import queue_state
-from frontdesk.queues.store.history import list_history
+from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
 from tests.queues.feed import ENDED, JOINED, ON, STARTED, event, make_clinic
@@ -78,7 +78,7 @@ def test_nobody_on_duty_is_nobody_on_duty() -> None:
 
 
 def test_over_all_runs_as_many_join_unseen_as_are_expected() -> None:
-    pool = as_told(late(DoctorPool([], [], TEN_MINUTES)))
+    pool = as_reported(late(DoctorPool([], [], TEN_MINUTES)))
     runs = unseen_joins(pool, 32, known_for=3600.0)
     expected = len([visit for visit in pool.past if visit.ended_seconds_ago + 600 <= 3600]) / 3600 * LATE
     assert sum(map(len, runs)) / 32 == pytest.approx(expected, rel=0.05)

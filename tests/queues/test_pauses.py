@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from frontdesk.queues.estimate.line_time import in_line_time
+from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, OngoingVisit, PastVisit
-from frontdesk.queues.estimate.pauses import Pauses
-from frontdesk.queues.estimate.turns import Turns
 from frontdesk.queues.estimate.waits import estimate_waits
 
 PLAN = 7
@@ -115,34 +113,3 @@ def test_nobody_is_told_zero_while_the_chance_of_a_wait_is_one_half() -> None:
         visit for n in range(10) for visit in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)
     ]
     assert wait_of(DoctorPool([idle("a")], [], mixed)) > 30
-
-
-def test_the_pauses_that_begin_while_somebody_waits_count_most() -> None:
-    """A newcomer that waits meets those. In quiet times a doctor rests for longer, or has patients that nobody tells of."""
-    in_a_line, quiet = worked("a", 60.0), worked("a", 900.0, waited=100.0, until=20_000.0)
-    assert pause_after(DoctorPool([busy("a")], [], [*in_a_line, *quiet])) < 120
-
-
-def turns_in_line(pool: DoctorPool) -> int:
-    return len(in_line_time(pool, [(turn, 1.0) for turn in Turns(pool).taken]))
-
-
-def test_a_patient_that_others_overtook_makes_no_line() -> None:
-    pool = DoctorPool([busy("a", waited=0.0)], [], worked("a", 240.0, waited=0.0))
-    assert turns_in_line(pool) == 0
-    assert turns_in_line(replace(pool, past=worked("a", 240.0, waited=300.0))) > 10
-    unknown = [visit._replace(waited_seconds=None) for visit in pool.past]
-    assert turns_in_line(replace(pool, past=unknown, waiting=[PLAN], waited=[80_000.0])) == 0
-    long_ago = [
-        visit._replace(waited_seconds=50_000.0) if n == 5 else visit for n, visit in enumerate(pool.past)
-    ]
-    assert turns_in_line(replace(pool, past=long_ago)) == 0
-
-
-def test_a_patient_of_a_plan_that_the_doctor_does_not_serve_makes_no_line() -> None:
-    others = [visit._replace(plan_id=8) for visit in worked("b", 0.0, waited=3000.0)]
-    own = [visit._replace(waited_seconds=None) for visit in worked("a", 240.0)]
-    for served, expected in ((None, True), (frozenset({PLAN}), False)):
-        doctor = replace(busy("a"), plan_ids=served)
-        found = turns_in_line(DoctorPool([doctor], [], [*others, *own]))
-        assert (found > len(others)) == expected, served

@@ -10,9 +10,10 @@ from itertools import islice
 import pytest
 
 from frontdesk.eligibility import parse_member
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, read_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.sandbox.sample_files import (
     MEMBERS_OF_A_TRANSACTION,
     SAMPLE_FORMATS,
@@ -20,7 +21,7 @@ from frontdesk.sandbox.sample_files import (
     write_sample,
 )
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
-from tests.files.readers.reading import Pieces, rows_of_stream
+from tests.formats.reading import Pieces, rows_of_stream
 
 PEOPLE = list(sample_members(3000, seed=7))
 each_format = pytest.mark.parametrize("format_", SAMPLE_FORMATS)
@@ -114,7 +115,7 @@ def test_an_834_has_no_more_members_in_a_transaction_than_the_guide_asks_for() -
 @each_format
 def test_memory_does_not_grow_with_the_file(format_: Format, monkeypatch: pytest.MonkeyPatch) -> None:
     # The addresses of so many families are kept; the file has more.
-    monkeypatch.setattr("frontdesk.files.readers.family_addresses.FAMILIES_LIMIT", 50)
+    monkeypatch.setattr("frontdesk.mapping.addresses.FAMILIES_LIMIT", 50)
 
     def peak(count: int) -> int:
         content = written(format_, count)

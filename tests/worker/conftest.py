@@ -14,9 +14,10 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.invitations.delivery.changes import DeliveryContext
-from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
+from frontdesk.invitations.hourly_window import HourlyWindows
+from frontdesk.invitations.protocol import DeliveryContext
+from frontdesk.log_output import LogOutput
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
 from tests.mail.memory import FaultInjector, MemoryMailer
@@ -51,7 +52,7 @@ class Post:
                 replace(policy_of(self.config), **policy), HourlyWindows(self.clock_seconds), random.Random(1)
             ),
             read_time=self._time,
-            log=WorkerLog(self.log),
+            log=LogOutput(self.log),
         )
         worker = DeliveryWorker(self.config, self.db, self.mailer, options)
         self._workers.append(worker)

@@ -5,9 +5,9 @@ import email.policy
 import re
 
 from frontdesk.invitations import suppress
+from frontdesk.invitations.message import set_template
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.reports import receive_report
-from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher

@@ -5,11 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery.forecast import seconds_until_last
-from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
-from frontdesk.invitations.delivery.model import HoldReason, HourlyWindow
-from frontdesk.invitations.model import DeliverabilitySettings
+from frontdesk.invitations import delivery, protocol
+from frontdesk.invitations.delivery import seconds_until_last
+from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
+from frontdesk.invitations.model import DeliverabilitySettings, HoldReason, HourlyWindow
 from frontdesk.mail.model import MailMessage, RelayRefused
 from tests.factories import NOW
 from tests.worker.conftest import Post
@@ -29,7 +28,7 @@ def window(batch_age: int | None = None, batch_left: int = 0) -> HourlyWindow:
     """A window at the beginning of a slice, with a batch that began so many seconds ago."""
     now = HOUR_SECONDS * SECOND_US
     batch = None if batch_age is None else now - batch_age * SECOND_US
-    return HourlyWindow(1, 1, now, NOW, batch, batch_left)
+    return HourlyWindow(1, 1, now, NOW, batch, batch_left, ())
 
 
 @pytest.mark.parametrize(
@@ -120,9 +119,9 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     post.batches()
     post.enrol(3, immediate=False)
     with db.write() as tx:
-        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
-        delivery.release(tx)
+        protocol.release(tx)
     post.batches(enabled=False)
     with db.read() as tx:
         off = delivery.forecast(tx, post.customer.account_id, now=post.clock())

@@ -14,11 +14,9 @@ from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery import operations, store
-from frontdesk.invitations.delivery.hold import find_hold
-from frontdesk.invitations.delivery.model import HoldReason
-from frontdesk.invitations.model import Invitation
+from frontdesk.invitations import delivery, protocol, store
+from frontdesk.invitations.model import HoldReason, Invitation
+from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -34,13 +32,13 @@ def held(db: Database) -> HoldReason | None:
 
 def release(db: Database) -> None:
     with db.write() as tx:
-        delivery.release(tx)
+        protocol.release(tx)
 
 
 def test_held_by_an_operator_nothing_is_sent_until_released(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
     assert post.worker().turn() == 0
     release(post.db)
     assert post.worker().turn() == 1
@@ -99,12 +97,12 @@ def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
 ) -> None:
     """Were each page looked for from the beginning, half a million would be read for hours."""
     post.enrol(7)
-    monkeypatch.setattr(operations, "PAGE_ROWS", 2)
+    monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
     first, *_, last = [row["id"] for row in post.rows()]
     found: list[Any] = []
 
     def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
-        if "ORDER BY invitations.id" in sql and "state = 'pending'" in sql:
+        if "ORDER BY invitations.id" in sql:
             given = parameters.values() if isinstance(parameters, dict) else parameters
             found.append(list(given)[:2])
 
@@ -117,7 +115,7 @@ def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
 def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that settles one in between wins, whatever had been read before."""
     post.enrol(3)
-    find = store.find_pending
+    find = store.find_unsettled
 
     def overtaken(tx: Tx, *, after: int, count: int) -> list[Invitation]:
         rows = find(tx, after=after, count=count)
@@ -126,7 +124,7 @@ def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pyte
             tx.execute(update(invitations).where(mine).values(state="cancelled"))
         return rows
 
-    monkeypatch.setattr(store, "find_pending", overtaken)
+    monkeypatch.setattr(store, "find_unsettled", overtaken)
     with post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 2
     assert sorted(post.states()) == ["ambiguous", "ambiguous", "cancelled"]
@@ -242,7 +240,7 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
 def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
     worker = post.worker()
     for _ in range(3):
         worker.turn()

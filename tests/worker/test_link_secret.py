@@ -6,7 +6,7 @@ from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
-from frontdesk.worker.connections import make_mailer
+from frontdesk.worker.delivery import make_mailer
 
 SECRET = "a secret of thirty-two characters"
 

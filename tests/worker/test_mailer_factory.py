@@ -7,7 +7,7 @@ from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
-from frontdesk.worker.connections import AllowListMailer, make_mailer
+from frontdesk.worker.delivery import AllowListMailer, make_mailer
 from tests.mail.memory import MemoryMailer
 from tests.mail.relay import message
 

@@ -6,7 +6,7 @@ from functools import partial
 from frontdesk.db import Database
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import PruneReport
-from frontdesk.queues.store.upkeep import PAGE
+from frontdesk.queues.store.events import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE, prune
 from frontdesk.worker.background import QueuePruner

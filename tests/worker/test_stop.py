@@ -12,7 +12,8 @@ import pytest
 
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions
+from frontdesk.log_output import LogOutput
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.mail.memory import MemoryMailer
 
 
@@ -40,7 +41,7 @@ def watchdog() -> Iterator[None]:
 @pytest.mark.usefixtures("watchdog")
 def test_a_signal_at_any_line_of_an_idle_worker_stops_it(config: Config, db: Database) -> None:
     for moment in range(1, 80):
-        options = WorkerOptions(idle_seconds=0.0, log=WorkerLog(io.StringIO()))
+        options = WorkerOptions(idle_seconds=0.0, log=LogOutput(io.StringIO()))
         worker = IdleWorker(config, db, MemoryMailer(), options)
         lines = 0
 

@@ -10,8 +10,8 @@ from frontdesk.app import App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
-from frontdesk.files.suggest.names import likely_field as likely_field_of
 from frontdesk.invitations.model import Delivery
+from frontdesk.mapping.suggest.names import likely_field as likely_field_of
 from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object

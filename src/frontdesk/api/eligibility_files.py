@@ -12,22 +12,26 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from frontdesk import files
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
+from frontdesk.db import Tx
+from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileFilter,
-    FileMode,
-    FileQuota,
-    FileState,
-    Format,
-    NewFile,
-    Retry,
-    Unreadable,
+from frontdesk.files import actions
+from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileQuota, FileState, NewFile
+from frontdesk.files.report import (
+    CSV_HEADER,
+    ReportFilter,
+    ReportPlace,
+    csv_lines,
+    json_lines,
+    read_report,
+    report_page,
+    serialize_file,
 )
-from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
+from frontdesk.mapping.suggest.suggestion import suggest_apart
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
 from frontdesk.web.request import Request, parse_json_object
@@ -37,7 +41,7 @@ _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
 QUOTA = FileQuota(files=100, size_bytes=4096 * MIB)  # of files that wait or run, of one account
 _KEY = re.compile("[!-~]{1,255}")
-_NO_STORE: Header = (b"cache-control", b"no-store")
+NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
 # The first thousand rows are in it, of all but the widest files. What follows is read and let go.
 SAMPLE_BYTES = 2 * 1024 * 1024
@@ -68,20 +72,16 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
 
 async def _upload(app: App, request: Request) -> Response:
     new, requester = _new_file(request), requester_of(app, request)
-    key = _idempotency_key(request)
-    retry = None if key is None else Retry(key, new)
     pieces = request.body_pieces(app.config.file_limit_mib * MIB)
-    start = await _start_of(pieces)
-    files.check_start(start, encoding=new.encoding, **_declared(request))
+    start = b""
+    while len(start) < START_BYTES and (data := await anext(pieces, b"")):
+        start += data  # enough to recognise what it is of
+    check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
 
-    def begin() -> EligibilityFile:
-        with app.db.write() as tx:
-            return files.begin_file(tx, new, requester, quota=QUOTA)
-
-    file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file, QUOTA)
+    file = await _write(app, lambda tx: actions.begin_file(tx, new, requester, quota=QUOTA))
+    upload = actions.Upload(app.db, file, QUOTA)
     upload.write(start)
     try:
         async for data in pieces:
@@ -89,7 +89,7 @@ async def _upload(app: App, request: Request) -> Response:
             if upload.has_full_part:
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
-        file = await app.in_thread(lambda: upload.finish(requester, retry))
+        file = await app.in_thread(lambda: upload.finish(requester, new))
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.discard))
@@ -98,24 +98,16 @@ async def _upload(app: App, request: Request) -> Response:
     return _response(app, file, status=202)
 
 
-async def _start_of(pieces: AsyncIterator[bytes]) -> bytes:
-    """The first pieces, enough to recognise what they are of."""
-    start = b""
-    async for data in pieces:
-        start += data
-        if len(start) >= files.START_BYTES:
-            break
-    return start
-
-
 def _new_file(request: Request) -> NewFile:
     """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault."""
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
     query = read_query(request)
-    means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
+    means = MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
+    head = Message()
+    head["Content-Disposition"] = request.header(b"content-disposition") or "inline"
     return NewFile(
         account_id=request.account_id,
         plan_id=request.path_id("plan_id"),
@@ -125,7 +117,8 @@ def _new_file(request: Request) -> NewFile:
         dry_run=query.get("dry_run", False),
         sheet=query.get("sheet"),
         header_row=query.get("header_row"),
-        file_name=query.get("file_name") or _name_of(request),
+        file_name=query.get("file_name") or head.get_filename(),
+        idempotency_key=_idempotency_key(request),
         **_mapping(query.get("mapping")),
     )
 
@@ -147,20 +140,12 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
 
 
-def _name_of(request: Request) -> str | None:
-    """The file's name in Content-Disposition."""
-    message = Message()
-    message["Content-Disposition"] = request.header(b"content-disposition") or "inline"
-    return message.get_filename()
-
-
 def _idempotency_key(request: Request) -> str | None:
     """The caller's name for the upload. Raises Invalid."""
     key = request.header(b"idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
-        raise Invalid(
-            [Fault("Idempotency-Key", "not_allowed", "must have 1 to 255 visible ASCII characters")]
-        )
+        rule = "must have 1 to 255 visible ASCII characters"
+        raise Invalid([Fault("Idempotency-Key", "not_allowed", rule)])
     return key
 
 
@@ -169,27 +154,22 @@ async def _suggest(
 ) -> Response:
     """The suggestion for the body, of which the start has been read. Raises NotFound, Invalid, Unreadable; StillBusy
     while another one is being made for the account."""
-    given = request.query(*_OF_A_LOAD)
     rule = "must not be given with suggest_mapping, which loads nothing"
-    if faults := [Fault(name, "not_allowed", rule) for name in given]:
+    if faults := [Fault(name, "not_allowed", rule) for name in request.query(*_OF_A_LOAD)]:
         raise Invalid(faults)
     await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
-    is_workbook = new.format is Format.XLSX or files.detect_content(start, new.encoding).is_workbook
+    is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
-    options = {
-        "today": app.clock().date().isoformat(),
-        "format": new.format,
-        "encoding": new.encoding,
-        "sheet": request.query("sheet").get("sheet"),
-    }
+    today = app.clock().date().isoformat()
+    options = {"today": today, "format": new.format, "encoding": new.encoding, "sheet": new.sheet}
     with TemporaryFile() as kept:
         size = await _copy(kept, start, rest, limit)
         if is_workbook and size > limit:
             message = "The workbook has more than 64 MiB. Send a copy with its first 1,000 rows."
             raise Unreadable("too_large", message)
         at_end = app.suggestions.begin(new.account_id)
-        data = await app.compute(lambda: files.suggest_apart(kept, is_cut=size > limit, **options), at_end)
-    return _json({"links": {"self": app.config.base_url + request.target}, "data": data})
+        data = await app.compute(lambda: suggest_apart(kept, is_cut=size > limit, **options), at_end)
+    return enveloped(app, request, data)
 
 
 async def _copy(kept: IO[bytes], start: bytes, rest: AsyncIterator[bytes], limit: int) -> int:
@@ -234,12 +214,11 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
         sha256=query.get("sha256"),
         before_id=query.get("page[after]"),
     )
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.find_files(tx, wanted)))
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.find_files(tx, wanted)))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
-        more = {**query, "page[size]": size, "page[after]": found[size - 1].id}
-        links["next"] = f"{app.config.base_url}{request.path}?{urlencode(more)}"
-    return _json({"links": links, "data": [files.serialize_file(file) for file in found[:size]]})
+        links["next"] = _next(app, request, query | {"page[size]": size, "page[after]": found[size - 1].id})
+    return _json({"links": links, "data": [serialize_file(file) for file in found[:size]]})
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -258,7 +237,7 @@ async def approve_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file waits for a worker, which continues it.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.approve_file))
+    return await _act(app, request, actions.approve_file)
 
 
 async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
@@ -274,8 +253,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     """
     keep = read_query(request).get("keep", True)
     mapping: dict[str, Any] = parse_json_object(await request.body())
-    accept = partial(files.accept_mapping, mapping=mapping, keep=keep)
-    return _response(app, await _act(app, request, accept))
+    return await _act(app, request, partial(actions.accept_mapping, mapping=mapping, keep=keep))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
@@ -284,7 +262,7 @@ async def cancel_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file is cancelled.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.cancel_file))
+    return await _act(app, request, actions.cancel_file)
 
 
 async def undo_eligibility_file(app: App, request: Request) -> Response:
@@ -294,19 +272,20 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
     202 EligibilityFile [Cache-Control Location]: The undo, a file without content, waits for a worker.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.undo_file), status=202)
+    return await _act(app, request, actions.undo_file, status=202)
 
 
-async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
-    file, requester = _of_path(request), requester_of(app, request)
-
-    def work() -> EligibilityFile:
-        with app.db.write() as tx:
-            return action(tx, requester=requester, **file)
-
-    file_after = await app.in_thread(work)
+async def _act(
+    app: App, request: Request, action: Callable[..., EligibilityFile], *, status: int = 200
+) -> Response:
+    key, requester = _key(request), requester_of(app, request)
+    file_after = await _write(app, lambda tx: action(tx, key, requester))
     app.db.announce_work()
-    return file_after
+    return _response(app, file_after, status=status)
+
+
+async def _write(app: App, work: Callable[[Tx], EligibilityFile]) -> EligibilityFile:
+    return await app.in_thread(lambda: write_alone(app.db, work))
 
 
 async def report_eligibility_file(app: App, request: Request) -> Response:
@@ -322,46 +301,37 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     query = read_query(request)
     file = await _find_file(app, request)
     await record_read(app, request, "file.report_read", file.id)
-    as_csv = query.get("format") == "csv"
-    headers = _headers(file, as_csv=as_csv)
+    as_csv, is_packed = query.get("format") == "csv", request.accepts_gzip()
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
-    is_packed = request.accepts_gzip()
-    if is_packed:
-        headers += (GZIPPED,)
+    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
+    headers: tuple[Header, ...] = (NO_STORE, (b"content-disposition", name), VARIES)
+    headers += (GZIPPED,) if is_packed else ()
+    wanted = ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
     if "page[size]" in query or "page[after]" in query:
-        body, next_place = await app.read_in_thread(lambda: _page(app, file, query))
-        if next_place is not None:
-            headers += (_link(app, request, query, next_place),)
+        body, after = await app.read_in_thread(lambda: _page(app, file, query, wanted))
+        if after is not None:
+            address = _next(app, request, query | {"page[after]": f"{after.chunk}.{after.line}"})
+            headers += ((b"link", f'<{address}>; rel="next"'.encode()),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
-    wanted = _filter(query)
-    pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id, wanted)
+    pieces = read_report(app.db, file.id, wanted, as_csv=as_csv)
     pieces = gzip_pieces(pieces) if is_packed else pieces
     return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
 
 
-def _page(app: App, file: EligibilityFile, query: dict[str, Any]) -> tuple[bytes, ReportPlace | None]:
+def _page(
+    app: App, file: EligibilityFile, query: dict[str, Any], wanted: ReportFilter
+) -> tuple[bytes, ReportPlace | None]:
+    """Lines of the report, and where the next page starts."""
     place = ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
     size = query.get("page[size]", LINES_PER_PAGE)
-    wanted = _filter(query)
-    lines, next_place = report_page(app.db, file.id, wanted, after=place, size=size)
-    body = CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines)
-    return body, next_place
+    lines, after = report_page(app.db, file.id, wanted, after=place, size=size)
+    return CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines), after
 
 
-def _filter(query: dict[str, Any]) -> ReportFilter:
-    return ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
-
-
-def _link(app: App, request: Request, query: dict[str, Any], place: ReportPlace) -> Header:
-    more = {**query, "page[after]": f"{place.chunk}.{place.line}"}
-    address = f"{app.config.base_url}{request.path}?{urlencode(more)}"
-    return (b"link", f'<{address}>; rel="next"'.encode())
-
-
-def _headers(file: EligibilityFile, *, as_csv: bool) -> tuple[Header, ...]:
-    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
-    return ((b"cache-control", b"no-store"), (b"content-disposition", name), VARIES)
+def _next(app: App, request: Request, query: dict[str, Any]) -> str:
+    """The address of the next page."""
+    return f"{app.config.base_url}{request.path}?{urlencode(query)}"
 
 
 async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -373,24 +343,29 @@ async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]
         yield piece
 
 
-def _of_path(request: Request) -> dict[str, Any]:
-    """The file that the path names, as the functions of `files` take it. Raises NotFound."""
+def _key(request: Request) -> FileKey:
+    """The file that the path names. Raises NotFound."""
     plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
-    return {"file_id": file_id, "account_id": request.account_id, "plan_id": plan_id}
+    return FileKey(file_id, request.account_id, plan_id)
 
 
 async def _find_file(app: App, request: Request) -> EligibilityFile:
     """The file that the path names. Raises NotFound."""
-    file = _of_path(request)
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, **file)))
+    key = _key(request)
+    return await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_file(tx, key)))
 
 
 def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
-    body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
+    body = {"links": {"self": address, "report": f"{address}/report"}, "data": serialize_file(file)}
     return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 
+def enveloped(app: App, request: Request, data: object, *, status: int = 200) -> Response:
+    """What was asked for, with the request's address."""
+    return _json({"links": {"self": app.config.base_url + request.target}, "data": data}, status=status)
+
+
 def _json(body: object, *headers: Header, status: int = 200) -> Response:
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, _NO_STORE))
+    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, NO_STORE))

@@ -11,7 +11,7 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
-from frontdesk.invitations.links import find_link_target, registration_link
+from frontdesk.invitations.message import find_link_target, registration_link
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.web.page import PRIVATE, page_response
 from frontdesk.web.request import Request

@@ -1,18 +1,16 @@
 """Mappings of eligibility files: how the files of an account name things (docs/files.md, Mappings)."""
 
-import json
 from typing import Any
 
-from frontdesk import files
+from frontdesk.api.eligibility_files import NO_STORE, enveloped
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
+from frontdesk.files import actions, list_mappings
 from frontdesk.files.model import MappingName, StoredMapping
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import Header, Response
-
-_NO_STORE: Header = (b"cache-control", b"no-store")
+from frontdesk.web.response import Response
 
 
 async def list_eligibility_mappings(app: App, request: Request) -> Response:
@@ -21,8 +19,8 @@ async def list_eligibility_mappings(app: App, request: Request) -> Response:
     200 EligibilityMappings: The mappings, by name.
     """
     account_id = request.account_id
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.list_mappings(tx, account_id)))
-    return _response(app, request, [files.serialize_mapping(each) for each in found])
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: list_mappings(tx, account_id)))
+    return enveloped(app, request, [actions.serialize_mapping(each) for each in found])
 
 
 async def show_eligibility_mapping(app: App, request: Request) -> Response:
@@ -30,9 +28,9 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
 
     200 EligibilityMapping: The mapping.
     """
-    account_id, name = request.account_id, request.path_parameters["mapping_name"]
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, account_id, name)))
-    return _response(app, request, files.serialize_mapping(found))
+    key = _key(request)
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_mapping(tx, key)))
+    return enveloped(app, request, actions.serialize_mapping(found))
 
 
 async def save_eligibility_mapping(app: App, request: Request) -> Response:
@@ -53,13 +51,13 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
         return write_alone(
             app.db,
             lambda tx: (
-                files.save_mapping(tx, key, content, requester, default=default),
-                files.get_mapping(tx, *key),
+                actions.save_mapping(tx, key, content, requester, default=default),
+                actions.get_mapping(tx, key),
             ),
         )
 
     is_new, saved = await app.in_thread(save)
-    return _response(app, request, files.serialize_mapping(saved), status=201 if is_new else 200)
+    return enveloped(app, request, actions.serialize_mapping(saved), status=201 if is_new else 200)
 
 
 async def delete_eligibility_mapping(app: App, request: Request) -> Response:
@@ -68,14 +66,9 @@ async def delete_eligibility_mapping(app: App, request: Request) -> Response:
     204: The mapping is gone.
     """
     key, requester = _key(request), requester_of(app, request)
-    await app.in_thread(lambda: write_alone(app.db, lambda tx: files.delete_mapping(tx, key, requester)))
-    return Response(204, b"", (_NO_STORE,))
+    await app.in_thread(lambda: write_alone(app.db, lambda tx: actions.delete_mapping(tx, key, requester)))
+    return Response(204, b"", (NO_STORE,))
 
 
 def _key(request: Request) -> MappingName:
     return MappingName(request.account_id, request.path_parameters["mapping_name"])
-
-
-def _response(app: App, request: Request, data: object, *, status: int = 200) -> Response:
-    body = {"links": {"self": app.config.base_url + request.target}, "data": data}
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (_NO_STORE,))

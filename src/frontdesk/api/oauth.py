@@ -1,30 +1,29 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
 import asyncio
+import base64
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
+from urllib.parse import parse_qsl, unquote_plus
+
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from frontdesk import audit
-from frontdesk.access import callers
+from frontdesk.access import authentication, callers
 from frontdesk.access.accounts import find_client, refuse_unless_active
-from frontdesk.access.authentication import (
-    PAUSE_SECONDS,
-    Recognised,
-    note_use,
-    recognise_client,
-    record_failure,
-    seconds_limited,
-)
+from frontdesk.access.authentication import Recognised
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
-from frontdesk.api.oauth_form import OAUTH_ERRORS, OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import RateLimited, Suspended
+from frontdesk.errors import Malformed, RateLimited, Suspended
+from frontdesk.text import Rejected, refuse_control_characters
 from frontdesk.web.endpoint import count_request, requester_of
-from frontdesk.web.request import Request
-from frontdesk.web.response import Header, Response
+from frontdesk.web.request import Request, parse_json_object
+from frontdesk.web.response import Header, HttpError, Response
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
@@ -33,6 +32,29 @@ UNKNOWN = "unknown"
 
 Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
 Result = TypeVar("Result")
+URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
+LARGEST_FIELD_COUNT = 100
+
+# All others are ignored (RFC 6749, section 3.2).
+PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
+
+# The error codes of /oauth (RFC 6749, section 5.2, and `rate_limited`), with the status of each.
+OAUTH_ERRORS = {
+    "invalid_request": (400, "A parameter is missing, repeated or unreadable, or the client authenticates in two ways."),
+    "invalid_scope": (400, "The client does not have every scope that it asks for."),
+    "unsupported_grant_type": (400, "Only client_credentials is supported."),
+    "invalid_client": (401, "The client is unknown, its secret is wrong, it did not authenticate, or its account is suspended."),
+    "rate_limited": (
+        429,
+        "Too many failed attempts by this client or from this address, or the client has used its requests of the minute.",
+    ),
+}  # fmt: skip
+
+Pairs = list[tuple[str, str]]
+
+
+class OAuthError(HttpError):
+    """An error of RFC 6749, section 5.2. `kind` is the word of the response's `error`, a key of OAUTH_ERRORS."""
 
 
 async def issue_token(app: App, request: Request) -> Response:
@@ -76,8 +98,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         raise OAuthError("invalid_request", "grant_type is missing.")
     if grant != "client_credentials":
         raise OAuthError("unsupported_grant_type", "Only client_credentials is supported.")
-    scopes = _requested_scopes(form, client)
-    now = app.clock()
+    scopes, now = _requested_scopes(form, client), app.clock()
 
     def issue(tx: Tx) -> str | None:
         try:
@@ -90,9 +111,8 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         return callers.issue_token(tx, client, scopes, now=now)
 
     if (token := await _write(app, issue)) is None:
-        raise OAuthError(
-            "invalid_client", "The account is suspended; the operator of the service can resume it."
-        )
+        detail = "The account is suspended; the operator of the service can resume it."
+        raise OAuthError("invalid_client", detail)
     body = {
         "access_token": token,
         "token_type": "bearer",
@@ -135,11 +155,11 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
     def look(tx: Tx) -> tuple[Recognised | None, int]:
-        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
-        return found, seconds_limited(tx, client_id=client_id, address=address, now=now)
+        found = authentication.recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        return found, authentication.seconds_limited(tx, client_id=client_id, address=address, now=now)
 
     def refuse(tx: Tx) -> None:
-        is_last = record_failure(tx, client_id=client_id, address=address, now=now)
+        is_last = authentication.record_failure(tx, client_id=client_id, address=address, now=now)
         known = find_client(tx, client_id)
         _record(app, request, tx, "token.refused", known)
         if is_last:  # those that are refused unheard are not recorded
@@ -150,7 +170,7 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     try:
         if recognised is not None:
             if wait:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(authentication.PAUSE_SECONDS)
             return await _admitted(app, request, recognised)
         if not wait:
             await _write(app, refuse)
@@ -170,18 +190,97 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
     client = recognised.client
     await count_request(app, request, client=client.id, own_limit=client.requests_per_minute)
     if recognised.is_first_today:
-        await _write(app, lambda tx: note_use(tx, recognised, now=app.clock()))
+        await _write(app, lambda tx: authentication.note_use(tx, recognised, now=app.clock()))
     return client
 
 
 def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None, **detail: str) -> None:
     """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
     is not repeated."""
-    actor, account, subject = (
-        (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
-    )
-    audit.record_action(tx, requester_of(app, request, actor=actor), action, account, subject, **detail)
+    requester = requester_of(app, request, actor=client.client_id if client else UNKNOWN)
+    account, subject = (client.account_id, client.id) if client else (None, None)
+    audit.record_action(tx, requester, action, account, subject, **detail)
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:
     return await app.in_thread(lambda: write_alone(app.db, work))
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The parameters that were sent. One without a value counts as not sent (RFC 6749, section 3.2).
+
+    Raises OAuthError, and HttpError `unsupported_media_type` for a body that is neither a form nor JSON.
+    """
+    declared = request.header(b"content-type") or URLENCODED
+    media = declared.partition(";")[0].strip().lower()
+    encoding = (request.header(b"content-encoding") or "identity").strip().lower()
+    if media not in (URLENCODED, MULTIPART, JSON) or encoding != "identity":
+        detail = "Send a form (multipart or urlencoded) or JSON, not compressed."
+        raise HttpError("unsupported_media_type", detail)
+    raw = await request.body()
+    try:
+        pairs = await _multipart_pairs(declared, raw) if media == MULTIPART else _pairs(media, raw)
+    except (Malformed, MultiPartException, ValueError):
+        raise OAuthError("invalid_request", "The body can't be read.") from None
+    form: dict[str, str] = {}
+    for name, value in pairs:
+        if name in form:
+            raise OAuthError("invalid_request", f"{name} is given twice.")
+        if name in PARAMETERS:
+            try:
+                refuse_control_characters(value)
+            except Rejected as error:
+                raise OAuthError("invalid_request", f"{name} {error.message}.") from None
+            form[name] = value
+    return {name: value for name, value in form.items() if value}
+
+
+def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
+    """client_id and client_secret, from HTTP Basic or the form. Raises OAuthError when they are missing or sent in both."""
+    try:
+        scheme, encoded = request.authorization()
+    except Malformed as error:
+        raise OAuthError("invalid_request", error.detail) from None
+    if scheme != "basic":
+        if "client_id" not in form or "client_secret" not in form:
+            detail = "Send client_id and client_secret, in the body or by HTTP Basic."
+            raise OAuthError("invalid_client", detail)
+        return form["client_id"], form["client_secret"]
+    if "client_secret" in form:
+        raise OAuthError("invalid_request", "The client authenticates in two ways at once.")
+    try:  # both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)
+        text = base64.b64decode(encoded.encode("ascii"), validate=True).decode("utf-8")
+        client_id, secret = (unquote_plus(half, errors="strict") for half in text.split(":", 1))
+        refuse_control_characters(client_id + secret)
+    except (ValueError, Rejected):
+        raise OAuthError("invalid_client", "The HTTP Basic credentials can't be read.") from None
+    if form.get("client_id", client_id) != client_id:
+        raise OAuthError("invalid_request", "The two client_ids differ.")
+    return client_id, secret
+
+
+def _pairs(media: str, raw: bytes) -> Pairs:
+    if media == JSON:
+        sent = {name: value for name, value in parse_json_object(raw).items() if name in PARAMETERS}
+        for name, value in sent.items():
+            if not isinstance(value, str | None):
+                raise OAuthError("invalid_request", f"{name} must be a string.")
+        return [(name, str(value)) for name, value in sent.items() if value is not None]
+    text = raw.decode("utf-8")
+    return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=LARGEST_FIELD_COUNT)
+
+
+async def _multipart_pairs(content_type: str, raw: bytes) -> Pairs:
+    """Decodes values as UTF-8 whatever charset is declared: some of Python's yield text that no database stores."""
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield raw
+
+    boundary = parse_options_header(content_type)[1].get(b"boundary", b"").decode("ascii")
+    headers = Headers({"content-type": f'{MULTIPART}; boundary="{boundary}"; charset=latin-1'})
+    form = await MultiPartParser(headers, stream(), max_files=0, max_fields=LARGEST_FIELD_COUNT).parse()
+    return [
+        (name, value.encode("latin-1").decode("utf-8"))
+        for name, value in form.multi_items()
+        if isinstance(value, str)
+    ]

@@ -1,28 +1,58 @@
 """The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas` and `parameters`.
 
 Examples are in assets/examples.json. Which errors an operation has follows from what it asks and accepts.
+
+Operations are endpoints with what their handlers' docstrings say of them. The first paragraph is the summary and the
+description; the second has a line for each of these, which 4 more spaces continue:
+
+`200 Schema [Headers]: text` is a good answer; `Cache-Control` is its header if none is named, and media types may stand instead
+of the schema of JSON. `Body`, `Parameters`, `Problems`, `Faults` and `Errors` list words: the schema of the body, keys of
+`parameters`, the kinds of problems that don't follow from the endpoint's form, the codes of its 422, the errors of RFC 6749.
 """
 
 import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from importlib.resources import files
-from typing import Any
+from inspect import cleandoc
+from typing import Any, NamedTuple
 
 from frontdesk import __version__
 from frontdesk.access.model import Scope
-from frontdesk.api.notation import explained, ref
-from frontdesk.api.oauth_form import OAUTH_ERRORS
-from frontdesk.api.operations import FILE_TYPES, JSON, Operation
+from frontdesk.api.oauth import OAUTH_ERRORS
 from frontdesk.api.parameters import HEADERS, PARAMETERS
-from frontdesk.api.schemas import schemas
+from frontdesk.api.schemas import COMMON_TYPES, Schema, explained, ref, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
+from frontdesk.files.model import REPORT_CODES
+from frontdesk.files.report import COLUMNS
+from frontdesk.web.endpoint import Endpoint, Handler
 from frontdesk.web.problems import PROBLEMS
 
-Json = dict[str, Any]
+JSON = "application/json"
+# Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
+# application/json wherever it stands in the list and then everything as JSON: so it is missing here, and taken all the same.
+FILE_TYPES = {
+    "application/octet-stream": "json",
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/edi-x12": "834",
+}
+UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
+# The media type of RFC 6749: of several, generators of clients send none right.
+FORM = "application/x-www-form-urlencoded"
+_FILE: Schema = {"type": "string", "format": "binary"}
+
+_LISTS = ("Body", "Parameters", "Problems", "Faults", "Errors")
+_ANSWER = re.compile(r"(\d{3}) ?([^[:]*?) ?(?:\[(.*?)\])?: (.*)")
+_FILLED_IN = {
+    "{COLUMNS}": ", ".join(f"`{name}`" for name in COLUMNS),
+    " {REPORT_CODES}": f"\n\n{explained(REPORT_CODES)}",
+}
 
 REQUEST_ID = "5f0c1a2b00000001"
 
@@ -78,7 +108,7 @@ _IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset
 _NOUNS = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
 
 
-def _link(target: str, **parameters: str) -> Json:
+def _link(target: str, **parameters: str) -> Schema:
     return {"operationId": target, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
 
 
@@ -106,16 +136,95 @@ _LINKS = {
 }
 
 
-def openapi_document(base_url: str, operations: Sequence[Operation]) -> Json:
+class Answer(NamedTuple):
+    """A good answer: its content's schema or media types, and the names of its headers, as the docstring has them."""
+
+    status: str
+    content: str
+    headers: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Endpoint):
+    """An endpoint as the document describes it."""
+
+    summary: str
+    description: str
+    answers: tuple[Answer, ...]
+    body: tuple[str, ...]
+    parameters: tuple[str, ...]
+    problems: tuple[str, ...]
+    faults: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The name of the handler as the document writes it: `listPlans` for `list_plans`."""
+        first, *others = self.handler.__name__.split("_")
+        return first + "".join(map(str.capitalize, others))
+
+    @property
+    def is_oauth(self) -> bool:
+        """Whether it is one of /oauth, where clients send their credentials."""
+        return self.path.startswith("/oauth/")
+
+
+def operation(
+    method: str,
+    path: str,
+    handler: Handler,
+    scope: Scope | None = None,
+    *,
+    strict_query: bool = False,
+    **options: Any,
+) -> Operation:
+    """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
+    told, _, notes = cleandoc(handler.__doc__ or "").partition("\n\n")
+    summary, _, description = told.replace("\n", " ").partition(". ")
+    answers: list[Answer] = []
+    listed: dict[str, tuple[str, ...]] = dict.fromkeys(_LISTS, ())
+    for line in re.sub(r"\n {4,}", " ", notes).splitlines():
+        name, _, words = line.partition(": ")
+        if match := _ANSWER.fullmatch(line):
+            answers.append(Answer(*match.groups()))
+        elif name in listed:
+            listed[name] = (*words.split(),)
+        else:
+            raise ValueError(line)
+    query = None
+    if path.startswith("/v2/"):
+        sent = [PARAMETERS[key] for key in listed["Parameters"]]
+        query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
+        listed["Parameters"] += () if strict_query else ("prefer",)
+        listed["Faults"] += ("unknown_parameter",)
+    lists: Any = {name.lower(): words for name, words in listed.items()}
+    return Operation(
+        method=method,
+        path=path,
+        handler=handler,
+        scope=scope,
+        takes_json=path.startswith("/v2/") and listed["Body"] not in ((), ("file",)),
+        serves_json=not any("/" in answer.content for answer in answers),
+        query=query,
+        strict_query=strict_query,
+        summary=summary,
+        description=description,
+        answers=tuple(answers),
+        **lists,
+        **options,
+    )
+
+
+def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
     errors = _ErrorResponses(examples, base_url)
-    paths: defaultdict[str, Json] = defaultdict(dict)
+    paths: defaultdict[str, Schema] = defaultdict(dict)
     for operation in operations:
         responses = _answers(operation, examples) | errors.of(operation)
         described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[operation.path][operation.method.lower()] = described
-    flows = {"clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -140,7 +249,9 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Json:
                 "client": {
                     "type": "oauth2",
                     "description": "A token that the client gets for itself.",
-                    "flows": flows,
+                    "flows": {
+                        "clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}
+                    },
                 },
                 "basic": {
                     "type": "http",
@@ -152,22 +263,22 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Json:
     }
 
 
-def read_examples(base_url: str) -> Json:
+def read_examples(base_url: str) -> Schema:
     """The examples of assets/examples.json for the service at `base_url`; the new member's is the field table's."""
     text = files("frontdesk.api").joinpath("assets/examples.json").read_text(encoding="utf-8")
-    examples: Json = json.loads(text.replace("{base_url}", base_url))
+    examples: Schema = json.loads(text.replace("{base_url}", base_url))
     member = {field.name: field.example for field in FIELDS.values()}
     new = {"new_member": {"summary": "A new member, with every field", "value": member}}
     examples["requests"]["enrolMember"] = new | examples["requests"]["enrolMember"]
     return examples
 
 
-def _operation(operation: Operation, examples: Json) -> Json:
+def _operation(operation: Operation, examples: Schema) -> Schema:
     """The operation without its answers."""
     names = (*re.findall(r"{(\w+)}", operation.path), *operation.parameters, "request_id")
     # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
-    no_token: list[Json] = [{"basic": []}, {}] if operation.is_oauth else []
-    described: Json = {
+    no_token: list[Schema] = [{"basic": []}, {}] if operation.is_oauth else []
+    described: Schema = {
         "tags": [_TAGS[operation.handler.__module__.rpartition(".")[2]][0]],
         "operationId": operation.id,
         "summary": operation.summary,
@@ -175,33 +286,41 @@ def _operation(operation: Operation, examples: Json) -> Json:
         "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
-    if operation.body:
-        content = _content(operation.body, examples["requests"].get(operation.id, {}))
+    for name in operation.body:
+        schemas = (
+            dict.fromkeys(UPLOAD_TYPES, _FILE)
+            if name == "file"
+            else {FORM if operation.is_oauth else JSON: ref(name)}
+        )
+        content = _content(schemas, examples["requests"].get(operation.id, {}))
         described["requestBody"] = {"required": True, "content": content}
     return described
 
 
-def _answers(operation: Operation, examples: Json) -> Json:
+def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
     is_limited = operation.scope or operation.is_oauth
     common: tuple[str, ...] = _OF_LIMITED_CLIENTS if is_limited else ()
     common += () if operation.query is None else _OF_UNKNOWN_PARAMETERS
     shown = examples["answers"].get(operation.id, {})
-    answers: Json = {}
-    for answer in operation.answers:
+    answers: Schema = {}
+    for status, words, headers, text in operation.answers:
+        content = dict.fromkeys(words.split(), COMMON_TYPES["string"])
+        if content and operation.serves_json:
+            content = {JSON: COMMON_TYPES.get(words) or ref(words)}
         described = {
-            "description": answer.text,
-            "headers": _header_refs((*answer.headers, *common)),
-            "content": _content(answer.content, shown.get(answer.status, {})),
-            "links": _LINKS.get(f"{operation.id} {answer.status}"),
+            "description": reduce(lambda said, filling: said.replace(*filling), _FILLED_IN.items(), text),
+            "headers": _header_refs((*(headers or "Cache-Control").split(), *common)),
+            "content": _content(content, shown.get(status, {})),
+            "links": _LINKS.get(f"{operation.id} {status}"),
         }
-        answers[answer.status] = {name: value for name, value in described.items() if value}
+        answers[status] = {name: value for name, value in described.items() if value}
     return answers
 
 
-def _content(content: dict[str, Json], shown: Json) -> Json:
+def _content(content: dict[str, Schema], shown: Schema) -> Schema:
     """Schema and examples of each media type; examples of files belong to the media type of their format."""
-    described: Json = {}
+    described: Schema = {}
     for media_type, schema in content.items():
         format_ = FILE_TYPES.get(media_type)
         examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
@@ -218,12 +337,12 @@ class _ErrorResponses:
     status where an operation has words of its own.
     """
 
-    def __init__(self, examples: Json, base_url: str) -> None:
-        self.shared: dict[str, Json] = {}
+    def __init__(self, examples: Schema, base_url: str) -> None:
+        self.shared: dict[str, Schema] = {}
         self._examples = examples
         self._base_url = base_url
 
-    def of(self, operation: Operation) -> Json:
+    def of(self, operation: Operation) -> Schema:
         """The operation's errors by status."""
         kinds = {*_OF_EVERY_ENDPOINT, *operation.problems}
         for applies, more in (
@@ -238,10 +357,10 @@ class _ErrorResponses:
         problems = {
             str(PROBLEMS[kind].status): self._problem(kind, operation) for kind in PROBLEMS if kind in kinds
         }
-        statuses = {OAUTH_ERRORS[code][0] for code in operation.oauth_errors}
+        statuses = {OAUTH_ERRORS[code][0] for code in operation.errors}
         return problems | {str(status): self._oauth_error(status, operation) for status in sorted(statuses)}
 
-    def _problem(self, kind: str, operation: Operation) -> Json:
+    def _problem(self, kind: str, operation: Operation) -> Schema:
         own = f"{operation.id} {PROBLEMS[kind].status}"
         shared = own if own in self._examples["problems"] else _response_name(kind, operation)
         details = self._examples["problems"][shared]
@@ -250,7 +369,7 @@ class _ErrorResponses:
         text = "\n\n".join(
             f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}" for kind in dict.fromkeys(kinds.values())
         )
-        more: Json = {}
+        more: Schema = {}
         if kind == "invalid":
             faults = self._examples["faults"].get(operation.id) or self._examples["faults"]["others"]
             more["errors"] = [Fault(*fault).serialize() for fault in faults]
@@ -262,7 +381,7 @@ class _ErrorResponses:
         response = _response(text, _problem_headers(kind, operation), "application/problem+json", values)
         return response if kind == "invalid" or shared == own else self._share(shared, response)
 
-    def _example(self, kind: str, operation: Operation) -> Json:
+    def _example(self, kind: str, operation: Operation) -> Schema:
         return {
             "type": f"{self._base_url}/problems#{kind}",
             "title": PROBLEMS[kind].title,
@@ -271,8 +390,8 @@ class _ErrorResponses:
             "request_id": REQUEST_ID,
         }
 
-    def _oauth_error(self, status: int, operation: Operation) -> Json:
-        codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
+    def _oauth_error(self, status: int, operation: Operation) -> Schema:
+        codes = [code for code in operation.errors if OAUTH_ERRORS[code][0] == status]
         headers = _header_refs((*_NO_STORE, *(name for code in codes for name in _OF_PROBLEMS.get(code, ()))))
         if status == 429:
             headers |= _header_refs(_OF_LIMITED_CLIENTS)
@@ -280,35 +399,34 @@ class _ErrorResponses:
             headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
         said = self._examples["oauth_errors"]
         values = {code: {"error": code, "error_description": said[code]} for code in codes}
-        response = _response(
-            explained({code: OAUTH_ERRORS[code][1] for code in codes}), headers, JSON, values
-        )
+        text = explained({code: OAUTH_ERRORS[code][1] for code in codes})
+        response = _response(text, headers, JSON, values)
         return response if status == 400 else self._share(f"OAuth{_pascal(codes[0])}", response)
 
-    def _share(self, name: str, response: Json) -> Json:
+    def _share(self, name: str, response: Schema) -> Schema:
         self.shared.setdefault(name, response)
         return {"$ref": f"#/components/responses/{name}"}
 
 
-def _said(kind: str, detail: str) -> Json:
+def _said(kind: str, detail: str) -> Schema:
     """The words of an answer; of a wrong state they are a fault too."""
     faults = {"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {}
     return {"detail": detail} | faults
 
 
-def _response(text: str, headers: Json, media_type: str, values: Json) -> Json:
+def _response(text: str, headers: Schema, media_type: str, values: Schema) -> Schema:
     """An error response with its examples."""
     schema = ref("OAuthError" if media_type == JSON else "Problem")
     content = {"schema": schema, "examples": {name: {"value": value} for name, value in values.items()}}
     return {"description": text, "headers": headers, "content": {media_type: content}}
 
 
-def _header_refs(names: Iterable[str]) -> Json:
+def _header_refs(names: Iterable[str]) -> Schema:
     """References to the named headers and to those of every answer."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ON_EVERY_ANSWER, *names)}
 
 
-def _problem_headers(kind: str, operation: Operation) -> Json:
+def _problem_headers(kind: str, operation: Operation) -> Schema:
     names = _OF_PROBLEMS.get(kind, ())
     if _is_oauth(kind, operation):
         names += _NO_STORE

@@ -1,15 +1,14 @@
-"""The parameters and headers of the customers' endpoints in two tables (`notation`): the handlers read the query by the
-first, the reference describes both."""
+"""The parameters and headers of the customers' endpoints in two tables, in the notation of `schemas`: the handlers read the
+query by the first, the reference describes both."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-from frontdesk.api.notation import COMMON_TYPES, NotedField, Schema, explained, read_fields
+from frontdesk.api.schemas import COMMON_TYPES, NotedField, Schema, explained, read_fields
 from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.errors import Fault, Invalid
-from frontdesk.files.jobs import FILE_NAME_LENGTH
-from frontdesk.files.mappings import MAPPING_NAME
+from frontdesk.files.actions import FILE_NAME_LENGTH, MAPPING_NAME
 from frontdesk.files.model import COUNTS
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.request import Request
@@ -139,11 +138,7 @@ def _parameter(noted: NotedField) -> tuple[str, Schema]:
 
 PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS, _TYPES)))
 HEADERS: dict[str, Schema] = {
-    header.name: {
-        "description": header.text,
-        "required": not header.is_optional,
-        "schema": header.schema,
-    }
+    header.name: {"description": header.text, "required": not header.is_optional, "schema": header.schema}
     for header in read_fields(_HEADERS, _TYPES)
 }
 HEADERS["Eligibility-Warnings"]["description"] += "\n\n" + explained(WARNINGS)

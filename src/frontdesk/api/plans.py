@@ -175,9 +175,6 @@ def _page_response(
         return Response(304, b"", headers)
     links = {"self": app.config.base_url + request.target}
     if page.next_after is not None:
-        links["next"] = (
-            f"{app.config.base_url}/v2/plans?page%5Bsize%5D={size}&page%5Bafter%5D={page.next_after}"
-        )
-        if intervals:
-            links["next"] += "&queue_interval=true"
+        query = f"page%5Bsize%5D={size}&page%5Bafter%5D={page.next_after}"
+        links["next"] = f"{app.config.base_url}/v2/plans?{query}{'&queue_interval=true' * intervals}"
     return Response(200, b'{"links":%s,"data":%s}' % (orjson.dumps(links), page.data), headers)

@@ -6,8 +6,7 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 
-from frontdesk.api.openapi import openapi_document
-from frontdesk.api.operations import Operation, operation
+from frontdesk.api.openapi import Operation, openapi_document, operation
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
@@ -46,10 +45,7 @@ def openapi_operation(others: Sequence[Operation]) -> Operation:
 
 
 async def entrance(app: App, _request: Request) -> Response:
-    """Lead from the service's address to the reference page.
-
-    200 object: OpenAPI 3.1.
-    """
+    """Lead from the service's address to the reference page."""
     return Response(307, headers=((b"location", f"{app.config.base_url}/docs".encode()),))
 
 

@@ -1,11 +1,12 @@
 """Every customer route on one screen: method, path, handler, scope (without one, no token is asked for).
 
-A handler's name is the operation's id in the OpenAPI document; its docstring says the rest (`operations`).
+A handler's name is the operation's id in the OpenAPI document; its docstring says the rest (`openapi`).
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, eligibility_files, health, invitees, mappings, oauth, plans, reference
-from frontdesk.api.operations import operation
+from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import eligibility_files as files
+from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
@@ -18,21 +19,15 @@ _MEMBERS = Scope.ELIGIBILITY_WRITE
 # A misspelt parameter of an upload or a mapping may be a `dry_run` or a `default`, so their queries are strict.
 _OPERATIONS = (
     operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
-    operation("POST", FILES, eligibility_files.upload_eligibility_file, _MEMBERS, strict_query=True),
-    operation("GET", FILES, eligibility_files.list_eligibility_files_of_plan, _MEMBERS),
-    operation("GET", "/v2/eligibility-files", eligibility_files.list_eligibility_files, _MEMBERS),
-    operation("GET", FILE, eligibility_files.show_eligibility_file, _MEMBERS),
-    operation("GET", FILE + "/report", eligibility_files.report_eligibility_file, _MEMBERS),
-    operation("POST", FILE + "/approve", eligibility_files.approve_eligibility_file, _MEMBERS),
-    operation(
-        "POST",
-        FILE + "/mapping",
-        eligibility_files.accept_eligibility_file_mapping,
-        _MEMBERS,
-        strict_query=True,
-    ),
-    operation("POST", FILE + "/cancel", eligibility_files.cancel_eligibility_file, _MEMBERS),
-    operation("POST", FILE + "/undo", eligibility_files.undo_eligibility_file, _MEMBERS),
+    operation("POST", FILES, files.upload_eligibility_file, _MEMBERS, strict_query=True),
+    operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
+    operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),
+    operation("GET", FILE, files.show_eligibility_file, _MEMBERS),
+    operation("GET", FILE + "/report", files.report_eligibility_file, _MEMBERS),
+    operation("POST", FILE + "/approve", files.approve_eligibility_file, _MEMBERS),
+    operation("POST", FILE + "/mapping", files.accept_eligibility_file_mapping, _MEMBERS, strict_query=True),
+    operation("POST", FILE + "/cancel", files.cancel_eligibility_file, _MEMBERS),
+    operation("POST", FILE + "/undo", files.undo_eligibility_file, _MEMBERS),
     operation("GET", MAPPINGS, mappings.list_eligibility_mappings, _MEMBERS),
     operation("GET", MAPPING, mappings.show_eligibility_mapping, _MEMBERS),
     operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS, strict_query=True),

@@ -1,27 +1,118 @@
 """Every named schema of the OpenAPI document: the JSON bodies (docs/interface.md), the member's from the table of its fields,
-and the mapping of eligibility files.
+and the mapping of eligibility files; and the notation of the interface's tables.
 
-What the mapping's schema takes is what the parser takes (`files.mapping`), but for four rules: a date of `open` is a real one,
+A table has a line for each field, `name?: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
+type: it may be null. `[]` is an array, `"a"|"b"` are the words to choose from. Other types are those of the table's `types`, or
+schemas by name. Keywords are JSON Schema. A line that is indented by 8 spaces continues the line above.
+
+What the mapping's schema takes is what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
 no two names of columns, nor two words, are the same once letter case and spaces are taken away, and an open question is taken
 with a rule for its column in `end` or `skip`.
 """
 
+import json
 import re
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from frontdesk.api.notation import COMMON_TYPES, Schema, explained, read_objects, ref
-from frontdesk.api.oauth_form import OAUTH_ERRORS
+from frontdesk.api.oauth import OAUTH_ERRORS
 from frontdesk.eligibility.fields import FIELDS, GENDERS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
-from frontdesk.files import dates, mapping, mapping_834, names, rules
-from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileStep
+from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileState, FileStep
+from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS, FileMode, Format
+from frontdesk.mapping import parser as mapping
+from frontdesk.mapping import values
+from frontdesk.mapping.parser import LONGEST_SHEET_NAME
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import EXACT_CODES, PROBLEMS
 
+Schema = dict[str, Any]
+
+# The types that several tables use.
+COMMON_TYPES: dict[str, Schema] = {
+    **{name: {"type": name} for name in ("string", "integer", "number", "boolean", "object")},
+    "count": {"type": "integer", "minimum": 0},
+    "time": {"type": "string", "format": "date-time"},
+    "date": {"type": "string", "format": "date"},
+    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "format": {"type": "string", "enum": [*map(str, Format)]},
+    "file_state": {"type": "string", "enum": [*map(str, FileState)]},
+    "header_row": {"type": "integer", "minimum": 1, "maximum": SEARCHED_ROWS},
+    "sheet": {"type": "string", "minLength": 1, "maxLength": LONGEST_SHEET_NAME},
+}
+_LINE = re.compile(r"(\S+?)(\??): (\S+)(?: (\{.*?\}))?(?: — (.*))?")
+
+
+class NotedField(NamedTuple):
+    """A line of a table. `schema` is without the text."""
+
+    name: str
+    is_optional: bool
+    schema: Schema
+    text: str | None
+
+
+def read_fields(table: str, types: Mapping[str, Schema]) -> Iterator[NotedField]:
+    """The fields of a table."""
+    for line in re.sub(r"\n {8,}", " ", table.strip()).splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise ValueError(line)
+        name, optional, type_, keywords, text = match.groups()
+        yield NotedField(name, bool(optional), _schema(type_, types) | json.loads(keywords or "{}"), text)
+
+
+def read_objects(table: str, types: Mapping[str, Schema], *, closed: bool = False) -> dict[str, Schema]:
+    """The schemas of a table of objects: `Name: text` is followed by its fields, indented. Only `closed` ones refuse others."""
+    schemas: dict[str, Schema] = {}
+    for block in re.split(r"\n(?=\S)", re.sub(r"\n {8,}", " ", table.strip())):
+        title, _, lines = block.partition("\n")
+        name, _, text = title.partition(": ")
+        fields = [*read_fields(lines, types)]
+        schema: Schema = {
+            "type": "object",
+            "description": text,
+            "properties": {each.name: described(each) for each in fields},
+        }
+        schema |= {"additionalProperties": False} if closed else {}
+        required = [each.name for each in fields if not each.is_optional]
+        schemas[name] = schema | ({"required": required} if required else {})
+    return schemas
+
+
+def described(noted: NotedField) -> Schema:
+    """The field's schema with its text."""
+    return noted.schema | ({"description": noted.text} if noted.text else {})
+
+
+def ref(name: str) -> Schema:
+    """A reference to a named schema."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def explained(codes: Mapping[str, str]) -> str:
+    """A list of codes and their meanings, in Markdown."""
+    return "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
+
+
+def _schema(type_: str, types: Mapping[str, Schema]) -> Schema:
+    if type_.endswith("?"):
+        schema = _schema(type_[:-1], types)
+        if "$ref" in schema:
+            return {"anyOf": [schema, {"type": "null"}]}
+        choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+        return schema | {"type": [schema["type"], "null"]} | choices
+    if type_.endswith("[]"):
+        return {"type": "array", "items": _schema(type_[:-2], types)}
+    if words := re.findall('"([^"]*)"', type_):
+        return {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
+    return types[type_] if type_ in types else ref(type_)
+
+
 _TEXT: Schema = {"type": "string"}
 _NOT_BLANK: Schema = {"type": "string", "pattern": r"\S"}
-_VALUE: Schema = {"type": "string", "maxLength": rules.LONGEST_VALUE}
-_COLUMN: Schema = {"type": "string", "pattern": names.COLUMN_NAME.pattern}
+_VALUE: Schema = {"type": "string", "maxLength": mapping.LONGEST_VALUE}
+_COLUMN: Schema = {"type": "string", "pattern": values.COLUMN_NAME.pattern}
 
 
 def _codes(codes: dict[str, str]) -> Schema:
@@ -32,7 +123,7 @@ def _whole(pattern: re.Pattern[str], *others: str, **keywords: int) -> Schema:
     return {"type": "string", "pattern": f"^(?:{'|'.join((pattern.pattern, *others))})$"} | keywords
 
 
-def _one_or_several(one: Schema, most: int = rules.MOST_WORDS, **keywords: Any) -> Schema:
+def _one_or_several(one: Schema, most: int = mapping.MOST_WORDS, **keywords: Any) -> Schema:
     """A string, or an array of them."""
     several = {"type": "array", "items": one, "minItems": 1, "maxItems": most} | keywords
     return {"anyOf": [one, several]}
@@ -44,11 +135,7 @@ _BODY_TYPES = COMMON_TYPES | {
     "file_problem": _codes(FILE_PROBLEMS),
     **{
         name: {"type": "string", "enum": [*map(str, words)]}
-        for name, words in (
-            ("file_step", FileStep),
-            ("file_mode", FileMode),
-            ("oauth_error", OAUTH_ERRORS),
-        )
+        for name, words in (("file_step", FileStep), ("file_mode", FileMode), ("oauth_error", OAUTH_ERRORS))
     },
     "row_counts": {
         "type": "object",
@@ -254,16 +341,16 @@ Health: Health of the process.
 _IDENTIFIERS = "|".join(name for name, field in FIELDS.items() if field.unique)
 _TARGETS = "|".join(
     [name for name, field in FIELDS.items() if not field.unique]
-    + [rules.PLAN, rules.FAMILY, names.METADATA_FIELD.pattern]
+    + [values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern]
 )
-_FIELD_NAMES: list[Schema] = [{"type": "string", "enum": list(FIELDS)}, _whole(names.METADATA_FIELD)]
-_WAY = _whole(mapping_834.WAY, maxLength=mapping_834.LONGEST_WAY)
+_FIELD_NAMES: list[Schema] = [{"type": "string", "enum": list(FIELDS)}, _whole(values.METADATA_FIELD)]
+_WAY = _whole(mapping.WAY, maxLength=mapping.LONGEST_WAY)
 _DAY = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "format": "date"}
 
 _MAPPING_TYPES = COMMON_TYPES | {
     "columns": {
         "type": "object",
-        "propertyNames": {"pattern": names.COLUMN_NAME.pattern},
+        "propertyNames": {"pattern": values.COLUMN_NAME.pattern},
         "additionalProperties": {"anyOf": [*_FIELD_NAMES, {"type": "null"}]},
     },
     "rules": {
@@ -275,33 +362,33 @@ _MAPPING_TYPES = COMMON_TYPES | {
             f"^(?:{_IDENTIFIERS})$": ref("MappingSteps"),
             f"^(?:{_TARGETS})$": ref("MappingRule"),
         },
-        "maxProperties": rules.MOST_RULES,
+        "maxProperties": mapping.MOST_RULES,
     },
-    "row_rules": {"type": "array", "items": ref("MappingRowRule"), "maxItems": rules.MOST_ROW_RULES},
+    "row_rules": {"type": "array", "items": ref("MappingRowRule"), "maxItems": mapping.MOST_ROW_RULES},
     "answers": {
         "type": "object",
-        "propertyNames": {"pattern": names.COLUMN_NAME.pattern},
+        "propertyNames": {"pattern": values.COLUMN_NAME.pattern},
         "additionalProperties": {"type": "string", "enum": [mapping.UNRELATED]},
     },
-    "delimiter": {"type": "string", "enum": list(mapping.DELIMITERS)},
+    "delimiter": {"type": "string", "enum": list(DELIMITERS)},
     "plans": {"type": "object", "additionalProperties": _NOT_BLANK},
-    "column": _COLUMN | {"maxLength": rules.LONGEST_VALUE},
-    "columns_to_join": _one_or_several(_COLUMN, rules.MOST_JOINED, uniqueItems=True),
+    "column": _COLUMN | {"maxLength": mapping.LONGEST_VALUE},
+    "columns_to_join": _one_or_several(_COLUMN, mapping.MOST_JOINED, uniqueItems=True),
     "words": _one_or_several(_TEXT),
     "nonblank_words": _one_or_several(_NOT_BLANK),
-    "joint": {"type": "string", "maxLength": rules.LONGEST_JOIN},
-    "name_part": {"type": "string", "enum": list(rules.NAME_PARTS)},
+    "joint": {"type": "string", "maxLength": mapping.LONGEST_JOIN},
+    "name_part": {"type": "string", "enum": list(values.CELL_PARTS)},
     "values": {
         "type": "object",
         "additionalProperties": {"anyOf": [_VALUE, {"type": "boolean"}, {"type": "null"}]},
     },
-    "date_formats": _one_or_several(_whole(dates.DATE_FORMAT, dates.EXCEL_SERIAL), rules.MOST_FORMATS),
+    "date_formats": _one_or_several(_whole(values.DATE_FORMAT, values.EXCEL_SERIAL), mapping.MOST_FORMATS),
     "days": _one_or_several(_DAY),
-    "width": {"type": "integer", "minimum": 1, "maximum": rules.LONGEST_PAD},
-    "constant": {"anyOf": [_NOT_BLANK | {"maxLength": rules.LONGEST_VALUE}, {"type": "boolean"}]},
+    "width": {"type": "integer", "minimum": 1, "maximum": mapping.LONGEST_PAD},
+    "constant": {"anyOf": [_NOT_BLANK | {"maxLength": mapping.LONGEST_VALUE}, {"type": "boolean"}]},
     "lines": {
         "anyOf": [
-            {"type": "string", "const": mapping_834.EVERY_LINE},
+            {"type": "string", "const": mapping.EVERY_LINE},
             {"type": "array", "items": _NOT_BLANK, "minItems": 1},
         ]
     },
@@ -316,13 +403,13 @@ _MAPPING_TYPES = COMMON_TYPES | {
             },
         ]
     },
-    "reference": _whole(mapping_834.REFERENCE),
+    "reference": _whole(mapping.REFERENCE),
     "plan_ways": _one_or_several(
-        _whole(mapping_834.SOURCES, maxLength=mapping_834.LONGEST_WAY), mapping_834.MOST_ALTERNATIVES
+        _whole(mapping.SOURCES, maxLength=mapping.LONGEST_WAY), mapping.MOST_ALTERNATIVES
     ),
-    "family_word": {"type": "string", "enum": list(mapping_834.FAMILY_WORDS)},
-    "verify_word": {"type": "string", "enum": list(mapping_834.VERIFY_WORDS)},
-    "counts_word": {"type": "string", "enum": list(mapping_834.COUNTS_WORDS)},
+    "family_word": {"type": "string", "enum": list(mapping.FAMILY_WORDS)},
+    "verify_word": {"type": "string", "enum": list(mapping.VERIFY_WORDS)},
+    "counts_word": {"type": "string", "enum": list(mapping.COUNTS_WORDS)},
 }
 _MAPPING = r"""
 Mapping: How the files of a sender name things, and how their values are read. Names of fields may also be in another letter

@@ -49,9 +49,11 @@ MODULES: Mapping[str, str] = MappingProxyType(
     {
         "demo": "sandbox.demo",
         "sample": "sandbox.sample",
-        **dict.fromkeys(("provider-group", "duty"), "cli.providers"),
+        "template": "cli.deliverability",
+        **dict.fromkeys(("account", "client"), "cli.access"),
+        **dict.fromkeys(("plan", "provider-group", "duty"), "cli.plans"),
+        **dict.fromkeys(("suppression", "bounces", "mailbox"), "cli.invitations"),
         **dict.fromkeys(("check", "migrate", "retention"), "cli.installation"),
-        "bounces": "cli.suppression",
     }
 )
 

@@ -12,7 +12,7 @@ from frontdesk.audit import entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
-from frontdesk.cli.options import OnlyAccount, checked_id, end_of, limit_option, start_of
+from frontdesk.cli.options import OnlyAccount, checked_id, end_of, option, start_of
 from frontdesk.cli.output import Output, fail, listing, opened_file, progress, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -25,46 +25,40 @@ PAGE_ENTRIES = 10_000
 
 File = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file of JSON lines.")]
 
-commands = CommandGroup()
+commands = CommandGroup("audit")
 
 
-@commands.query("list")
+@commands.query("list", "--account 1 --action client --since 2026-11-01 --limit 20")
 def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     tx: Tx,
     account: OnlyAccount = None,
-    actor: Annotated[str | None, typer.Option(help="A client_id, or `cli:` and a login name.")] = None,
+    actor: Annotated[str | None, option("A client_id, or `cli:` and a login name.")] = None,
     action: Annotated[
-        str | None,
-        typer.Option(help="An action, or its first word: `client` for everything done to clients."),
+        str | None, option("An action, or its first word: `client` for everything done to clients.")
     ] = None,
     subject: Annotated[
-        int | None, typer.Option(metavar="ID", callback=checked_id, help="The id of what it was done to.")
+        int | None, option("The id of what it was done to.", metavar="ID", callback=checked_id)
     ] = None,
     since: Annotated[
-        datetime | None, typer.Option(metavar="TIME", parser=start_of, help="A date, or a time in UTC.")
+        datetime | None, option("A date, or a time in UTC.", metavar="TIME", parser=start_of)
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(metavar="TIME", parser=end_of, help="A date or a time, to its end.")
+        datetime | None, option("A date or a time, to its end.", metavar="TIME", parser=end_of)
     ] = None,
-    limit: Annotated[int, limit_option(1_000_000, "The largest number of entries.")] = 100,
+    limit: Annotated[int, option("The largest number of entries.", min=1, max=1_000_000)] = 100,
 ) -> Output:
-    """List the audit entries, newest first: time, action, actor, subject and request.
-
-    Example: frontdesk audit list --account 1 --action client --since 2026-11-01 --limit 20
-    """
+    """List the audit entries, newest first: time, action, actor, subject and request."""
     wanted = AuditQuery(account, actor, action, subject, since, until)
     rows = list_entries(tx, wanted, limit=limit)
     nothing = "There is no such entry." if any(wanted) else "The audit trail is empty."
     return listing(rows, "at action actor account_id subject_id request_id detail", nothing=nothing)
 
 
-@commands.standalone("export")
+@commands.standalone("export", "audit.jsonl")
 def export(path: File) -> Output:
     """Write the trail to a file of JSON lines, or continue a file that is there. Entries of the last minute come next time.
 
     Keep the printed `chain` elsewhere: with it, `audit verify` finds any later change of the file.
-
-    Example: frontdesk audit export audit.jsonl
     """
     with migrated_database(settings()) as db:
         before = _end_of_file(path) if path.exists() else ChainEnd()
@@ -82,18 +76,15 @@ def export(path: File) -> Output:
             end, count = _append(db, file, before)
         detail: dict[str, Any] = {"entries": count, "in_file": end.entries, "chain": end.chain}
         change_in(db, lambda context: context.record("audit.exported", **detail))
-    said = f"{count:,} entries written. {_described(end)}\nentries: {end.entries}\nchain: {end.chain or '-'}"
-    return Output(detail | {"last_id": end.entry_id}, [said])
+    return Output(detail | {"last_id": end.entry_id}, [f"{count:,} entries written. {_described(end)}"])
 
 
-@commands.standalone("verify")
+@commands.standalone("verify", "audit.jsonl")
 def verify(
     path: File,
-    chain: Annotated[
-        str | None, typer.Option(metavar="HEX", help="The `chain` that the last export printed.")
-    ] = None,
+    chain: Annotated[str | None, option("The `chain` that the last export printed.", metavar="HEX")] = None,
     entries: Annotated[
-        int | None, typer.Option(metavar="COUNT", help="The `entries` that the last export printed.")
+        int | None, option("The `entries` that the last export printed.", metavar="COUNT")
     ] = None,
 ) -> Output:
     """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if there is none.
@@ -101,8 +92,6 @@ def verify(
     With --chain, that holds for the whole file, and no database is needed. Without it, lines that are missing at the end and a
     file that was made anew as a whole can't be seen; --entries shows the former. A file that begins after a pruning then
     needs the service's database, which knows what it has pruned.
-
-    Example: frontdesk audit verify audit.jsonl
     """
     end = _end_of_file(path, whole=True)
     if not end.entries:
@@ -115,9 +104,7 @@ def verify(
         _refuse_unknown_beginning(end)
     if chain is not None and chain.strip().lower() != end.chain:
         fail("The file does not end with this chain: lines are missing, or it was made anew.")
-    parts = [
-        f"Every line is as it was written. {_described(end)}\nentries: {end.entries}\nchain: {end.chain}"
-    ]
+    parts = [f"Every line is as it was written. {_described(end)}"]
     if chain is None:
         parts.append("Without --chain, a file that was made anew as a whole can't be told from this one.")
     detail = {"last_id": end.entry_id, "entries": end.entries, "chain": end.chain}
@@ -125,10 +112,11 @@ def verify(
 
 
 def _described(end: ChainEnd) -> str:
-    ends = f"ends with entry {end.entry_id}."
-    if end.pruning is None:
-        return f"The file {ends}"
-    return f"The file begins after entry {end.pruning.pruned_through}, through which the trail was pruned, and {ends}"
+    pruned = end.pruning and end.pruning.pruned_through
+    begins = f"begins after entry {pruned}, through which the trail was pruned, and " if pruned else ""
+    return (
+        f"The file {begins}ends with entry {end.entry_id}.\nentries: {end.entries}\nchain: {end.chain or '-'}"
+    )
 
 
 def _refuse_unknown_beginning(end: ChainEnd) -> None:
@@ -171,21 +159,15 @@ def _end_of_file(path: Path, *, whole: bool = False) -> ChainEnd:
 
 def _append(db: Database, file: BinaryIO, end: ChainEnd) -> tuple[ChainEnd, int]:
     """Write the entries that follow; the new end and their number."""
-    until, last = db.ask(
-        lambda tx: (database_time(tx) - timedelta(seconds=SETTLED_SECONDS), last_entry_id(tx))
-    )
-    count = 0
+    settled, count = timedelta(seconds=SETTLED_SECONDS), 0
+    until, last = db.ask(lambda tx: (database_time(tx) - settled, last_entry_id(tx)))
     with progress() as bar:
         task = bar.add_task("exporting", total=last - end.entry_id)
-        while True:
-            after = end.entry_id
-            page = db.ask(partial(entries_after, entry_id=after, until=until, limit=PAGE_ENTRIES))
-            if not page:
-                return end, count
+        while page := db.ask(partial(entries_after, entry_id=end.entry_id, until=until, limit=PAGE_ENTRIES)):
             lines, ends = zip(*sealed(page, end), strict=True)
             file.writelines(lines)
-            end = ends[-1]
             file.flush()
             os.fsync(file.fileno())
-            count += len(page)
-            bar.advance(task, end.entry_id - after)
+            bar.advance(task, ends[-1].entry_id - end.entry_id)
+            end, count = ends[-1], count + len(page)
+    return end, count

@@ -4,10 +4,11 @@ import getpass
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from inspect import Parameter, signature
+from functools import partial
+from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
 import typer
@@ -49,36 +50,26 @@ class CommandContext:
         audit.record_action(self.tx, self.requester, action, account_id, subject_id, **detail)
 
 
-@contextmanager
-def opened_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
+def opened_database(config: Config, *, index_scans: bool = False) -> closing[Database]:
     """The database, migrated or not; arguments and errors of `open_database`."""
-    db = open_database(config.database_url, index_scans=index_scans)
-    try:
-        yield db
-    finally:
-        db.close()
+    return closing(open_database(config.database_url, index_scans=index_scans))
 
 
 @contextmanager
 def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
     """The database with the tables that this program needs. Raises FrontdeskError when it has others."""
     with opened_database(config, index_scans=index_scans) as db:
-        revision = _revision(db)
+        try:
+            revision = revision_of(db)
+        except Unavailable as error:
+            if error.code != DatabaseState.MISSING:
+                raise
+            remedy = "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
+            raise FrontdeskError(f"{error.detail} {remedy}", code=error.code) from None
         if revision != HEAD:
             failure = other_schema(revision)
             raise FrontdeskError(f"{failure.what} {failure.remedy}", code="other_revision")
         yield db
-
-
-def _revision(db: Database) -> str | None:
-    try:
-        return revision_of(db)
-    except Unavailable as error:
-        if error.code != DatabaseState.MISSING:
-            raise
-        raise FrontdeskError(
-            f"{error.detail} Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).", code=error.code
-        ) from None
 
 
 def ask(question: Callable[[Tx], Answer]) -> Answer:
@@ -102,33 +93,50 @@ def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
 
 
 def new_request() -> Requester:
-    """The person at this command line, with the id and the time of the call."""
-    return Requester(_actor(), f"cli-{secrets.token_hex(8)}", system_clock())
+    """The person at this command line, with the id and the time of the call. In a container the user may have no name."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = str(os.getuid())
+    actor = f"cli:{''.join(filter(str.isprintable, name))}"[:ACTOR_LENGTH]
+    return Requester(actor, f"cli-{secrets.token_hex(8)}", system_clock())
 
 
 class CommandGroup(typer.Typer):
-    """The commands of one subject; `COMMANDS` in app.py has its help. An account that a query or a change names has to exist."""
+    """The commands of one subject; `COMMANDS` in app.py has its help. The account of `--account` has to exist.
 
-    def __init__(self) -> None:
+    A command's `example` is what its help shows behind `frontdesk`, the group and the command.
+    """
+
+    def __init__(self, name: str = "") -> None:
         super().__init__(no_args_is_help=True)
+        self.name = name
         self.callback()(lambda: None)  # a group also of a single command
 
-    def query(self, name: str) -> Callable[[Function], None]:
+    def query(self, name: str, example: str | None = None) -> Callable[[Function], None]:
         """Add a command that reads. Its first parameter is the transaction."""
-        return lambda function: self._add(name, printing(function, ask))
+        return lambda function: self._add(name, example, printing(function, ask))
 
-    def change(self, name: str, *, wants_option: bool = False) -> Callable[[Function], None]:
+    def change(
+        self, name: str, example: str | None = None, *, wants_option: bool = False
+    ) -> Callable[[Function], None]:
         """Add a command that writes. Its first parameter is a CommandContext; a lost race calls it again.
 
         With `wants_option`, a call without any of the options that may be left out is misuse.
         """
-        return lambda function: self._add(name, printing(function, change, wants_option=wants_option))
+        return lambda function: self._add(
+            name, example, printing(function, change, wants_option=wants_option)
+        )
 
-    def standalone(self, name: str) -> Callable[[Function], None]:
+    def standalone(self, name: str, example: str | None = None) -> Callable[[Function], None]:
         """Add a command that opens what it needs by itself."""
-        return lambda function: self._add(name, printing(function))
+        return lambda function: self._add(name, example, printing(function))
 
-    def _add(self, name: str, command: Callable[..., None]) -> None:
+    def _add(self, name: str, example: str | None, command: Callable[..., None]) -> None:
+        if example is not None:
+            command.__doc__ = (
+                f"{cleandoc(command.__doc__ or '')}\n\nExample: frontdesk {self.name} {name} {example}"
+            )
         self.command(name)(command)
 
 
@@ -140,18 +148,19 @@ def printing(
     if transaction is not None:
         del parameters[0]
 
-    def run(first: Tx | CommandContext, options: dict[str, Any]) -> Output:
+    def run(options: dict[str, Any], first: Tx | CommandContext) -> Output:
         if (account := options.get("account")) is not None:
             get_account(first.tx if isinstance(first, CommandContext) else first, account)
         return function(first, **options)
 
     def command(*, call: typer.Context, as_json: bool, **options: Any) -> None:
-        if wants_option and all(
-            options[each.name] == each.default for each in parameters if each.default is not Parameter.empty
-        ):
+        optional = [each for each in parameters if each.default is not Parameter.empty]
+        if wants_option and all(options[each.name] == each.default for each in optional):
             usage = f"{call.command_path} --help"
             fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
-        output = transaction(lambda first: run(first, options)) if transaction else function(**options)
+        if transaction is None and (account := options.get("account")) is not None:
+            ask(partial(get_account, account_id=account))
+        output = transaction(partial(run, options)) if transaction else function(**options)
         output.print(as_json=as_json)
 
     declared = [
@@ -163,13 +172,3 @@ def printing(
     command.__annotations__ = {each.name: each.annotation for each in declared}
     vars(command)["__signature__"] = signature(command).replace(parameters=declared)
     return command
-
-
-def _actor() -> str:
-    """`cli:` and the login name; in a container the user may have none."""
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError):
-        name = str(os.getuid())
-    printable = "".join(character for character in name if character.isprintable())
-    return f"cli:{printable}"[:ACTOR_LENGTH]

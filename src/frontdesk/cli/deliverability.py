@@ -1,73 +1,83 @@
-"""`frontdesk deliverability`: whether, how fast and from which sender an account's batched invitations go out."""
+"""`frontdesk deliverability` and `template`: whether, how fast and from which sender an account's batched invitations go out, and
+what stands in them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import TEXT_LENGTH, AccountId
-from frontdesk.cli.output import Output, describe
+from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
+from frontdesk.cli.output import MISUSED, Output, Part, describe, fail, heading, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, set_deliverability
+from frontdesk.invitations import message as templates
+from frontdesk.invitations.message import compose, derive_tokens
+from frontdesk.invitations.model import (
+    ClaimedInvitation,
+    Delivery,
+    MessageContext,
+    MessageTemplate,
+    SenderProfile,
+)
+from frontdesk.mailbox.model import decode_message
+from frontdesk.plans import get_plan
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
+PARTS = ("subject", "text", "html")
 
-commands = CommandGroup()
+deliverability = CommandGroup("deliverability")
+template = CommandGroup("template")
 
 
 def _number(sentence: str) -> Any:
-    return typer.Option(min=1, max=LARGEST_NUMBER, help=sentence)
+    return option(sentence, min=1, max=LARGEST_NUMBER)
 
 
-@commands.change("set", wants_option=True)
+@deliverability.change("set", "--account 1 --enabled --batch-size 50 --hourly-limit 500", wants_option=True)
 def set_(  # noqa: PLR0913 - one parameter per option
     context: CommandContext,
     account: AccountId,
     *,
     enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
+        bool | None, option("Whether batched invitations go out.", "--enabled/--disabled")
     ] = None,
     batch_size: Annotated[int | None, _number("Messages in one batch.")] = None,
     batch_interval_seconds: Annotated[int | None, _number("Seconds from one batch to the next.")] = None,
     hourly_limit: Annotated[int | None, _number("Most messages in any 60 minutes.")] = None,
-    sender_name: Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")] = None,
-    sender_address: Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")] = None,
+    sender_name: Annotated[str | None, option("Name in From; empty text clears it.")] = None,
+    sender_address: Annotated[str | None, option("Address in From; empty text clears it.")] = None,
     registration_url: Annotated[
-        str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
+        str | None, option("Where the invitation leads; empty text clears it.")
     ] = None,
 ) -> Output:
-    """Change an account's deliverability settings. An option that is left out keeps its value.
-
-    Example: frontdesk deliverability set --account 1 --enabled --batch-size 50 --hourly-limit 500
-    """
-    options = {
-        "enabled": enabled,
-        "batch_size": batch_size,
-        "batch_interval_seconds": batch_interval_seconds,
-        "hourly_limit": hourly_limit,
-        "sender_name": sender_name,
-        "sender_address": sender_address,
-        "registration_url": registration_url,
-    }
-    changes = _checked({name: value for name, value in options.items() if value is not None})
+    """Change an account's deliverability settings. An option that is left out keeps its value."""
+    changes = _checked(
+        given(
+            enabled=enabled,
+            batch_size=batch_size,
+            batch_interval_seconds=batch_interval_seconds,
+            hourly_limit=hourly_limit,
+            sender_name=sender_name,
+            sender_address=sender_address,
+            registration_url=registration_url,
+        )
+    )
     changed = set_deliverability(context.tx, account, **changes)
     context.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
     return describe(asdict(changed))
 
 
-@commands.query("show")
+@deliverability.query("show", "--account 1")
 def show(tx: Tx, account: AccountId) -> Output:
-    """Show an account's deliverability settings; the defaults where none were ever set.
-
-    Example: frontdesk deliverability show --account 1
-    """
+    """Show an account's deliverability settings; the defaults where none were ever set."""
     return describe(asdict(get_deliverability(tx, account)))
 
 
@@ -110,3 +120,102 @@ def _url(text: str) -> str | None:
         message = "must be an absolute https address without a user, such as https://join.example.com"
         raise Rejected("malformed_url", message)
     return url or None
+
+
+@template.query("show", "--account 1")
+def show_template(tx: Tx, account: AccountId) -> Output:
+    """Show the templates of an account's invitations, its own or the product's."""
+    return _described(templates.get_template(tx, account))
+
+
+@template.change(
+    "set",
+    '--account 1 --subject "Welcome to {{ plan_name }}" --text welcome.txt --html welcome.html',
+    wants_option=True,
+)
+def change_template(
+    context: CommandContext,
+    account: AccountId,
+    subject: Annotated[str | None, option("Subject, as a template.")] = None,
+    text: Annotated[Path | None, option("File with the text part.", metavar="FILE")] = None,
+    html: Annotated[Path | None, option("File with the HTML part.", metavar="FILE")] = None,
+    *,
+    reset: Annotated[
+        bool, option("First go back to the product's templates, in all parts.", "--default")
+    ] = False,
+) -> Output:
+    """Change the templates of an account's invitations. A part that is left out stays; text without HTML is sent alone.
+
+    Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{ unsubscribe_link }} and {% if %}.
+    """
+    changes: dict[str, str | None] = dict.fromkeys(PARTS) if reset else {}
+    changes |= given(subject=subject, text=_content(text), html=_content(html))
+    changed = templates.set_template(context.tx, account, now=context.now, **changes)
+    context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
+    return _described(changed)
+
+
+@template.query("preview", "--plan 1 --output preview.html")
+def preview(
+    tx: Tx,
+    plan: PlanId,
+    output: Annotated[
+        Path, option("Where to write it: .html, .txt, or .eml for the whole mail.", metavar="FILE")
+    ],
+) -> Output:
+    """Write an invitation to a plan to a file, as it would be sent; its links lead nowhere."""
+    content = _sample(tx, plan, settings().base_url)
+    decoded = decode_message(content)
+    parts = {".html": decoded.html, ".txt": decoded.text, ".eml": content}
+    if output.suffix not in parts:
+        fail("--output must end in .html, .txt or .eml.", status=MISUSED)
+    part = parts[output.suffix]
+    if part is None:
+        fail("These invitations have no HTML part. Use a file that ends in .txt or .eml.")
+    with opened_file(output, "wb", f"{output} can't be written: {{}}.") as file:
+        file.write(part if isinstance(part, bytes) else part.encode())
+    outcome = {"path": str(output), "subject": decoded.subject}
+    return Output(outcome, [f"“{decoded.subject}” is in {output}."])
+
+
+def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
+    plan = get_plan(tx, None, plan_id)
+    own = get_deliverability(tx, plan.account_id)
+    invitation = ClaimedInvitation(
+        id=0,
+        account_id=plan.account_id,
+        plan_id=plan_id,
+        member_id=0,
+        delivery=Delivery.IMMEDIATE,
+        address="somebody@example.com",
+        message_id="preview@example.com",
+    )
+    context = MessageContext(
+        {0: derive_tokens("", invitation.message_id)},
+        {plan_id: SenderProfile(plan.name, own.sender_name, own.sender_address, own.registration_url)},
+        {plan.account_id: templates.get_template(tx, plan.account_id)},
+        format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
+    )
+    return compose(invitation, context, base_url=base_url, mail_from="invitations@example.com").content
+
+
+def _content(path: Path | None) -> str | None:
+    try:
+        return None if path is None else path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        fail(f"{path} can't be read: {reason}.")
+
+
+def _described(template: MessageTemplate) -> Output:
+    own = {part: source for part, source in asdict(template).items() if source is not None}
+    parts = {part: own.get(part) or templates.default_part(part) for part in PARTS}
+    sends_html = "html" in own or "text" not in own
+    told: list[Part] = []
+    for part, source in parts.items():
+        origin = "the account's own" if part in own else "the product's"
+        sent = part != "html" or sends_html
+        told.append(heading(f"{part} ({origin if sent else 'none: the mail is text alone'})"))
+        told.append(f"{source.strip()}\n" if sent else "")
+    told.append("Names: " + ", ".join(templates.NAMES) + ".")
+    return Output(parts | ({} if sends_html else {"html": None}) | {"own": list(own)}, told)

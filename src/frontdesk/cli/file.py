@@ -6,7 +6,6 @@ could not be read, or was stopped.
 
 import json
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
-from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
+from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, option
 from frontdesk.cli.output import (
     FAILED,
     MISUSED,
@@ -35,53 +34,36 @@ from frontdesk.cli.output import (
     progress,
     settings,
     table,
+    table_of,
 )
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import (
-    START_BYTES,
-    RunOptions,
-    Upload,
-    accept_mapping,
-    approve_file,
-    begin_file,
-    cancel_file,
-    check_start,
-    delete_mapping,
-    find_files,
-    get_file,
-    get_file_settings,
-    get_mapping,
-    list_mappings,
-    report_csv,
-    report_json_lines,
-    run_next,
-    save_mapping,
-    serialize_file,
-    serialize_mapping,
-    serialize_suggestion,
-    set_file_settings,
-    suggest_mapping,
-    summary,
-    undo_file,
-)
-from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mapping import SEARCHED_ROWS, parse_mapping
-from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files import actions, get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import (
+    COUNTS,
     REFUSED,
+    WARNED,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
     EligibilityFile,
     FileFilter,
-    FileMode,
+    FileKey,
     FileState,
     FileStep,
-    Format,
     MappingName,
     NewFile,
 )
-from frontdesk.files.report import ReportFilter
+from frontdesk.files.report import ReportFilter, read_report, serialize_file
+from frontdesk.files.run import run_next
+from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
+from frontdesk.formats.source import START_BYTES, check_start
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -94,126 +76,108 @@ _STEPS = {FileStep.CHECK: "checking", FileStep.APPLY: "applying", FileStep.END: 
 FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
 FilePath = Annotated[
-    Path,
-    typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised."),
+    Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised.")
 ]
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="Its format; by default its first letters decide.")
+    Format | None, option("Its format; by default its first letters decide.", "--format")
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")]
+Encoding = Annotated[str, option("The encoding of its text.", metavar="NAME")]
 Sheet = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The sheet of a workbook; by default the first that is shown."),
+    str | None, option("The sheet of a workbook; by default the first that is shown.", metavar="NAME")
 ]
 
 
 def _json_file(sentence: str, *names: str) -> Any:
-    return typer.Option(*names, metavar="F", exists=True, dir_okay=False, help=sentence)
+    return option(sentence, *names, metavar="F", exists=True, dir_okay=False)
 
 
-commands = CommandGroup()
+commands = CommandGroup("file")
 
 
-@commands.standalone("load")
+@commands.standalone("load", "members.csv --plan 1 --mode full --dry-run")
 def load(  # noqa: PLR0913 - one parameter per option
     path: FilePath,
     plan: PlanId,
     format_: FormatOption = None,
     mode: Annotated[
         Literal["change", "compare", "full"] | None,
-        typer.Option(
-            help="`full` ends the plan's members that the file omits, `compare` writes nothing; an 834 may say so itself."
+        option(
+            "`full` ends the plan's members that the file omits, `compare` writes nothing; an 834 may say so itself."
         ),
     ] = None,
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
+    dry_run: Annotated[bool, option("Report the same and write no member.", "--dry-run")] = False,
     mapping: Annotated[Path | None, _json_file("JSON file: the names in this sender's files.")] = None,
     mapping_name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="A mapping of the account (see `file mappings`)."),
+        str | None, option("A mapping of the account (see `file mappings`).", metavar="NAME")
     ] = None,
     encoding: Encoding = "utf-8",
     sheet: Sheet = None,
     header_row: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=SEARCHED_ROWS,
-            help="The row with the columns' names; by default it is found.",
+        option(
+            "The row with the columns' names; by default it is found.", metavar="N", min=1, max=SEARCHED_ROWS
         ),
     ] = None,
 ) -> Output:
-    """Load a file of members under a plan: the same rules and codes as a POST, row by row.
-
-    Example: frontdesk file load members.csv --plan 1 --mode full --dry-run
-    """
+    """Load a file of members under a plan: the same rules and codes as a POST, row by row."""
     if mapping is not None and mapping_name is not None:
         fail("--mapping and --mapping-name both say how to read it: give one of the two.", status=MISUSED)
     own = None if mapping is None else _read_mapping(mapping)
     if path.is_file():  # what a pipe gives can be read once only
-        _check_start(path, encoding, format_)
+        with path.open("rb") as stream:
+            start = stream.read(START_BYTES)
+        if not start:
+            fail("The file is empty: nothing was loaded.")
+        check_start(start, encoding=encoding, format=format_)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
         said = (own, mode and FileMode(mode), dry_run, mapping_name, sheet, header_row, path.name)
         new = NewFile(account_id, plan, format_, encoding, *said)
-        return begin_file(context.tx, new, context.requester)
+        return actions.begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)
 
 
-@commands.standalone("resume")
+@commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
-    """Go on with a file that waits, where it stopped. A running worker does so by itself.
-
-    Example: frontdesk file resume 7
-    """
-    return _work_on(lambda context: get_file(context.tx, file_id, account_id=None))
+    """Go on with a file that waits, where it stopped. A running worker does so by itself."""
+    return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
 
 
-@commands.query("list")
+@commands.query("list", "--account 1")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    limit: Annotated[int, limit_option(1000, "The most to list, the newest first.")] = 50,
-    plan: Annotated[int | None, typer.Option(metavar="ID", help="Only files of this plan.")] = None,
-    state: Annotated[FileState | None, typer.Option(help="Only files in this state.")] = None,
+    limit: Annotated[int, option("The most to list, the newest first.", min=1, max=1000)] = 50,
+    plan: Annotated[int | None, option("Only files of this plan.", metavar="ID")] = None,
+    state: Annotated[FileState | None, option("Only files in this state.")] = None,
 ) -> Output:
-    """List eligibility files, newest first.
-
-    Example: frontdesk file list --account 1
-    """
-    items = [serialize_file(file) for file in find_files(tx, FileFilter(account, limit, plan, state))]
+    """List eligibility files, newest first."""
+    items = [serialize_file(file) for file in actions.find_files(tx, FileFilter(account, limit, plan, state))]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
 
-@commands.query("show")
+@commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
-    """Show a file: its progress, its counts, its problem.
-
-    Example: frontdesk file show 7
-    """
-    return describe(serialize_file(get_file(tx, file_id, account_id=None)))
+    """Show a file: its progress, its counts, its problem."""
+    return describe(serialize_file(get_file(tx, FileKey(file_id))))
 
 
 @commands.command("report")
 def report(  # noqa: PLR0913 - one parameter per option
     file_id: FileId,
     *,
-    format_: Annotated[
-        Literal["csv", "jsonl"], typer.Option("--format", help="The format of the report.")
-    ] = "csv",
+    format_: Annotated[Literal["csv", "jsonl"], option("The format of the report.", "--format")] = "csv",
     outcome: Annotated[
-        str | None, typer.Option(metavar="WORD", help="Only lines with this outcome, such as would_end.")
+        str | None, option("Only lines with this outcome, such as would_end.", metavar="WORD")
     ] = None,
-    code: Annotated[str | None, typer.Option(metavar="CODE", help="Only lines with this code.")] = None,
-    external_id: Annotated[
-        str | None, typer.Option(metavar="EXTERNAL_ID", help="Only the rows of this member.")
-    ] = None,
+    code: Annotated[str | None, option("Only lines with this code.", metavar="CODE")] = None,
+    external_id: Annotated[str | None, option("Only the rows of this member.", metavar="EXTERNAL_ID")] = None,
     out: Annotated[
-        str, typer.Option(metavar="PATH", help="The file to write; by default stdout.", show_default=False)
+        str, option("The file to write; by default stdout.", metavar="PATH", show_default=False)
     ] = "-",
     as_json: Json = False,
 ) -> None:
@@ -221,194 +185,163 @@ def report(  # noqa: PLR0913 - one parameter per option
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
-    write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
+    as_csv = format_ == "csv" and not as_json
+
+    def record_read(context: CommandContext) -> None:
+        file = get_file(context.tx, FileKey(file_id))
+        context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
+
     with migrated_database(settings()) as db:
-        change_in(db, lambda context: _record_read(context, file_id))
+        change_in(db, record_read)
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
+            wanted = ReportFilter(outcome, code, external_id)
+            stream.writelines(read_report(db, file_id, wanted, as_csv=as_csv))
 
 
-@commands.standalone("approve")
+@commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
-    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits.
-
-    Example: frontdesk file approve 7
-    """
-    return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
+    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits."""
+    return _work_on(lambda context: actions.approve_file(context.tx, FileKey(file_id), context.requester))
 
 
-@commands.standalone("accept")
+@commands.standalone("accept", "7")
 def accept(
     file_id: FileId,
     mapping: Annotated[Path | None, _json_file("JSON file: a mapping of your own.")] = None,
     *,
-    keep: Annotated[bool, typer.Option(help="Make it the account's default for later files.")] = True,
+    keep: Annotated[bool, option("Make it the account's default for later files.")] = True,
 ) -> Output:
-    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on.
-
-    Example: frontdesk file accept 7
-    """
+    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on."""
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
-        lambda context: accept_mapping(
-            context.tx, file_id, context.requester, account_id=None, mapping=own, keep=keep
+        lambda context: actions.accept_mapping(
+            context.tx, FileKey(file_id), context.requester, mapping=own, keep=keep
         )
     )
 
 
-@commands.change("cancel")
+@commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
-    """Give up a file that waits, runs or is held. What it has applied stays until it is undone.
-
-    Example: frontdesk file cancel 7
-    """
-    return _described(cancel_file(context.tx, file_id, context.requester, account_id=None))
+    """Give up a file that waits, runs or is held. What it has applied stays until it is undone."""
+    return _described(actions.cancel_file(context.tx, FileKey(file_id), context.requester))
 
 
-@commands.standalone("undo")
+@commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
-    """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone.
-
-    Example: frontdesk file undo 7
-    """
-    return _work_on(lambda context: undo_file(context.tx, file_id, context.requester, account_id=None))
+    """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone."""
+    return _work_on(lambda context: actions.undo_file(context.tx, FileKey(file_id), context.requester))
 
 
-@commands.change("mapping")
+@commands.change("mapping", "--account 1 --name hr-export --set mapping.json --default")
 def mapping_(
     context: CommandContext,
     account: AccountId,
     name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Its name; by default the mapping of files that come without one."),
+        str | None, option("Its name; by default the mapping of files that come without one.", metavar="NAME")
     ] = None,
     set_: Annotated[Path | None, _json_file("JSON file with the new mapping.", "--set")] = None,
     *,
     default: Annotated[
-        bool, typer.Option("--default", help="With --set: files that come without a mapping use this one.")
+        bool, option("With --set: files that come without a mapping use this one.", "--default")
     ] = False,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove the mapping.")] = False,
+    clear: Annotated[bool, option("Remove the mapping.", "--clear")] = False,
 ) -> Output:
-    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it.
-
-    Example: frontdesk file mapping --account 1 --name hr-export --set mapping.json --default
-    """
+    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it."""
     if set_ is not None and clear:
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
     if default and set_ is None:
         fail("--default is said of the mapping that --set gives.", status=MISUSED)
-    known = {each.name: each for each in list_mappings(context.tx, account)}
-    usual = next((each.name for each in known.values() if each.is_default), None)
+    usual = next((each.name for each in list_mappings(context.tx, account) if each.is_default), None)
     key = MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
         is_default = True if default or name is None else None
-        save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
+        actions.save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
     elif clear and (name or usual):
-        delete_mapping(context.tx, key, context.requester)
-    if clear or (name is None and usual is None and set_ is None):
+        actions.delete_mapping(context.tx, key, context.requester)
+    if clear or not (name or usual or set_):
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
-    found = get_mapping(context.tx, *key).mapping
+    found = actions.get_mapping(context.tx, key).mapping
     return Output(found, [json_text(found)])
 
 
-@commands.change("settings")
+@commands.change("settings", "--account 1 --no-reopen-absent")
 def settings_(
     context: CommandContext,
     account: AccountId,
     *,
     reopen_absent: Annotated[
         bool | None,
-        typer.Option(
-            "--reopen-absent/--no-reopen-absent",
-            help="Whether a member that a full file ended by omitting it comes back with a later one. On by default.",
+        option(
+            "Whether a member that a full file ended by omitting it comes back with a later one. On by default."
         ),
     ] = None,
     second_approver: Annotated[
         bool | None,
-        typer.Option(
-            "--second-approver/--no-second-approver",
-            help="Whether a held file has to be approved by another client or person than the uploader. Off by default.",
+        option(
+            "Whether a held file has to be approved by another client or person than the uploader. Off by default."
         ),
     ] = None,
 ) -> Output:
-    """Show how the files of an account are treated, or change it. An option that is left out keeps its value.
-
-    Example: frontdesk file settings --account 1 --no-reopen-absent
-    """
-    given = {"reopen_absent": reopen_absent, "second_approver": second_approver}
-    if changes := {name: value for name, value in given.items() if value is not None}:
+    """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
+    if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
         set_file_settings(context.tx, account, **changes)
         context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
     return describe(asdict(get_file_settings(context.tx, account)))
 
 
-@commands.query("mappings")
+@commands.query("mappings", "--account 1")
 def mappings(tx: Tx, account: AccountId) -> Output:
-    """List the mappings of an account's files.
-
-    Example: frontdesk file mappings --account 1
-    """
-    items = [serialize_mapping(each) for each in list_mappings(tx, account)]
+    """List the mappings of an account's files."""
+    items = [actions.serialize_mapping(each) for each in list_mappings(tx, account)]
     return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
 
 
-@commands.standalone("suggest")
+@commands.standalone("suggest", "export.csv --out mapping.json")
 def suggest(
     path: FilePath,
     format_: FormatOption = None,
     sheet: Sheet = None,
     encoding: Encoding = "utf-8",
     out: Annotated[
-        str | None,
-        typer.Option(metavar="F", help="A file to write the mapping to, for `file load --mapping`."),
+        str | None, option("A file to write the mapping to, for `file load --mapping`.", metavar="F")
     ] = None,
 ) -> Output:
     """Suggest a mapping for a file: what its columns may hold, how sure that is, and what would still be refused. Nothing is
     loaded, and no value of a member is shown.
-
-    Example: frontdesk file suggest export.csv --out mapping.json
     """
+    today = system_clock().date().isoformat()
     with path.open("rb") as stream:
-        found = suggest_mapping(
-            stream, today=system_clock().date().isoformat(), format=format_, encoding=encoding, sheet=sheet
-        )
+        found = suggest_mapping(stream, today=today, format=format_, encoding=encoding, sheet=sheet)
+    mapping = json_text(found["mapping"])
     if out is not None:
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
-            mapping = found["mapping"] if isinstance(found, dict) else found.mapping
-            target.write(json.dumps(mapping, ensure_ascii=False, indent=1).encode())
-    if isinstance(found, dict):
-        return _suggested_834(found)
+            target.write(mapping.encode())
+    if found["format"] == Format.X12:
+        figures = table_of(found["references"], "reference people with_others looks_like_ssn")
+        return Output(found, [figures, *found["reasons"], mapping])
     columns = [
-        (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
-        for each in found.columns
+        (each["column"], ", ".join(each["fields"]), each["confidence"] or None, "  ".join(each["samples"]))
+        for each in found["columns"]
     ]
-    notes = [f"{each.column}: {each.note}" for each in found.columns if each.note]
-    refused = [(each.field, each.code, each.rows) for each in found.refused]
-    left_out = f", {found.skipped_rows:,} would be left out" if found.skipped_rows else ""
+    left_out = f", {found['skipped_rows']:,} would be left out" if found["skipped_rows"] else ""
     parts: list[Part] = [
         table(("column", "fields", "confidence", "samples"), columns),
-        *notes,
-        json_text(found.mapping),
-        f"Of {found.rows:,} rows {found.refused_rows:,} would be refused{left_out}.",
+        *(f"{each['column']}: {each['note']}" for each in found["columns"] if each["note"]),
+        mapping,
+        f"Of {found['rows']:,} rows {found['refused_rows']:,} would be refused{left_out}.",
     ]
-    if refused:
-        parts.append(table(("field", "code", "rows"), refused))
-    parts += [each.advice for each in found.refused if each.advice]
-    for question in found.questions:
-        is_open = question.column in found.mapping.get("questions", {})
+    if found["refused"]:
+        parts.append(table_of(found["refused"], "field code rows"))
+    parts += [each["advice"] for each in found["refused"] if each["advice"]]
+    for question in found["questions"]:
+        is_open = question["column"] in found["mapping"].get("questions", {})
         lead = "To be answered before the mapping can be used" if is_open else "To be checked"
-        parts.append(f"{lead}: {question.column}. {question.question}")
+        parts.append(f"{lead}: {question['column']}. {question['question']}")
         parts += [
-            f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
-            for choice in question.choices
+            f"- {choice['does']} Put into the mapping: {json.dumps(choice['mapping'], ensure_ascii=False)}"
+            for choice in question["choices"]
         ]
-    return Output(serialize_suggestion(found), parts)
-
-
-def _suggested_834(found: dict[str, Any]) -> Output:
-    names = ("reference", "people", "with_others", "looks_like_ssn")
-    figures = table(names, [[each[name] for name in names] for each in found["references"]])
-    return Output(serialize_suggestion(found), [figures, *found["reasons"], json_text(found["mapping"])])
+    return Output(found, parts)
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:
@@ -425,21 +358,51 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
     return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
 
 
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
+    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
+    lines = [f"{kind} {file.id} {became}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_mapping and file.problem is not None:
+        suggestion = file.problem["suggestion"]
+        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
+        lines += suggestion["reasons"]
+        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+        lines.append(
+            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
+        )
+    elif file.needs_approval:
+        decide = (
+            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+        again = "The real run would be held before its first row, until it is approved."
+        lines.append(again if file.dry_run else decide)
+    lines += [
+        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
+        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
+        if file.counts.get(outcome)
+    ]
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines
+
+
 def _described(file: EligibilityFile, status: int = 0) -> Output:
     return Output(serialize_file(file), summary(file), status)
 
 
-def _check_start(path: Path, encoding: str, format_: Format | None) -> None:
-    with path.open("rb") as stream:
-        start = stream.read(START_BYTES)
-    if not start:
-        fail("The file is empty: nothing was loaded.")
-    check_start(start, encoding=encoding, format=format_)
-
-
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
     """Store the content. After a broken upload, the file is deleted within a day or two."""
-    upload = Upload(db, file)
+    upload = actions.Upload(db, file)
     try:
         with path.open("rb") as stream:
             while piece := stream.read(PART_BYTES):
@@ -466,11 +429,6 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return body
 
 
-def _record_read(context: CommandContext, file_id: int) -> None:
-    file = get_file(context.tx, file_id, account_id=None)
-    context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
-
-
 class _RowsPerSecond(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed or 0:,.0f} rows/s", style="cyan")
@@ -489,13 +447,11 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         while True:
             try:
                 worked = run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+                file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
             except Unavailable:
                 if signals or time.monotonic() > patient_until:
-                    raise FrontdeskError(
-                        f"The database went away; the file goes on with: frontdesk file resume {file_id}",
-                        code="unavailable",
-                    ) from None
+                    how = f"The database went away; the file goes on with: frontdesk file resume {file_id}"
+                    raise FrontdeskError(how, code="unavailable") from None
             else:
                 patient_until = time.monotonic() + PATIENCE_SECONDS
                 if file.state in _ENDED or signals:
@@ -513,9 +469,6 @@ def _stop_signals() -> Iterator[list[int]]:
     Not an Event: a handler that sets it can interrupt the thread that is about to wait for it, and never ends.
     """
     signals: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
 
     def stop(number: int, _frame: FrameType | None) -> None:
         signals.append(number)

@@ -3,9 +3,8 @@
 import os
 from typing import Annotated, Any
 
-import typer
-
 from frontdesk.cli.command_group import change_in, migrated_database, new_request, opened_database, printing
+from frontdesk.cli.options import option
 from frontdesk.cli.output import FAILED, Output, settings, table
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
@@ -39,15 +38,13 @@ def check() -> Output:
         [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
         for is_warning in (False, True)
     )
-    parts = [
-        f"{'Warning' if each.is_warning else 'Problem'}: {each.what}\nRemedy: {each.remedy}" for each in found
-    ]
+    nouns = {True: "Warning", False: "Problem"}
+    parts = [f"{nouns[each.is_warning]}: {each.what}\nRemedy: {each.remedy}" for each in found]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
     notes = [] if items else [UNIQUENESS_TELLS[settings().uniqueness]]
     told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "notes": notes}
-    told["database_role"] = None
+    told["database_role"] = role and role._asdict()
     if role is not None:
-        told["database_role"] = role._asdict()
         owned = "which owns the tables" if role.owns_tables else "which owns none of the tables"
         parts.append(f"The database is used as the role {role.name}, {owned}.")
     return Output(told, [*(parts if found else [well, *parts]), *notes], FAILED if items else 0)
@@ -73,9 +70,9 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None]:
 def migrate(
     service_role: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "PostgreSQL: give this role what the service needs, and nothing else (docs/security.md).",
             metavar="ROLE",
-            help="PostgreSQL: give this role what the service needs, and nothing else (docs/security.md).",
         ),
     ] = None,
 ) -> Output:
@@ -112,9 +109,7 @@ def bring_up_to_date(db: Database, config: Config) -> list[str]:
 
 
 @printing
-def retention(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
-) -> Output:
+def retention(dry_run: Annotated[bool, option("Only count what would go.", "--dry-run")] = False) -> Output:
     """Erase or delete now what has been kept long enough; workers do it every night.
 
     Example: frontdesk retention --dry-run

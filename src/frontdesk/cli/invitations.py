@@ -1,49 +1,93 @@
-"""`frontdesk invitations`: states, timelines, and an operator's decisions. Addresses are masked; `member show` has them."""
+"""`frontdesk invitations`, `suppression`, `bounces` and `mailbox`: what is mailed, to whom no more, and what came back.
 
+Addresses are masked, unless `suppression list` gets `--full`; `member show` has them. `bounces` reads what came back to the
+installation's mail address. `mailbox` shows the mails that a sandbox caught instead of sending them.
+"""
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, limit_option
-from frontdesk.cli.output import Output, describe, field_table, listing, picked, table
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
+from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
+from frontdesk.cli.output import (
+    Output,
+    describe,
+    fail,
+    field_table,
+    listing,
+    opened_file,
+    picked,
+    settings,
+    table,
+)
 from frontdesk.clock import system_clock
+from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.invitations import delivery, list_invitations
-from frontdesk.invitations.delivery.model import HoldReason
-from frontdesk.invitations.model import Invitation, InvitationState
+from frontdesk.eligibility.fields import parse_email
+from frontdesk.errors import Fault, Invalid
+from frontdesk.invitations import (
+    delivery,
+    list_invitations,
+    list_suppressions,
+    protocol,
+    suppress,
+    unsuppress,
+)
+from frontdesk.invitations.model import (
+    HoldReason,
+    Invitation,
+    InvitationState,
+    ReportEffect,
+    SuppressionReason,
+)
+from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.mailbox import delete_messages, get_message, list_messages
+from frontdesk.mailbox.model import decode_message
+from frontdesk.text import Rejected
+
+MESSAGES_PER_TRANSACTION = 50
+NOT_A_REPORT = "not_a_report"
+_MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
+MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
+Address = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="The address; - reads addresses from stdin, one a line.")
+]
 
-commands = CommandGroup()
+invitations = CommandGroup("invitations")
+suppression = CommandGroup("suppression")
+bounces = CommandGroup("bounces")
+mailbox = CommandGroup("mailbox")
 
 
-@commands.query("list")
+@invitations.query("list", "--account 1 --state pending --limit 20")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    state: Annotated[InvitationState | None, typer.Option(help="Only those in this state.")] = None,
-    limit: Annotated[int, limit_option(10_000, "Most invitations to list, the newest first.")] = 100,
+    state: Annotated[InvitationState | None, option("Only those in this state.")] = None,
+    limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
 ) -> Output:
-    """List invitations, newest first.
-
-    Example: frontdesk invitations list --account 1 --state pending --limit 20
-    """
+    """List invitations, newest first."""
     found = list_invitations(tx, account_id=account, state=state, limit=limit)
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
 
 
-@commands.query("show")
+@invitations.query("show", "1")
 def show(tx: Tx, invitation_id: InvitationId) -> Output:
-    """Show one invitation and its timeline: every step, and why.
-
-    Example: frontdesk invitations show 1
-    """
+    """Show one invitation and its timeline: every step, and why."""
     invitation, events = delivery.get_invitation(tx, invitation_id)
-    item = _details(invitation)
-    names = ("at", "from", "to", "reason", "code")
+    item, names = _details(invitation), ("at", "from", "to", "reason", "code")
     timeline = [dict(zip(names, event, strict=True)) for event in events]
     created = (invitation.created_at, None, InvitationState.PENDING, None, "A new member.")
     steps = [(at, before, after, code, reason.description) for at, before, after, reason, code in events]
@@ -51,78 +95,60 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
     return Output(item | {"timeline": timeline}, [field_table(item), history])
 
 
-@commands.change("cancel")
+@invitations.change("cancel", "1")
 def cancel(context: CommandContext, invitation_id: InvitationId) -> Output:
-    """Cancel an invitation that has not left yet.
-
-    Example: frontdesk invitations cancel 1
-    """
+    """Cancel an invitation that has not left yet."""
     delivery.cancel_invitation(context.tx, invitation_id, now=context.now)
     return _recorded(context, "invitation.cancelled", invitation_id)
 
 
-@commands.change("resend")
+@invitations.change("resend", "1")
 def resend(context: CommandContext, invitation_id: InvitationId) -> Output:
-    """Enqueue an invitation again, a day after the last mail to its address at the earliest.
-
-    Example: frontdesk invitations resend 1
-    """
+    """Enqueue an invitation again, a day after the last mail to its address at the earliest."""
     delivery.resend_invitation(context.tx, invitation_id, now=context.now)
     return _recorded(context, "invitation.resent", invitation_id)
 
 
-@commands.change("settle")
+@invitations.change("settle", "1 --as sent")
 def settle(
     context: CommandContext,
     invitation_id: InvitationId,
-    outcome: Annotated[Literal["sent", "failed"], typer.Option("--as", help="What the look-up has shown.")],
+    outcome: Annotated[Literal["sent", "failed"], option("What the look-up has shown.", "--as")],
 ) -> Output:
-    """Settle an ambiguous invitation after looking it up at the relay.
-
-    Example: frontdesk invitations settle 1 --as sent
-    """
+    """Settle an ambiguous invitation after looking it up at the relay."""
     delivery.settle_invitation(context.tx, invitation_id, state=InvitationState(outcome), now=context.now)
     return _recorded(context, "invitation.settled", invitation_id)
 
 
-@commands.query("forecast")
+@invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits.
-
-    Example: frontdesk invitations forecast --account 1
-    """
+    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
-@commands.change("hold")
+@invitations.change("hold", "")
 def hold(context: CommandContext) -> Output:
-    """Hold all delivery from now on, until `invitations release`.
-
-    Example: frontdesk invitations hold
-    """
-    delivery.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
+    """Hold all delivery from now on, until `invitations release`."""
+    protocol.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 
 
-@commands.change("release")
+@invitations.change("release", "--keep-back")
 def release(
     context: CommandContext,
     *,
     keep_back: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
             "--keep-back",
-            help="Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
         ),
     ] = False,
 ) -> Output:
-    """Deliver again, after `invitations hold` or after a backup was restored (docs/operations.md).
-
-    Example: frontdesk invitations release --keep-back
-    """
+    """Deliver again, after `invitations hold` or after a backup was restored (docs/operations.md)."""
     kept = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
-    delivery.release(context.tx)
+    protocol.release(context.tx)
     context.record("invitations.released", kept_back=kept)
     return describe({"held": False, "kept_back": kept})
 
@@ -152,3 +178,148 @@ def masked(address: str) -> str:
     local, _, domain = address.rpartition("@")
     name, dot, ending = domain.rpartition(".")
     return f"{local[:1]}***@{name[:1]}***{dot}{ending}"
+
+
+@suppression.standalone("add", "robin@example.com")
+def add(address: Address) -> Output:
+    """Suppress an address. Pending invitations to it are cancelled when their turn comes."""
+    return _change_each(address, is_added=True)
+
+
+@suppression.standalone("remove", "robin@example.com")
+def remove(address: Address) -> Output:
+    """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled."""
+    return _change_each(address, is_added=False)
+
+
+@suppression.query("list", "--full --limit 1000")
+def list_suppressed(
+    tx: Tx,
+    *,
+    full: Annotated[bool, option("Show whole addresses, not masked ones.", "--full")] = False,
+    limit: Annotated[int, option("Most addresses to list, in their order.", min=1, max=1_000_000)] = 100,
+) -> Output:
+    """List the suppressed addresses, each with its reason."""
+    name, shown = ("address", str) if full else ("address_masked", masked)
+    found = list_suppressions(tx, limit=limit)
+    items = [{name: shown(each.address)} | picked(each, "reason created_at") for each in found]
+    return listing(items, f"{name} reason created_at", nothing="No address is suppressed.")
+
+
+def _addresses(argument: str) -> Iterator[str]:
+    """The addresses of the argument or of stdin. Raises Invalid, with the number of the line that is no address."""
+    lines = [argument] if argument != "-" else sys.stdin.read().splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            if line.strip() or argument != "-":
+                yield parse_email(line)
+        except Rejected as rejected:
+            rule = "must be an e-mail address" + (f" in line {number}" if argument == "-" else "")
+            raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
+
+
+def _change_each(argument: str, *, is_added: bool) -> Output:
+    addresses = [*_addresses(argument)]
+    action, done = ("added", "put on the list") if is_added else ("removed", "taken off the list")
+
+    def change_one(context: CommandContext, address: str) -> bool:
+        if is_added:
+            return suppress(context.tx, address, SuppressionReason.BY_HAND, now=context.now)
+        return unsuppress(context.tx, address)
+
+    def work(context: CommandContext) -> int:
+        if count := sum(change_one(context, each) for each in addresses):
+            context.record(f"suppression.{action}", count=count)
+        return count
+
+    count = change(work)
+    outcome = {"changed": count, "unchanged": len(addresses) - count}
+    sentence = f"The address was {done}." if count else f"The address was not {done}: nothing had to change."
+    if len(addresses) != 1:
+        sentence = f"{count} of {len(addresses)} addresses were {done}; the others needed no change."
+    return Output(outcome, [sentence])
+
+
+@bounces.standalone("read", "/var/mail/invitations")
+def read(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="An mbox file or a single message; - reads stdin.")
+    ],
+) -> Output:
+    """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
+
+    Reading the same file again changes nothing. Mail that is no report of ours is skipped.
+    """
+    found: Counter[str] = Counter()
+    failure = "The mailbox can't be read: {}."
+    with opened_file(path, "rb", failure) as stream, migrated_database(settings()) as db:
+        messages = split_mailbox(stream)
+        while batch := list(islice(messages, MESSAGES_PER_TRANSACTION)):
+            found.update(change_in(db, partial(_receive, messages=batch)))
+    effects = (*ReportEffect, NOT_A_REPORT)
+    counts = {"messages": found.total()} | {effect: found[effect] for effect in effects}
+    sentence = (
+        "{messages} messages: {applied} reports applied, {known} known already, {no_news} of delays, "
+        "{unknown} about mail of others, {not_a_report} no delivery reports."
+    )
+    return Output(counts, [sentence.format_map(counts)])
+
+
+def _receive(context: CommandContext, messages: Sequence[bytes]) -> list[str]:
+    effects = [
+        receive_report(context.tx, report, now=context.now).value if report else NOT_A_REPORT
+        for report in map(parse_report, messages)
+    ]
+    if applied := effects.count(ReportEffect.APPLIED):
+        context.record("bounces.read", count=applied)
+    return effects
+
+
+@mailbox.callback()
+def refuse_in_production() -> None:
+    if settings().environment is not Environment.SANDBOX:
+        fail("Only a sandbox catches mail; here FRONTDESK_ENVIRONMENT is production.")
+
+
+@mailbox.query("list", "--limit 20")
+def list_mails(
+    tx: Tx, limit: Annotated[int, option("Most mails to list, the newest first.", min=1, max=10_000)] = 100
+) -> Output:
+    """List the caught mails, newest first."""
+    items = [picked(message, _MESSAGE_FIELDS) for message in list_messages(tx, limit=limit)]
+    return listing(items, "id recipient subject outcome caught_at", nothing="Nothing has been caught yet.")
+
+
+@mailbox.query("show", "1")
+def show_mail(tx: Tx, message_id: MessageId) -> Output:
+    """Show one mail: its headers and its text."""
+    message = get_message(tx, message_id)
+    decoded = decode_message(message.content)
+    shown = {"headers": dict(decoded.headers), "text": decoded.text, "html": decoded.html}
+    item = picked(message, _MESSAGE_FIELDS) | shown
+    return Output(item, [field_table(dict(decoded.headers)), "", decoded.text])
+
+
+@mailbox.query("open", "1 --output invitation.html")
+def open_(
+    tx: Tx,
+    message_id: MessageId,
+    output: Annotated[Path | None, option("Write it there and don't open a browser.", metavar="FILE")] = None,
+) -> Output:
+    """Open one mail in the browser, as its reader would see it."""
+    decoded = decode_message(get_message(tx, message_id).content)
+    ending = "html" if decoded.html else "txt"
+    path = output or Path(tempfile.mkdtemp(prefix="frontdesk-mail-")) / f"{message_id}.{ending}"
+    with opened_file(path, "wb", f"{path} can't be written: {{}}.") as file:
+        file.write((decoded.html or decoded.text).encode())
+    opened = output is None and typer.launch(str(path)) == 0
+    outcome = {"id": message_id, "path": str(path), "opened": opened}
+    return Output(outcome, [f"Message {message_id} is in {path}."])
+
+
+@mailbox.change("clear", "")
+def clear(context: CommandContext) -> Output:
+    """Delete all caught mails."""
+    count = delete_messages(context.tx)
+    context.record("mailbox.cleared", count=count)
+    return Output({"deleted": count}, [f"{count} messages were deleted."])

@@ -3,7 +3,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access.accounts import get_account
-from frontdesk.cli.command_group import CommandContext, CommandGroup, ask, migrated_database, new_request
-from frontdesk.cli.options import OnlyAccount, end_of, id_option, limit_option, read_text
+from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
+from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, read_text
 from frontdesk.cli.output import (
     FAILED,
     MISUSED,
@@ -29,6 +28,7 @@ from frontdesk.cli.output import (
     progress,
     settings,
     table,
+    table_of,
 )
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
@@ -38,16 +38,8 @@ from frontdesk.eligibility import enrol, list_history, people, read_external_id
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
-from frontdesk.privacy import find_holds
-from frontdesk.privacy.erasure import (
-    erase_person,
-    export_person,
-    find_persons,
-    find_persons_of,
-    place_hold,
-    release_hold,
-    require_not_held,
-)
+from frontdesk.privacy import erasure, find_holds
+from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
 
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
@@ -64,15 +56,12 @@ LONGEST_CSV = 64 * 2**20  # bytes
 _PAIR = "account_id id external_id plan_id other_id other_external_id other_plan_id"
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="The external_id of the other member.")]
 
-commands = CommandGroup()
+commands = CommandGroup("member")
 
 
-@commands.change("show")
+@commands.change("show", '"AB 123356" --account 1')
 def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history. The audit trail keeps who read it.
-
-    Example: frontdesk member show "AB 123356" --account 1
-    """
+    """Show a member's record and its history. The audit trail keeps who read it."""
     tx = context.tx
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
@@ -80,95 +69,77 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
     history = list_history(tx, member["id"], merged=True)
     parts: list[Part] = [heading("Record"), field_table(record), heading("\nHistory")]
     for entry in history:
+        from_file = "" if entry.file_id is None else f", file {entry.file_id}"
         parts += [
             f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
-            f"member {entry.member_id}, client {entry.client}, request {entry.request_id}{_from_file(entry.file_id)}",
+            f"member {entry.member_id}, client {entry.client}, request {entry.request_id}{from_file}",
             table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
         ]
     names = "member_id outcome plan_id changes client request_id file_id changed_at"
     return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
 
 
-@commands.query("eligible")
+@commands.query("eligible", '"AB 123356" --on 2026-03-01 --as-known-on 2026-03-15')
 def eligible(
     tx: Tx,
     external_id: ExternalId,
     *,
-    on: Annotated[
-        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day of the answer.")
-    ],
+    on: Annotated[datetime, option("The day of the answer.", metavar="DATE", formats=["%Y-%m-%d"])],
     as_known_on: Annotated[
         datetime | None,
-        typer.Option(
+        option(
+            "What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
             metavar="TIME",
             parser=end_of,
-            help="What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
         ),
     ] = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time.
-
-    Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
-    """
+    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time."""
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
     return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())
 
 
-def _from_file(file_id: int | None) -> str:
-    return "" if file_id is None else f", file {file_id}"
-
-
-@commands.standalone("duplicates")
+@commands.standalone("duplicates", "--account 1 --limit 20")
 def duplicates(
     account: OnlyAccount = None,
     *,
-    limit: Annotated[int, limit_option(1000, "How many pairs at most.")] = 100,
-    after: Annotated[str, typer.Option(metavar="ID-OTHER_ID", help="Go on after this pair of ids.")] = "0-0",
+    limit: Annotated[int, option("How many pairs at most.", min=1, max=1000)] = 100,
+    after: Annotated[str, option("Go on after this pair of ids.", metavar="ID-OTHER_ID")] = "0-0",
 ) -> Output:
-    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date.
-
-    Example: frontdesk member duplicates --account 1 --limit 20
-    """
+    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
     try:
         first, second = map(int, after.split("-"))
     except ValueError:
         fail("--after takes the two ids of a pair, such as 120-340.", status=MISUSED)
-    if account is not None:
-        ask(partial(get_account, account_id=account))
     with migrated_database(settings()) as db, progress() as bar:
         task = bar.add_task("searching", total=100)
-        show = partial(bar.update, task)
-        today = system_clock().date().isoformat()
         pairs = people.find_duplicates(
             db,
             account,
             after=(first, second),
             limit=limit,
-            today=today,
-            go_on=lambda done: show(completed=done),
+            today=system_clock().date().isoformat(),
+            go_on=lambda done: bar.update(task, completed=done),
         )
     output = listing([pair._asdict() for pair in pairs], _PAIR, nothing="No two open members look alike.")
     more = [f"More: --after {pairs[-1].id}-{pairs[-1].other_id}"] if len(pairs) == limit else []
     return Output(output.value, [*output.parts, *more])
 
 
-@commands.change("merge")
+@commands.change("merge", '"AB 123356" "AB 900001" --account 1')
 def merge(
     context: CommandContext,
     keep: ExternalId,
     drop: Other,
     *,
     account: OnlyAccount = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the merge back.")] = False,
+    undo: Annotated[bool, option("Take the merge back.", "--undo")] = False,
 ) -> Output:
-    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on.
-
-    Example: frontdesk member merge "AB 123356" "AB 900001" --account 1
-    """
+    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
     tx, requester = context.tx, context.requester
     keep_id, drop_id = _pair(tx, keep, drop, account)
-    require_not_held(tx, [keep_id, drop_id])
+    erasure.require_not_held(tx, [keep_id, drop_id])
     if undo:
         people.unmerge(tx, keep_id, drop_id, requester, uniqueness=settings().uniqueness)
         said = f"Members {keep_id} and {drop_id} are two again."
@@ -178,38 +149,29 @@ def merge(
     return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
 
 
-@commands.change("distinct")
+@commands.change("distinct", '"AB 123356" "AB 900001" --account 1')
 def distinct(
     context: CommandContext, external_id: ExternalId, other: Other, account: OnlyAccount = None
 ) -> Output:
-    """Say that two members who look alike are two people: `member duplicates` leaves them out.
-
-    Example: frontdesk member distinct "AB 123356" "AB 900001" --account 1
-    """
+    """Say that two members who look alike are two people: `member duplicates` leaves them out."""
     first, second = _pair(context.tx, external_id, other, account)
     is_new = people.call_distinct(context.tx, first, second, context.requester)
     said = f"Members {first} and {second} are two people." if is_new else "That was said before."
     return Output({"distinct": sorted((first, second)), "is_new": is_new}, [said])
 
 
-@commands.standalone("rename")
+@commands.standalone("rename", "--csv numbers.csv --account 1 --dry-run")
 def rename(
     old: Annotated[str | None, typer.Argument(help="The external_id that a member has.")] = None,
     new: Annotated[str | None, typer.Argument(help="The external_id that it gets.")] = None,
     *,
     account: OnlyAccount = None,
     csv_file: Annotated[
-        str | None,
-        typer.Option("--csv", metavar="FILE", help="A CSV file with the columns old,new; - is stdin."),
+        str | None, option("A CSV file with the columns old,new; - is stdin.", "--csv", metavar="FILE")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be.")] = False,
+    dry_run: Annotated[bool, option("Change nothing; say what would be.", "--dry-run")] = False,
 ) -> Output:
-    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members.
-
-    Example: frontdesk member rename --csv numbers.csv --account 1 --dry-run
-    """
-    if account is not None:
-        ask(partial(get_account, account_id=account))
+    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members."""
     if (csv_file is None) is (old is None or new is None):
         fail("Give either OLD and NEW, or --csv.", status=MISUSED)
     one = (old or "", new or "")
@@ -219,7 +181,7 @@ def rename(
     failed = [row for row in rows if row["outcome"] not in (RenameOutcome.RENAMED, RenameOutcome.UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
     said = f"{outcomes.count(RenameOutcome.RENAMED)} of {len(rows)} {would}."
-    parts = [*listing(failed, "row outcome", nothing="").parts] if failed else []
+    parts = [table_of(failed, "row outcome")] if failed else []
     return Output(rows, [*parts, said], status=FAILED if failed else 0)
 
 
@@ -252,68 +214,56 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
         content = stream.read(LONGEST_CSV + 1)
     if len(content) > LONGEST_CSV:
         fail(f"The file has more than {LONGEST_CSV // 2**20} MiB. Split it.")
+    pairs = []
     try:
         lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
         if [name.strip().lower() for name in next(lines, [])] != ["old", "new"]:
             fail("The first line must be: old,new")
-        return [*_pairs_of(lines)]
+        for number, line in enumerate(lines, 1):
+            read = [read_external_id(cell) for cell in line]
+            if len(read) != 2 or read[0] is None or read[1] is None:
+                fail(f"Row {number} does not have two external_ids of at most 255 characters.")
+            pairs.append((read[0], read[1]))
     except (UnicodeDecodeError, csv.Error):
         fail("The file is not CSV in UTF-8.")
-
-
-def _pairs_of(lines: Iterator[list[str]]) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines, 1):
-        read = [read_external_id(cell) for cell in line]
-        if len(read) != 2 or read[0] is None or read[1] is None:
-            fail(f"Row {number} does not have two external_ids of at most 255 characters.")
-        yield read[0], read[1]
+    return pairs
 
 
 def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[int, int]:
     return people.find_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
 
 
-@commands.standalone("erase")
+@commands.standalone("erase", '"AB 123356" --account 1 --yes')
 def erase(
     external_id: _MaybeExternalId = None,
     *,
     member_id: _MemberId = None,
     account: OnlyAccount = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Erase. Without it, only say what would be.")] = False,
+    yes: Annotated[bool, option("Erase. Without it, only say what would be.", "--yes")] = False,
 ) -> Output:
-    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone.
-
-    Example: frontdesk member erase "AB 123356" --account 1 --yes
-    """
+    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone."""
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
-        ids = ", ".join(str(person.member_id) for person in persons)
+        ids = [person.member_id for person in persons]
+        named = ", ".join(map(str, ids))
         if not yes:
-            said = f"Member {ids} of account {persons[0].account_id} would be erased for good. Repeat it with --yes."
-            return Output({"would_erase": [person.member_id for person in persons]}, [said])
-        erased = erase_person(db, persons, new_request())
+            said = f"Member {named} of account {persons[0].account_id} would be erased for good. Repeat it with --yes."
+            return Output({"would_erase": ids}, [said])
+        erased = erasure.erase_person(db, persons, new_request())
         rows = [picked(each, "member_id account_id erased_at cause is_new") for each in erased]
     is_new = any(each.is_new for each in erased)
-    said = f"Member {ids} is erased." if is_new else f"Member {ids} had been erased before."
-    return Output(
-        rows, [said, "Backups still hold it, and PostgreSQL's files until they are cleaned: docs/erasure.md."]
-    )
+    said = f"Member {named} is erased." if is_new else f"Member {named} had been erased before."
+    left = "Backups still hold it, and PostgreSQL's files until they are cleaned: docs/erasure.md."
+    return Output(rows, [said, left])
 
 
-@commands.standalone("export")
+@commands.standalone("export", '"AB 123356" --account 1 --json')
 def export(
-    external_id: _MaybeExternalId = None,
-    *,
-    member_id: _MemberId = None,
-    account: OnlyAccount = None,
+    external_id: _MaybeExternalId = None, *, member_id: _MemberId = None, account: OnlyAccount = None
 ) -> Output:
-    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown.
-
-    Example: frontdesk member export "AB 123356" --account 1 --json
-    """
+    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown."""
     with migrated_database(settings()) as db:
-        persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
-        request = new_request()
+        persons, request = db.ask(lambda tx: _persons(tx, external_id, member_id, account)), new_request()
         found = [export_person(db, person, request)._asdict() for person in persons]
     parts: list[Part] = []
     for each in found:
@@ -324,30 +274,26 @@ def export(
     return Output(found, parts)
 
 
-@commands.change("hold")
+@commands.change("hold", '"AB 123356" --account 1 --reference "Case 2026-114"')
 def hold(
     context: CommandContext,
     external_id: _MaybeExternalId = None,
     *,
-    reference: Annotated[str, typer.Option(help="What names the case, and not the person.")],
+    reference: Annotated[str, option("What names the case, and not the person.")],
     member_id: _MemberId = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Put a member under legal hold: nothing of it is erased or pruned until the release.
-
-    Example: frontdesk member hold "AB 123356" --account 1 --reference "Case 2026-114"
-    """
+    """Put a member under legal hold: nothing of it is erased or pruned until the release."""
     case = read_text("reference", reference, limit=REFERENCE_LENGTH)
+    persons = _persons(context.tx, external_id, member_id, account)
     held = [
-        person.member_id
-        for person in _persons(context.tx, external_id, member_id, account)
-        if place_hold(context.tx, person, case, context.requester)
+        each.member_id for each in persons if erasure.place_hold(context.tx, each, case, context.requester)
     ]
     named = ", ".join(map(str, held))
     return Output({"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."])
 
 
-@commands.change("release")
+@commands.change("release", '"AB 123356" --account 1')
 def release(
     context: CommandContext,
     external_id: _MaybeExternalId = None,
@@ -355,26 +301,19 @@ def release(
     member_id: _MemberId = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """End a legal hold.
-
-    Example: frontdesk member release "AB 123356" --account 1
-    """
+    """End a legal hold."""
+    persons = _persons(context.tx, external_id, member_id, account)
     released = [
-        person.member_id
-        for person in _persons(context.tx, external_id, member_id, account)
-        if release_hold(context.tx, person, context.requester)
+        each.member_id for each in persons if erasure.release_hold(context.tx, each, context.requester)
     ]
     named = ", ".join(map(str, released))
     said = f"Member {named} is no longer under legal hold." if released else "It was not under legal hold."
     return Output({"released": released}, [said])
 
 
-@commands.query("holds")
+@commands.query("holds", "--account 1")
 def holds(tx: Tx, account: OnlyAccount = None) -> Output:
-    """List the members under legal hold.
-
-    Example: frontdesk member holds --account 1
-    """
+    """List the members under legal hold."""
     rows = [each._asdict() for each in find_holds(tx, account_id=account)]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")
@@ -382,10 +321,8 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
 
 def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: int | None) -> list[Person]:
     """The records that are meant: all with the external_id, or the one with the id."""
-    if account is not None:
-        get_account(tx, account)
     if (external_id is None) is (member_id is None):
         fail("Give either an EXTERNAL_ID or --id.", status=MISUSED)
     if member_id is not None:
-        return find_persons_of(tx, member_id)
-    return find_persons(tx, read_text("EXTERNAL_ID", external_id or ""), account)
+        return erasure.find_persons_of(tx, member_id)
+    return erasure.find_persons(tx, read_text("EXTERNAL_ID", external_id or ""), account)

@@ -19,8 +19,13 @@ def checked_id(value: int | None) -> int | None:
     return value
 
 
+def option(sentence: str, *names: str, **settings: Any) -> Any:
+    """An option of these names, else of its parameter's, with its help, which every option has."""
+    return typer.Option(*names, help=sentence, **settings)
+
+
 def id_option(name: str, sentence: str) -> Any:
-    return typer.Option(name, metavar="ID", callback=checked_id, help=sentence)
+    return option(sentence, name, metavar="ID", callback=checked_id)
 
 
 def id_argument(noun: str, sentence: str) -> Any:
@@ -47,11 +52,7 @@ def _span(text: str) -> tuple[datetime, datetime]:
     raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
-def limit_option(largest: int, sentence: str) -> Any:
-    return typer.Option(min=1, max=largest, help=sentence)
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, instead of text for people.")]
+Json = Annotated[bool, option("Print JSON, for programs, instead of text for people.", "--json")]
 AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
 OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]
 ProviderGroupId = Annotated[
@@ -62,15 +63,15 @@ PlanId = Annotated[int, id_option("--plan", "Id of the plan (see `plan list`).")
 
 def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:
     """The text in its stored form, 1 to `limit` characters. Raises Invalid naming the field."""
-    text = read_optional_text(field, value, limit=limit)
-    if text is None:
+    try:
+        text = parse_text(value, limit=limit)
+    except Rejected as rejected:
+        raise Invalid([Fault(field, rejected.code, rejected.message)]) from None
+    if not text:
         raise Invalid([Fault(field, "required", "must not be blank")])
     return text
 
 
-def read_optional_text(field: str, value: str | None, *, limit: int = TEXT_LENGTH) -> str | None:
-    """Like `read_text`; None when it is absent or blank."""
-    try:
-        return None if value is None else parse_text(value, limit=limit) or None
-    except Rejected as rejected:
-        raise Invalid([Fault(field, rejected.code, rejected.message)]) from None
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}

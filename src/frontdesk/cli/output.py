@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from itertools import cycle
 from operator import getitem
 from pathlib import Path
@@ -89,16 +89,16 @@ def describe(item: Item, *notes: str) -> Output:
 
 def listing(items: Sequence[Item], columns: str, *, nothing: str) -> Output:
     """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`."""
-    names = columns.split()
 
     def parts() -> Iterator[Part]:
-        yield (
-            table(names, [[reduce(getitem, name.split("."), item) for name in names] for item in items])
-            if items
-            else nothing
-        )
+        yield table_of(items, columns) if items else nothing
 
     return Output(items, parts())
+
+
+def table_of(items: Sequence[Item], columns: str) -> Table:
+    names = columns.split()
+    return table(names, [[reduce(getitem, name.split("."), item) for name in names] for item in items])
 
 
 def field_table(item: Item) -> Table:
@@ -144,10 +144,6 @@ def say(part: Part) -> None:
     console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 @contextmanager
 def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str) -> Iterator[BinaryIO]:
     """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError.
@@ -155,8 +151,9 @@ def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str)
     A file that is made is its user's alone, whatever the umask: reports and mails name members.
     """
     standard = sys.stdin if mode == "rb" else sys.stdout
+    private = partial(os.open, mode=0o600)
     try:
-        with nullcontext(standard.buffer) if path == "-" else open(path, mode, opener=_private) as stream:
+        with nullcontext(standard.buffer) if path == "-" else open(path, mode, opener=private) as stream:
             yield cast(BinaryIO, stream)
             stream.flush()
     except BrokenPipeError:  # the reader has enough

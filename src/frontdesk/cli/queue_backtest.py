@@ -37,19 +37,20 @@ from frontdesk.queues.backtest.encounters_csv import (
     encounter_events,
     read_encounters,
 )
-from frontdesk.queues.backtest.figures import (
+from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
+    BacktestResult,
     by_hour,
     by_plan,
     by_position,
     figures_of,
+    run_backtest,
 )
-from frontdesk.queues.backtest.judge import BacktestResult, run_backtest
 from frontdesk.queues.backtest.plausibility import BacktestWarning, warnings_of, warnings_of_file
-from frontdesk.queues.model import INTERVAL_SHARE
+from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.queue_state import DEFAULT_RULES
-from frontdesk.queues.store.history import list_history
+from frontdesk.queues.store.events import list_history
 
 # The events of a day before the judged ones tell the past that an estimate starts from.
 PAST = timedelta(days=1)
@@ -248,31 +249,29 @@ def _left_out(counts: Mapping[str, int]) -> list[Part]:
 
 
 def _item(figures: BacktestFigures) -> dict[str, Any]:
-    own, best = figures.accuracy, figures.best_rival
+    own = figures.accuracy
     return {
         "patients": own.matched,
         "mean_wait_seconds": round(own.mean_wait_seconds, 1),
-        "mean_error_seconds": round(own.mean_error_seconds, 1),
-        "bias_seconds": round(own.bias_seconds, 1),
         "p90_error_seconds": round(own.p90_error_seconds, 1),
-        "wrong_zero_share": _rounded(own.wrong_zero_share),
+        **_errors(own),
         "interval": {
             "share": INTERVAL_SHARE,
             "inside": _rounded(own.coverage_share),
             "below": _rounded(figures.below_share),
             "above": _rounded(figures.above_share),
         },
-        "best_rival": best.name,
+        "best_rival": figures.best_rival[0],
         "below_best_rival": _rounded(_below(figures)),
-        "rivals": [
-            {
-                "name": rival.name,
-                "mean_error_seconds": round(rival.mean_error_seconds, 1),
-                "bias_seconds": round(rival.bias_seconds, 1),
-                "wrong_zero_share": _rounded(rival.wrong_zero_share),
-            }
-            for rival in figures.rivals
-        ],
+        "rivals": [{"name": name} | _errors(rival) for name, rival in figures.rivals.items()],
+    }
+
+
+def _errors(one: EstimateAccuracy) -> dict[str, float | None]:
+    return {
+        "mean_error_seconds": round(one.mean_error_seconds, 1),
+        "bias_seconds": round(one.bias_seconds, 1),
+        "wrong_zero_share": _rounded(one.wrong_zero_share),
     }
 
 
@@ -281,53 +280,52 @@ def _rounded(share: float | None) -> float | None:
 
 
 def _below(figures: BacktestFigures) -> float | None:
-    best = figures.best_rival.mean_error_seconds
+    best = figures.best_rival[1].mean_error_seconds
     return 1 - figures.accuracy.mean_error_seconds / best if best else None
 
 
 def _positions(first: int) -> str:
+    if first == 0:
+        return "ready"
     last = next((after - 1 for after in POSITIONS if after > first), None)
     return f"{first} and more" if last is None else str(first) if last == first else f"{first} to {last}"
 
 
 def _estimators(figures: BacktestFigures) -> Table:
-    ours = figures.accuracy
+    everyone = {"frontdesk": figures.accuracy} | figures.rivals
     rows = [
-        ("frontdesk", ours.mean_error_seconds, ours.bias_seconds, ours.wrong_zero_share),
-        *(
-            (one.name, one.mean_error_seconds, one.bias_seconds, one.wrong_zero_share)
-            for one in figures.rivals
-        ),
+        (
+            name,
+            minutes_text(one.mean_error_seconds),
+            minutes_text(one.bias_seconds),
+            share_text(one.wrong_zero_share),
+        )
+        for name, one in everyone.items()
     ]
-    return table(
-        ("estimator", "mean error", "bias", "told 0, waited"),
-        [
-            (name, minutes_text(error), minutes_text(bias), share_text(wrong))
-            for name, error, bias, wrong in rows
-        ],
-    )
+    return table(("estimator", "mean error", "bias", "told 0, waited"), rows)
 
 
 def _outside(figures: BacktestFigures) -> str:
-    inside = share_text(figures.accuracy.coverage_share)
-    return (
-        f"In the interval: {inside} of the waits ({INTERVAL_SHARE:.0%} is promised); shorter "
-        f"{figures.below_share:.0%}, longer {figures.above_share:.0%}."
-    )
+    shares = figures.accuracy.coverage_share, figures.below_share, figures.above_share
+    inside, shorter, longer = map(share_text, shares)
+    if inside is None:
+        return "In the interval: no patient had a wait to expect."
+    meant = f"{INTERVAL_SHARE:.0%} is meant"
+    return f"In the interval: {inside} of the waits that were expected ({meant}); shorter {shorter}, longer {longer}."
 
 
 def _table(noun: str, groups: Mapping[str, BacktestFigures]) -> Table:
     rows = []
     for name, figures in groups.items():
-        own, best = figures.accuracy, figures.best_rival
+        own, (best, accuracy) = figures.accuracy, figures.best_rival
         seconds = own.mean_wait_seconds, own.mean_error_seconds, own.bias_seconds
         shares = own.coverage_share, own.wrong_zero_share
-        rival = best.name, minutes_text(best.mean_error_seconds), share_text(_below(figures))
+        rival = best, minutes_text(accuracy.mean_error_seconds), share_text(_below(figures))
         rows.append((name, own.matched, *map(minutes_text, seconds), *map(share_text, shares), *rival))
     return table((noun, *COLUMNS), rows)
 
 
 def _chart(hours: Mapping[int, BacktestFigures]) -> list[str]:
     heads = [head for hour in hours for head in (f"{hour:02d}h", "   ")]
-    errors = [each.mean_error_seconds for one in hours.values() for each in (one.accuracy, one.best_rival)]
+    errors = [each.mean_error_seconds for one in hours.values() for each in (one.accuracy, one.best_rival[1])]
     return bars(heads, errors, width=BAR_WIDTH, marks="█░")

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from frontdesk.cli.options import option
 from frontdesk.cli.output import fail, settings
 from frontdesk.config import is_this_machine
 from frontdesk.log_output import LogOutput, event_line
@@ -20,12 +21,12 @@ WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longes
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address or name to listen on; of a name with both, the IPv4 address.")
+        str, option("Address or name to listen on; of a name with both, the IPv4 address.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Serving processes.", min=1, max=64)] = 1,
+    port: Annotated[int, option("Port to listen on.", min=1, max=65535)] = 8000,
+    workers: Annotated[int, option("Serving processes.", min=1, max=64)] = 1,
     with_worker: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="Deliver invitations and load files beside serving.")
+        bool, option("Deliver invitations and load files beside serving.", "--worker/--no-worker")
     ] = True,
 ) -> None:
     """Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.
@@ -79,7 +80,5 @@ def listening_address(host: str, port: int) -> str:
         fail(f"{host} port {port} can't be listened on: {reason}. Choose another with --host or --port.")
     ip = str(address[0])
     if "%" in ip:
-        fail(
-            f"{host} can't be listened on: it is an address of one network link. Choose another with --host."
-        )
+        fail(f"{host} can't be listened on: it is an address of one network link. Give another --host.")
     return ip

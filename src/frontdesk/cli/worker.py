@@ -1,31 +1,25 @@
 """`frontdesk worker`: delivers invitations and loads files, beside any number of others; `serve` starts one as its child."""
 
 import signal
+import sys
 from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
 from frontdesk.cli.command_group import migrated_database
+from frontdesk.cli.options import option
 from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
+from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import (
-    BackgroundTask,
-    FileLoader,
-    LeftoverCleaner,
-    QueuePruner,
-    RetentionPruner,
-)
-from frontdesk.worker.connections import make_mailer
-from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerLog, WorkerOptions
+from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
+from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 
 
 def worker(
-    connections: Annotated[
-        int, typer.Option(min=1, max=200, help="Connections to the relay at most.")
-    ] = CONNECTIONS,
+    connections: Annotated[int, option("Connections to the relay at most.", min=1, max=200)] = CONNECTIONS,
 ) -> None:
     """Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.
 
@@ -35,14 +29,9 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
-        db.outage.tell = WorkerLog().write
+        db.outage.tell = LogOutput(sys.stdout).write
         loader = FileLoader(config, db)
-        tasks: list[BackgroundTask] = [
-            loader,
-            LeftoverCleaner(db),
-            QueuePruner(db),
-            RetentionPruner(config, db),
-        ]
+        tasks = (loader, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)

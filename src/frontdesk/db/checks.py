@@ -101,12 +101,19 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     revision = revision_of(db)
     if not db.is_sqlite:
         yield from _server_problems(db)
-    if revision == HEAD:
-        yield from _setting_problems(db, config)
-        yield from role_failures(db, config)
-        yield from _write_problems(db)
+    if revision != HEAD:
+        yield other_schema(revision)
         return
-    yield other_schema(revision)
+    installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
+    if installed != config.uniqueness:
+        what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
+        remedy = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        yield CheckFailure(what, remedy)
+    yield from role_failures(db, config)
+    try:
+        write_a_little(db)
+    except (Unavailable, DBAPIError) as error:
+        yield _problem(error, "Look for a read-only or full disk, or missing rights.")
 
 
 def other_schema(revision: str | None) -> CheckFailure:
@@ -132,22 +139,6 @@ def _server_problems(db: Database) -> Iterator[CheckFailure]:
     if abs((now - system_clock()).total_seconds()) > SKEW_SECONDS:
         what = f"The database server's clock and this machine's differ by more than {SKEW_SECONDS} s."
         yield CheckFailure(what, "Let both follow a time server.")
-
-
-def _setting_problems(db: Database, config: Config) -> Iterator[CheckFailure]:
-    installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
-    if installed != config.uniqueness:
-        what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-        yield CheckFailure(
-            what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
-        )
-
-
-def _write_problems(db: Database) -> Iterator[CheckFailure]:
-    try:
-        write_a_little(db)
-    except (Unavailable, DBAPIError) as error:
-        yield _problem(error, "Look for a read-only or full disk, or missing rights.")
 
 
 def _problem(error: Exception, remedy: str) -> CheckFailure:

@@ -26,7 +26,6 @@ from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_u
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
-    Settings,
     connection_arguments,
     milliseconds,
     refusal_named,
@@ -239,10 +238,19 @@ class _PipelineConnection:
 
     @classmethod
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
+        """Raises Unavailable when the settings do not hold."""
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        settings = session_settings(lock_seconds=LOCK_SECONDS)
         try:
-            with deadlines.timeout():
-                connection = await _connect(plain, session_settings(lock_seconds=LOCK_SECONDS))
+            with deadlines.timeout(), refusal_named():
+                arguments = connection_arguments(settings)
+                connection = await psycopg.AsyncConnection.connect(plain, **arguments, autocommit=True)
+                try:
+                    answer = await connection.execute(settings_query(settings))
+                    verify_settings(settings, await answer.fetchone())
+                except BaseException:
+                    await connection.close()
+                    raise
         except TimeoutError:
             raise NoAnswer from None
         return cls(connection, asyncio.get_running_loop(), deadlines)
@@ -332,20 +340,6 @@ class _PipelineConnection:
                 self.close()
                 return True
         return False
-
-
-async def _connect(url: str, settings: Settings) -> "psycopg.AsyncConnection[Any]":
-    """Raises Unavailable when the settings do not hold."""
-    with refusal_named():
-        arguments = connection_arguments(settings)
-        connection = await psycopg.AsyncConnection.connect(url, **arguments, autocommit=True)
-    try:
-        answer = await connection.execute(settings_query(settings))
-        verify_settings(settings, await answer.fetchone())
-    except BaseException:
-        await connection.close()
-        raise
-    return connection
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

@@ -151,7 +151,7 @@ def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
     if rows:
         columns = tuple(rows[0])
         if _is_bulk(tx, rows):
-            _copy_rows(tx, table, rows, columns)
+            _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
             return
         _write(tx, _insert_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
@@ -267,13 +267,6 @@ def values_of_rows(
             if (value := values[place]) is not None:
                 values = (*values[:place], orjson.dumps(value).decode(), *values[place + 1 :])
         yield values
-
-
-def _copy_rows(
-    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
-) -> None:
-    """Insert the rows."""
-    _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
 
 
 def _copy_and_update(

@@ -93,7 +93,7 @@ class Submission(NamedTuple):
     """A record, the plan it is for, the client that hands it in, and the file that it is a row of.
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.rows); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
+    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
     """
 
     account_id: int

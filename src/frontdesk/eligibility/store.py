@@ -236,6 +236,11 @@ def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
     return found
 
 
+def find_kept_digests(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
+    """The digest that each of the members keeps, by id. Nothing is locked."""
+    return find_pairs(tx, members, "id", ids, pair=("id", "row_digest"))
+
+
 def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     """The identifiers of the members by id; "" of an erased one."""
     return find_pairs(tx, members, "id", ids, pair=("id", "external_id"))

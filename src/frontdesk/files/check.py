@@ -1,68 +1,81 @@
-"""The first reading of a stored file, before anything of it is applied: is it readable, what does it name, and which stored
-members are these."""
+"""Before a file's first row is applied: the first reading of it, and the brakes.
 
+The check finds whether the file can be read, what it names, and which stored members these are. The file is then held if it would
+end, move or repeat too many members: the full file that lost half of its rows, the file that was sent to another plan, the sender
+that gave everybody a new number. One rule holds for all three, and a person approves a file as a whole (docs/files.md).
+"""
+
+import hmac
+import zlib
 from array import array
-from collections.abc import Callable, Generator, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress, islice
+from itertools import islice
 
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.eligibility import (
+    find_access,
     find_known,
     find_look_alikes,
+    find_written,
     has_members,
+    list_ids_under,
     parse_member,
     read_external_id,
     read_external_ids,
+    row_digest_key,
 )
-from frontdesk.eligibility.model import Action
+from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS
-from frontdesk.files.claims import FileClaim
-from frontdesk.files.mapping import PLAIN, parse_mapping
+from frontdesk.files import store
+from frontdesk.files.actions import PART_BYTES, newer_file, overtaken_by
+from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
+from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
+    WARNED_FIELDS,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
+    ChunkItem,
+    ChunkRow,
     EligibilityFile,
-    FileHeader,
-    FileMode,
     FileStep,
-    Format,
-    Row,
-    Unreadable,
-    UnreadRows,
-    count_rows,
+    RowOutcome,
 )
-from frontdesk.files.producer import GoOn, Producer
-from frontdesk.files.rows import open_rows
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import PLAIN, parse_mapping
+from frontdesk.mapping.x12 import X12Options
 from frontdesk.plans import list_plans
+from frontdesk.plans.model import Plan
 from frontdesk.text import are_mostly_ssns
 
-DENSITY_ROWS = 10_000  # between two looks at the density
+DENSE_ROWS = 10_000  # a smaller file may have more rows than bytes, compressed
 SAMPLED_ROWS = 200  # whose identifiers are looked at
 LOOKUP_KEYS = 2000
-FEWEST_SIMILAR = 25  # fewer new members who look alike hold no file
+ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
+LISTED_TOGETHER = 5000  # members, which are only read
+# Of the plan's open members for ends, else of the file's rows; and at least so many members.
+THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
+SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
+_BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
 _STORED = (
     "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
     'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
 )
-_BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
-
-
-@dataclass(frozen=True, slots=True)
-class NamedMembers:
-    """The stored members that a file's rows name: the ids of all, in order, and of those that would leave another plan. `similar`
-    has for each new member that looks like a stored one which the file does not name the id of that one and the row's place."""
-
-    met: Sequence[int]
-    moving: Sequence[int]
-    similar: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `members` are the stored ones that the rows name. `contradictory` are the hashes of the identifiers of a
-    table that stand on differing rows, which can't all be meant. Of an 834 `apart` are the places of the rows of members with
-    others elsewhere in the file.
+    """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a readable
+    identifier. The ids of the stored members that the rows name are `met`, and `moving` those of them that would leave another
+    plan, both in order; `similar` has for each new member that looks like a stored one which the file does not name the id of
+    that one and the row's place. `contradictory` are the hashes of the identifiers of a table that stand on differing rows, which
+    can't all be meant. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file, and `families`
+    recognises families by their text; None if a row needs another family.
     """
 
     header: FileHeader
@@ -70,17 +83,65 @@ class CheckResult:
     mode: FileMode
     file_date: str
     unnamed: int
-    members: NamedMembers
+    met: Sequence[int]
+    moving: Sequence[int]
+    similar: Sequence[tuple[int, int]]
     contradictory: frozenset[int]
     apart: Sequence[int]
+    families: FamilyRecogniser | None
 
 
 def check_file(claim: FileClaim) -> CheckResult:
     """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
     check = _FileCheck(claim.db, claim.file)
-    with Producer(check.read, claim.running) as producer:
-        [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
+    with reading_ahead(
+        check.read, claim.running, look_up=lambda: claim.checkpoint(FileStep.CHECK, check.rows)
+    ) as results:
+        [result] = results
     return result
+
+
+class _FamiliesDepend(Exception):
+    """A row of the file needs another family, or a member is in two of them."""
+
+
+class _StoredContent:
+    """The content as a stream that holds one part at a time. `read` calls `go_on` and raises what it raises."""
+
+    def __init__(self, db: Database, file_id: int, go_on: GoOn) -> None:
+        self._db, self._file_id, self._go_on = db, file_id, go_on
+        self._parts = 0
+        self._left = memoryview(b"")
+
+    def read(self, size: int = PART_BYTES, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+        self._go_on()
+        if not self._left:
+            part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, self._parts))
+            self._left = memoryview(b"" if part is None else zlib.decompress(part))
+            self._parts += 1
+        data, self._left = self._left[:size], self._left[size:]
+        return bytes(data)
+
+
+def open_rows(
+    db: Database, file: EligibilityFile, go_on: GoOn, *, apart: Sequence[int] = ()
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` before each row, and while there is
+    none. Raises Unreadable, here or from the rows."""
+    content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
+    # The account's secret for hashes in its 834s, which stays the same.
+    secret = hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
+    x12 = X12Options(file.asked_mode, secret, apart)
+    encoding = file.encoding or "utf-8"
+    header, items = open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
+    return header, _going_on(items, go_on)
+
+
+def _going_on(items: Iterable[ReadItem], go_on: GoOn) -> Iterator[ReadItem]:
+    for item in items:
+        go_on()
+        yield item
 
 
 class _FileCheck:
@@ -88,107 +149,97 @@ class _FileCheck:
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
-        self._members = _MemberLookup(db, file)
-        self._identifiers, self._unnamed = _IdentifierIndex(), 0
-        self._sample: list[Row] = []
         self.rows = 0
 
     def read(self, go_on: GoOn) -> Generator[CheckResult]:
         """Yields the result."""
         self._go_on = go_on
-        header = self._read_all()
-        apart: Sequence[int] = ()
-        count, differing = self.rows, self._identifiers.differing()
+        is_begun = self._file.rows_done > 0 and not self._file.dry_run
+        try:
+            yield self._result(by_family=not is_begun)
+        except _FamiliesDepend:
+            yield self._result(by_family=False)
+
+    def _result(self, *, by_family: bool) -> CheckResult:
+        """Raises _FamiliesDepend if families can't be recognised one by one."""
+        header, items = open_rows(self._db, self._file, self._go_on)
+        mode, day = header.mode or self._file.mode, header.file_date or f"{self._file.created_at:%Y-%m-%d}"
+        plans = self._db.ask(lambda tx: list_plans(tx, self._file.account_id))
+        families = None
+        if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:
+            families = FamilyRecogniser(self._db, self._file, plans)
+            families.make_index()
+        members = _MemberLookup(self._db, self._file, plans, mode, day, has_families=bool(families))
+        identifiers, sample, unnamed = _IdentifierIndex(), list[Row](), 0
+        self.rows = 0
+        for item in families.recognised(items) if families else read_loops(items):
+            self.rows += 1 if isinstance(item, Row) else len(item)
+            if self.rows > max(self._file.size_bytes, DENSE_ROWS):
+                # A million identifiers alone, compressed, take two bytes each.
+                raise Unreadable("zip_bomb", "The file has more rows than bytes: no list of members does.")
+            if isinstance(item, KnownRows):
+                members.add_known(item.member_ids)
+                continue
+            if isinstance(item, Row) and item.skipped:
+                continue
+            if families and isinstance(item, Row) and item.leans_on_other:
+                raise _FamiliesDepend
+            if len(sample) < SAMPLED_ROWS:
+                sample += islice(read_rows([item]), SAMPLED_ROWS - len(sample))
+            keys = _keys_of(item)
+            unnamed += keys.count(None)
+            members.add(item, keys)
+            identifiers.add(item, keys)
+        differing, apart, count = identifiers.differing(), array("Q"), self.rows
         if header.format is Format.X12:
             apart, people = self._rows_apart(differing)
-            count, differing = count - len(apart) + people, frozenset()  # the rows of a member become one
+            differing, count = frozenset(), count - len(apart) + people  # the rows of a member become one
         else:
-            self._check_ssns()
+            self._check_ssns(sample)
             differing = self._still_differing(differing)
-        mode, members = header.mode or self._file.mode, self._members.finish()
-        yield CheckResult(header, count, mode, self._day(header), self._unnamed, members, differing, apart)
+        families = None if apart else families
+        return CheckResult(header, count, mode, day, unnamed, *members.finish(), differing, apart, families)
 
-    def _day(self, header: FileHeader) -> str:
-        return header.file_date or self._file.created_at.date().isoformat()
-
-    def _read_all(self) -> FileHeader:
-        header, items = open_rows(self._db, self._file, self._go_on)
-        self._members.begin(self._day(header), header.mode or self._file.mode)
-        self.rows, looked = 0, 0
-        for item in items:
-            self.rows += count_rows(item)
-            if self.rows >= looked + DENSITY_ROWS:
-                looked = self.rows
-                if (
-                    self.rows > self._file.size_bytes
-                ):  # a million identifiers alone, compressed, take two bytes each
-                    message = "The file has more rows than bytes: no list of members does."
-                    raise Unreadable("zip_bomb", message)
-            if isinstance(item, UnreadRows):
-                self._sample += islice(item.rows(), SAMPLED_ROWS - len(self._sample))
-                self._note_unread(item)
-            elif not item.skipped:
-                if len(self._sample) < SAMPLED_ROWS:
-                    self._sample.append(item)
-                self._note(item)
-        return header
-
-    def _check_ssns(self) -> None:
+    def _check_ssns(self, sample: Sequence[Row]) -> None:
         """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
         if parse_mapping(self._file.mapping or {}).ssn == PLAIN:
             return
         for name in ("external_id", "member_id"):
-            values = [
-                text for row in self._sample if isinstance(text := row.values.get(name), str) and text.strip()
-            ]
-            if values and are_mostly_ssns([text.strip() for text in values]):
+            values = [text for row in sample if isinstance(text := row.values.get(name), str)]
+            texts = [*filter(None, map(str.strip, values))]
+            if texts and are_mostly_ssns(texts):
                 raise Unreadable("looks_like_ssn", _STORED.format(name))
-
-    def _note_unread(self, rows: UnreadRows) -> None:
-        keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
-        named = [key for key in keys if key is not None]
-        self._unnamed += len(keys) - len(named)
-        self._members.add_unread(rows, keys)
-        self._identifiers.add(named, compress(hashes, (key is not None for key in keys)))
-
-    def _note(self, row: Row) -> None:
-        key = read_external_id(row.key)
-        if key is None:
-            self._unnamed += 1
-        else:
-            self._members.add(key, row)
-            self._identifiers.add((key,), (_hash_of(row),))
-            if row.context.former_id:
-                self._members.add(row.context.former_id, row)
 
     def _still_differing(self, differing: frozenset[int]) -> frozenset[int]:
         """Rows of one identifier that were written in different ways may say the same: read those."""
         read = _IdentifierIndex()
-        self._read_rows_of(differing, lambda key, row: read.add((key,), (_hash_of(row),)))
-        return differing & read.differing()
+        for key, row in self._rows_of(differing):
+            read.add(row, [key])
+        return read.differing()
 
-    def _rows_apart(self, differing: frozenset[int]) -> tuple[Sequence[int], int]:
+    def _rows_apart(self, differing: frozenset[int]) -> tuple["array[int]", int]:
         """The places of the rows of an 834 of members with differing rows, in order, and the number of these members."""
-        places, members = array("Q"), set()
-
-        def note(key: str, row: Row) -> None:
+        places, members = array("Q"), set[int]()
+        for key, row in self._rows_of(differing):
             places.append(row.place)
             members.add(hash(key))
-
-        self._read_rows_of(differing, note)
         return array("Q", sorted(places)), len(members)
 
-    def _read_rows_of(self, wanted: frozenset[int], note: Callable[[str, Row], None]) -> None:
-        """Give `note` each row of these identifiers, with its identifier. Reads the file only if there are any."""
-        if not wanted:
-            return
-        for item in open_rows(self._db, self._file, self._go_on)[1]:
-            if isinstance(item, UnreadRows):
-                for position, key in enumerate(read_external_ids(item.keys)):
-                    if key is not None and hash(key) in wanted:
-                        note(key, item.row(position))
-            elif (key := read_external_id(item.key)) is not None and hash(key) in wanted:
-                note(key, item)
+    def _rows_of(self, wanted: frozenset[int]) -> Iterator[tuple[str, Row]]:
+        """Each row of these identifiers, with its identifier. Reads the file only if there are any."""
+        items = open_rows(self._db, self._file, self._go_on)[1] if wanted else ()
+        for item in read_loops(items):
+            for position, key in enumerate(_keys_of(item)):
+                if key is not None and hash(key) in wanted:
+                    yield key, _row_of(item, position)
+
+
+def _keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
+    return read_external_ids(item.keys) if isinstance(item, UnreadRows) else [read_external_id(item.key)]
+
+
+def _row_of(item: Row | UnreadRows, position: int) -> Row:
+    return item.row(position) if isinstance(item, UnreadRows) else item
 
 
 def _hash_of(row: Row) -> int:
@@ -211,12 +262,15 @@ class _IdentifierIndex:
         self._keys = [array("q") for _ in range(_BUCKETS)]
         self._rows = [array("q") for _ in range(_BUCKETS)]
 
-    def add(self, keys: Iterable[str], row_hashes: Iterable[int]) -> None:
+    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
         all_keys, all_rows = self._keys, self._rows
-        for hashed, row_hash in zip(map(hash, keys), row_hashes, strict=True):
-            bucket = hashed % _BUCKETS
-            all_keys[bucket].append(hashed)
-            all_rows[bucket].append(row_hash)
+        row_hashes = map(hash, item.texts) if isinstance(item, UnreadRows) else [_hash_of(item)]
+        for key, row_hash in zip(keys, row_hashes, strict=True):
+            if key is not None:
+                hashed = hash(key)
+                bucket = hashed % _BUCKETS
+                all_keys[bucket].append(hashed)
+                all_rows[bucket].append(row_hash)
 
     def differing(self) -> frozenset[int]:
         """The hashes of these identifiers."""
@@ -234,56 +288,63 @@ class _IdentifierIndex:
 class _MemberLookup:
     """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
 
-    def __init__(self, db: Database, file: EligibilityFile) -> None:
-        self._db, self._file = db, file
-        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-        self._plan_ids = {plan.external_id: plan.id for plan in plans}
+    def __init__(
+        self,
+        db: Database,
+        file: EligibilityFile,
+        plans: Sequence[Plan],
+        mode: FileMode,
+        day: str,
+        *,
+        has_families: bool,
+    ) -> None:
+        self._db, self._file, self._day = db, file, day
+        self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
         # Fewer members can't be too many.
-        some = partial(has_members, plan_ids=[plan.id for plan in plans], count=FEWEST_SIMILAR + 1)
+        some = partial(has_members, plan_ids=[plan.id for plan in plans], count=THRESHOLD_MEMBERS + 1)
         self._wants_similar = not is_decided and db.ask(some)
-        self._wants_moves = not is_decided and len(plans) > 1
-        self._waiting: list[tuple[str, int | None, Sequence[Row] | UnreadRows, int]] = []
+        wants_moves = not is_decided and len(plans) > 1
+        matters = mode is FileMode.FULL or wants_moves or self._wants_similar or has_families
+        self._is_off = mode is FileMode.COMPARE or not matters
+        self._waiting: list[tuple[str, int | None, Row | UnreadRows, int]] = []
         self._met, self._moving, self._similar = array("q"), array("q"), list[tuple[int, int]]()
+        self._known = array("q")
 
-    def begin(self, day: str, mode: FileMode) -> None:
-        """To be called before the first row, with the date and the mode of the file."""
-        self._day = day
-        self._is_off = mode is FileMode.COMPARE or not (
-            mode is FileMode.FULL or self._wants_moves or self._wants_similar
-        )
+    def add_known(self, member_ids: Sequence[int]) -> None:
+        """Note members whose rows were recognised with their families."""
+        self._known.extend(member_ids)
 
-    def add(self, key: str, row: Row) -> None:
-        """Note a row and the identifier of its member."""
-        named = self._file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
-        enrols = row.action is Action.ENROL and not row.faults
-        self._add([(key, named if enrols else None, [row], 0)])
-
-    def add_unread(self, rows: UnreadRows, keys: Sequence[str | None]) -> None:
-        """Note rows of the file's plan with these identifiers; None where a row has none."""
-        plan_id = self._file.plan_id
-        self._add((key, plan_id, rows, position) for position, key in enumerate(keys) if key is not None)
-
-    def _add(self, found: Iterable[tuple[str, int | None, Sequence[Row] | UnreadRows, int]]) -> None:
+    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
+        """Note rows and the identifiers of their members; None where a row has none."""
         if self._is_off:
             return
-        self._waiting.extend(found)
+        plan_id: int | None = self._file.plan_id
+        if isinstance(item, Row):
+            enrols = item.action is Action.ENROL and not item.faults
+            plan_id = self._plan_ids.get(item.plan) if enrols else None
+            keys = [*keys, item.context.former_id]
+        found = enumerate(keys)
+        self._waiting.extend((key, plan_id, item, position) for position, key in found if key)
         if len(self._waiting) >= LOOKUP_KEYS:
             self._look_up()
 
-    def finish(self) -> NamedMembers:
+    def finish(self) -> tuple[Sequence[int], Sequence[int], Sequence[tuple[int, int]]]:
+        """`met`, `moving` and `similar` of the CheckResult. Raises _FamiliesDepend for a member in two families."""
         self._look_up()
-        met = array("q", sorted(set(self._met)))
+        read = set(self._met)
+        met, moving = array("q", sorted(read.union(self._known))), array("q", sorted(set(self._moving)))
+        if len(met) < len(read) + len(self._known):
+            raise _FamiliesDepend
         named = {id_ for id_, _ in self._similar}.intersection(met)
-        similar = [(id_, place) for id_, place in self._similar if id_ not in named]
-        return NamedMembers(met, array("q", sorted(set(self._moving))), similar)
+        return met, moving, [(id_, place) for id_, place in self._similar if id_ not in named]
 
     def _look_up(self) -> None:
         waiting, self._waiting = self._waiting, []
         keys = [key for key, *_ in waiting]
         known = self._db.ask(partial(find_known, external_ids=keys, account_id=self._file.account_id))
         new = []
-        for key, plan_id, rows, position in waiting:
+        for key, plan_id, item, position in waiting:
             member = known.get(key)
             if member is not None:
                 self._met.append(member.id)
@@ -291,9 +352,9 @@ class _MemberLookup:
                 if plan_id not in (None, member.plan_id) and is_open:
                     self._moving.append(member.id)
             elif plan_id is not None:
-                new.append((rows, position))
+                new.append((item, position))
         if new and self._wants_similar:
-            self._find_similar(rows.row(at) if isinstance(rows, UnreadRows) else rows[at] for rows, at in new)
+            self._find_similar(_row_of(*each) for each in new)
 
     def _find_similar(self, rows: Iterable[Row]) -> None:
         people, places = [], []
@@ -305,3 +366,167 @@ class _MemberLookup:
                 places.append(row.place)
         found = self._db.ask(partial(find_look_alikes, people=people, today=self._day))
         self._similar += [(id_, place) for id_, place in zip(found, places, strict=True) if id_ is not None]
+
+
+class ApprovalNeeded(Exception):
+    """The file goes no further until a person approves it. `code` is that of the first reason."""
+
+    def __init__(self, reasons: Sequence[tuple[str, str]]) -> None:
+        super().__init__(" ".join(text for _, text in reasons))
+        self.code = reasons[0][0]
+
+
+def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
+    """Raise ApprovalNeeded if a person has to approve the file. The report then lists what it would do to which members.
+
+    Of a full file the members to end are counted, and in a dry run listed.
+    """
+    missing = 0
+    if check.mode is FileMode.FULL:
+        missing = sum(map(len, _missing(claim, check, limit=LISTED_TOGETHER)))
+        if claim.file.members_missing is None:
+            claim.update(members_missing=missing)
+    reasons = claim.db.ask(partial(_reasons, file=claim.file, check=check, missing=missing))
+    if reasons:
+        places = dict(reversed(check.similar))  # of the first row that looks like the member
+        _list(claim, _accesses(claim, check.moving), _would_move)
+        _list(claim, _accesses(claim, sorted(places)), partial(_would_be_similar, places=places))
+    if missing and (reasons or claim.file.dry_run):
+        _list(claim, _missing(claim, check, limit=LISTED_TOGETHER), partial(_would_end, check=check))
+    if reasons:
+        raise ApprovalNeeded(reasons)
+
+
+def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[ChunkItem]], None]) -> None:
+    """End the plan's members that the file omits: their expiry_date becomes the file's date.
+
+    It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
+    first day, and the report warns of it. A member that was changed after the work on the file began is left alone: the
+    change is newer than the file. Members that are ended already are not found again, so a killed run goes on where it
+    stopped.
+    """
+    for batch in _missing(claim, check, limit=ENDED_TOGETHER):
+        write([_ending(claim.file, member, check) for member in batch])
+
+
+def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int) -> list[tuple[str, str]]:
+    """Why a person has to approve the file, with the code of each reason."""
+    if (newer := newer_file(tx, file, started=True)) is not None:
+        return [("overtaken", overtaken_by(newer, file.id))]
+    if file.approved:
+        return []
+    rows, moving, similar = file.rows_total or 0, len(check.moving), len(check.similar)
+    found = []
+    if rule := _broken_rule(moving, rows):
+        text = f"{moving} of the file's {rows} rows would move members here from other plans, {rule}."
+        found.append(("too_many_moves", text))
+    if rule := _broken_rule(similar, rows):
+        text = f"{similar} of the file's {rows} rows would create members who look like stored ones that it omits, {rule}."
+        remedy = "If the sender renumbered them: frontdesk member rename --csv"
+        found.append(("too_many_similar", f"{text} {remedy}"))
+    if missing and (text := _reason_of_ends(tx, file, missing=missing, unnamed=check.unnamed)):
+        found.append(("too_many_ends", text))
+    return found
+
+
+def _broken_rule(number: int, of: int) -> str:
+    if number <= max(of * THRESHOLD_PERCENT // 100, THRESHOLD_MEMBERS):
+        return ""
+    if of * THRESHOLD_PERCENT // 100 >= THRESHOLD_MEMBERS:
+        return f"more than {THRESHOLD_PERCENT} % of {of}"
+    return f"more than {THRESHOLD_MEMBERS}"
+
+
+def _reason_of_ends(tx: Tx, file: EligibilityFile, *, missing: int, unnamed: int) -> str:
+    before, rows = file.members_before or 0, file.rows_total or 0
+    would_be = f"{missing} of the plan's {before} members would be ended"
+    if rule := _broken_rule(missing, before):
+        return f"{would_be}, {rule}."
+    last = store.last_full_rows(tx, file.plan_id, file.id)
+    if last is not None and rows * SHRUNK_FACTOR < last:
+        return f"{would_be}, and the file has {rows} rows, less than half of the {last} of the last full one."
+    if unnamed:
+        return f"{would_be}. The external_id of {unnamed} rows can't be read; they may be theirs."
+    return ""
+
+
+def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Sequence[MemberAccess]]:
+    """The members to end, in batches. Each batch is read before the one before it is written over."""
+    after = found = 0
+    while True:
+        claim.checkpoint(FileStep.END, found)
+        next_ids = partial(list_ids_under, plan_id=claim.file.plan_id, after_id=after, limit=limit)
+        if not (ids := claim.db.ask(next_ids)):
+            return
+        # Most files name nearly all, so few are read.
+        named = set(check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])])
+        omitted = [id_ for id_ in ids if id_ not in named]
+        if batch := claim.db.ask(partial(_to_end, ids=omitted, file=claim.file, check=check)):
+            yield batch
+        after, found = ids[-1], found + len(batch)
+
+
+def _to_end(tx: Tx, ids: Sequence[int], *, file: EligibilityFile, check: CheckResult) -> list[MemberAccess]:
+    """Those of the members that are to be ended."""
+    batch = [
+        member
+        for member in find_access(tx, ids)
+        if (member.expiry_date is None or member.expiry_date > _last_day(member, check))
+        and (file.started_at is None or member.updated_at <= file.started_at)
+    ]
+    # The file created them, and the clock of another worker may be behind.
+    written = find_written(tx, [member.id for member in batch], file.id) if batch else set()
+    return [member for member in batch if member.id not in written]
+
+
+def _accesses(claim: FileClaim, ids: Sequence[int]) -> Iterator[Sequence[MemberAccess]]:
+    for start in range(0, len(ids), LISTED_TOGETHER):
+        claim.checkpoint(FileStep.APPLY, 0)
+        yield claim.db.ask(partial(find_access, ids=ids[start : start + LISTED_TOGETHER]))
+
+
+def _list(
+    claim: FileClaim,
+    batches: Iterable[Sequence[MemberAccess]],
+    outcome_of: Callable[[MemberAccess], RowOutcome],
+) -> None:
+    """Write into the report what the file would do to the members."""
+    for batch in batches:
+        with claim.db.write() as tx:
+            claim.save_chunk(tx, [*map(outcome_of, batch)], rows_done=0)
+        claim.refresh()
+
+
+def _would_move(member: MemberAccess) -> RowOutcome:
+    fault = ("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")
+    key, plan_id = member.external_id, member.plan_id
+    return RowOutcome(None, key, WOULD_MOVE, member.id, [fault], left_plan_id=plan_id)
+
+
+def _would_be_similar(member: MemberAccess, *, places: dict[int, int]) -> RowOutcome:
+    message = f"Row {places[member.id]} would create a member who looks like this one."
+    fault = ("external_id", "similar_member", message)
+    return RowOutcome(None, member.external_id, WOULD_BE_SIMILAR, member.id, [fault])
+
+
+def _would_end(member: MemberAccess, *, check: CheckResult) -> RowOutcome:
+    warnings = [(WARNED_FIELDS[code], code) for code in _warnings(member, check)]
+    return RowOutcome(None, member.external_id, WOULD_END, member.id, (), warnings, ("expiry_date",))
+
+
+def _last_day(member: MemberAccess, check: CheckResult) -> str:
+    return max(check.file_date, member.effective_date)
+
+
+def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:
+    return () if _last_day(member, check) == check.file_date else ("ends_on_first_day",)
+
+
+def _ending(file: EligibilityFile, member: MemberAccess, check: CheckResult) -> ChunkRow:
+    key, plan_id, day = member.external_id, file.plan_id, _last_day(member, check)
+    record = parse_member({"external_id": key, "expiry_date": day}, today=check.file_date)
+    action, client, request_id = Action.END_ABSENT, file.client, file.request_id
+    submission = Submission(
+        file.account_id, plan_id, record, client, request_id, action, file.id, file.started_at
+    )
+    return ChunkRow(None, key, submission, _warnings(member, check))

@@ -1,17 +1,20 @@
-"""Claims of workers on files: a lease on the database's clock, one file at a time per account.
+"""How a worker holds a file: by a claim, a lease on the database's clock, with a thread that reads ahead of the one that writes.
 
 A claim counts the file's epoch up, and every later write of its holder is `WHERE epoch = mine`: a worker that slept past
-its lease changes nothing.
+its lease changes nothing. An account has one claimed file at a time.
 """
 
+import os
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
@@ -19,14 +22,27 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileState, FileStep, RowOutcome
+from frontdesk.files.model import (
+    BY_ABSENCE,
+    ENDED_BY_ABSENCE,
+    WARNED,
+    EligibilityFile,
+    FileState,
+    FileStep,
+    RowOutcome,
+)
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
-LOOK_SECONDS = 1.0  # until a claim that was lost, or cancelled, is given up
-
+LOOK_SECONDS = 1.0  # between two looks at what else goes on: stop, cancellation, turn
 # Between two chunks, other processes that wait for SQLite's one writer look at least twice.
 SQLITE_PAUSE_SECONDS = 0.005
+NICENESS = 10
+
+Item = TypeVar("Item")
+# Called between two rows and while waiting: returns once the work may go on, raises if it is not wanted any more.
+GoOn = Callable[[], None]
+Made = SimpleQueue[tuple[Item] | BaseException]  # items, each in a tuple, and why there are no more
 
 
 class LostClaim(Exception):
@@ -35,6 +51,10 @@ class LostClaim(Exception):
 
 class Stopped(Exception):
     """The worker was told to stop. Another one goes on after the last committed chunk."""
+
+
+class ProducerClosed(Exception):
+    """There are no more items, or they are not wanted any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +124,7 @@ class FileClaim:
             codes.update(code for _, code, _ in outcome.faults)
             codes.update(warning[1] for warning in outcome.warnings)
             counts[WARNED] += bool(outcome.warnings)
-            codes[ENDED_BY_ABSENCE] += outcome.is_by_absence
+            codes[ENDED_BY_ABSENCE] += outcome.place is None and outcome.outcome in BY_ABSENCE
         position = {"chunks_done": file.chunks_done + 1, "rows_done": file.rows_done + rows_done}
         self.save(tx, **position, counts=dict(+counts), codes=dict(+codes))  # without zeros
 
@@ -136,7 +156,8 @@ class FileClaim:
     def renew(self) -> None:
         """Find out whether the claim was lost; else renew the lease unless that was done lately, as by every chunk. Raises
         Unavailable."""
-        if not self.db.ask(lambda tx: store.is_running(tx, self.file.id, self.file.epoch)):
+        file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
+        if file is None or (file.state, file.epoch) != (FileState.RUNNING, self.file.epoch):
             self.interrupt(LostClaim)
         elif time.monotonic() > self._saved_at + RENEW_SECONDS:
             with suppress(LostClaim), self.db.write() as tx:  # the next look finds it
@@ -183,3 +204,66 @@ def claim_next(
                 store.take_turn(tx, file.account_id, now)
                 claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
                 return FileClaim(db, clock, options, claimed, now)
+
+
+@contextmanager
+def reading_ahead(
+    make: Callable[[GoOn], Generator[Item]],
+    running: threading.Event,
+    *,
+    look_up: Callable[[], None],
+    ahead: int = 2,
+) -> Iterator[Iterator[Item]]:
+    """The items of a generator that a thread runs, up to `ahead` items before they are taken; the thread ends with the block.
+
+    `make` gets a GoOn, which waits while `running` is cleared and raises ProducerClosed after the block. Taking an item calls
+    `look_up` each LOOK_SECONDS without one, and raises what the generator raised.
+    """
+    room, made, closed = threading.Semaphore(ahead), Made[Item](), threading.Event()
+
+    def go_on() -> None:
+        if not running.is_set():
+            running.wait()
+        if closed.is_set():
+            raise ProducerClosed
+
+    def produce() -> None:
+        end: BaseException = ProducerClosed()
+        try:
+            if sys.platform == "linux":  # let the threads that answer requests run before this one
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            with closing(make(go_on)) as items:
+                room.acquire()
+                go_on()
+                for item in items:
+                    made.put((item,))
+                    room.acquire()
+                    go_on()
+        except BaseException as error:  # noqa: BLE001 - raised again where the items are taken
+            end = error
+        made.put(end)
+
+    thread = threading.Thread(target=produce, name="producer", daemon=True)
+    thread.start()
+    try:
+        yield _take(made, room, look_up)
+    finally:
+        closed.set()
+        room.release()
+        thread.join()  # at its next row
+
+
+def _take(made: Made[Item], room: threading.Semaphore, look_up: Callable[[], None]) -> Iterator[Item]:
+    room.release()
+    while True:
+        try:
+            found = made.get(timeout=LOOK_SECONDS)
+        except Empty:
+            look_up()
+            continue
+        if isinstance(found, ProducerClosed):
+            return
+        if isinstance(found, BaseException):
+            raise found
+        yield found[0]
+        room.release()

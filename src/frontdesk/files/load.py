@@ -1,53 +1,72 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits.
 
+Rows that say what the same member's last row said are recognised, the others are parsed into submissions by the rules and codes
+of a POST (docs/decisions/0075). A member keeps the digest of the row that it agrees with, and every write of the member sets or
+clears it. A row with a kept digest is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
+
 Members, the outcomes of the rows and the file's position are written in ONE transaction per chunk. A kill before the commit
 leaves nothing of the chunk, a kill after it everything: no row is applied twice, and the report is complete. One thread writes
 the chunks, in the order of the file.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from hashlib import blake2b
+from itertools import count, repeat
+from typing import NamedTuple
 
-from frontdesk.db import Tx
+import orjson
+
+from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import count_members_open, enrol
+from frontdesk.eligibility import (
+    ValueCache,
+    count_members_open,
+    enrol,
+    find_row_digests,
+    parse_member,
+    read_external_id,
+    read_external_ids,
+    row_digest_key,
+)
 from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
 from frontdesk.eligibility.enrol import DryRun, dry_run
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome
+from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
-from frontdesk.files.brakes import end_missing, hold_if_needed
-from frontdesk.files.check import CheckResult, check_file
-from frontdesk.files.claims import FileClaim
+from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
+from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
+from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
     NO_PLAN,
     NOT_NOW,
     NOT_STORED,
     NOTHING_TO_END,
     REFUSED,
-    REPEATED,
     SKIPPED,
     WARNED_FIELDS,
     ChunkItem,
     ChunkRow,
     EligibilityFile,
-    FileMode,
     FileStep,
-    Format,
     RowOutcome,
-    Unreadable,
 )
-from frontdesk.files.producer import GoOn, Producer
-from frontdesk.files.rows import parse_rows
-from frontdesk.files.rules import remedy_for
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
+from frontdesk.mapping.parser import remedy_for
+from frontdesk.plans import list_plans
+from frontdesk.plans.model import Plan
 
 # Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
 # SQLite lets go of the interpreter at every row; a thread that parses meanwhile would make each transaction longer.
 SQLITE_AHEAD, POSTGRESQL_AHEAD = 0, 2
+LOOKUP_ROWS = 1000
+MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
+DIGEST_BYTES = 16
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
@@ -64,7 +83,7 @@ def _apply(claim: FileClaim, check: CheckResult, scratch: DryRun | None) -> None
     with claim.db.write() as tx:
         _start(tx, claim, check)
     claim.refresh()
-    writer = ChunkWriter(claim, scratch, reopens_absent=_reopens_absent(claim))
+    writer = ChunkWriter(claim, scratch)
     if claim.file.step is FileStep.APPLY:
         if not (claim.file.rows_done or claim.file.dry_run):
             hold_if_needed(claim, check)
@@ -76,14 +95,6 @@ def _apply(claim: FileClaim, check: CheckResult, scratch: DryRun | None) -> None
         hold_if_needed(claim, check)
     elif check.mode is FileMode.FULL:
         end_missing(claim, check, writer.write)
-
-
-def _reopens_absent(claim: FileClaim) -> bool:
-    """Whether members come back that a full file before this one has ended by omitting them."""
-    account_id = claim.file.account_id
-    return claim.file.mode is FileMode.FULL and claim.db.ask(
-        lambda tx: store.get_file_settings(tx, account_id).reopen_absent
-    )
 
 
 def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
@@ -114,63 +125,228 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
 
 
 def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
-    """Write the rows that are not applied yet, a chunk at a time, while the next ones are parsed."""
+    """Write the rows that are not applied yet, a chunk at a time, while the next ones are parsed. Raises Unreadable for a file
+    that begins with nothing but refused rows: it is another list, or it needs a mapping."""
 
     def look_up() -> None:
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
-    with Producer(partial(_parse, claim, check), claim.running, ahead=ahead) as producer:
-        for rows in producer.items(look_up):
+    parse = partial(parse_rows, claim, check)
+    with reading_ahead(parse, claim.running, look_up=look_up, ahead=ahead) as chunks:
+        for rows in chunks:
             look_up()
             writer.write(rows)
-            _check_refusals(claim.file)
+            done = claim.file.rows_done
+            if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(REFUSED) == done:
+                rest = "the report says why. The rest was not looked at."
+                raise Unreadable("all_refused", f"The first {done:,} rows were all refused; {rest}")
 
 
-def _parse(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
-    """Rows of one identifier that differ can't all be meant, so each is refused."""
-    rows = SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS
-    chunks = parse_rows(
-        claim.db,
-        claim.file,
-        go_on,
-        chunk_rows=claim.options.chunk_rows or rows,
-        today=claim.clock().date().isoformat(),
-        apart=check.apart,
+def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
+    """The rows that are not applied yet, by the chunk: of rows that are parsed it has as many as a chunk writes, and with the
+    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` before each row."""
+    db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
+    chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
+    plans = db.ask(lambda tx: list_plans(tx, file.account_id))
+    header, unread = open_rows(db, file, go_on, apart=check.apart)
+    recogniser = RowRecogniser(db, file, plans, header.columns, check.contradictory)
+    items = check.families.recognised(unread) if check.families else read_loops(unread)
+    parse = partial(_parse, file=file, today=today, cache=ValueCache(), contradictory=check.contradictory)
+    chunk: list[ChunkItem] = []
+    parsed = 0
+    for batch in _batches(items, skip=file.rows_done):
+        for found in recogniser.split(batch):
+            rows = 1 if isinstance(found, SeenRow) else len(found)
+            if chunk and (parsed >= chunk_rows or len(chunk) + rows > MOST_ROWS):
+                yield chunk
+                chunk, parsed = [], 0
+            if isinstance(found, SeenRow):
+                go_on()
+                chunk.append(parse(found))
+                parsed += 1
+            else:
+                chunk += found
+    if chunk:
+        yield chunk
+
+
+FileRows = Row | UnreadRows | KnownRows
+
+
+def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]]:
+    """The items after the first `skip` rows, in batches of about LOOKUP_ROWS rows."""
+    batch, room = list[FileRows](), LOOKUP_ROWS
+    for item in items:
+        size = 1 if isinstance(item, Row) else len(item)
+        start, skip = skip, max(skip - size, 0)
+        while start < size:
+            part = item.part(start, start + room) if isinstance(item, UnreadRows) else item
+            batch.append(part)
+            rows = 1 if isinstance(part, Row) else len(part)
+            start, room = start + rows, room - rows
+            if room <= 0:
+                yield batch
+                batch, room = [], LOOKUP_ROWS
+    if batch:
+        yield batch
+
+
+class SeenRow(NamedTuple):
+    """A row to parse. `plan_id` is None where the account has no such plan; `digest` is None for a row that is always parsed."""
+
+    row: Row
+    plan_id: int | None
+    digest: str | None
+
+
+class SeenRows(NamedTuple):
+    """Rows of one plan before they are parsed. `digests` are None for rows that are always parsed."""
+
+    rows: Row | UnreadRows
+    plan_id: int | None
+    external_ids: Sequence[str | None]
+    digests: Sequence[str | None]
+
+    def split(self, known: Mapping[str, int]) -> Iterator[SeenRow | list[RowOutcome]]:
+        """In order: the outcomes of rows whose digests are `known`, many at a time, and the other rows, now read."""
+        rows, start, end = self.rows, 0, len(self.digests)
+        unknown = [position for position, digest in enumerate(self.digests) if digest not in known]
+        for position in (*unknown, end):
+            if start < position:
+                keys = self.external_ids[start:position]
+                ids = [known[digest] for digest in self.digests[start:position] if digest]
+                unchanged = repeat(Outcome.UNCHANGED.value)
+                yield [*map(RowOutcome, count(rows.place + start), keys, unchanged, ids)]
+            if position < end:
+                row = rows.row(position) if isinstance(rows, UnreadRows) else rows
+                yield SeenRow(row, self.plan_id, self.digests[position])
+            start = position + 1
+
+
+class RowRecogniser:
+    """Makes the digests of a file's rows and finds those that are kept. `plans` are those of the account, `columns` those of the
+    file (FileHeader). Rows with `contradictory` identifiers are always parsed, and those for a plan that is not active: each gets
+    a warning."""
+
+    def __init__(
+        self,
+        db: Database,
+        file: EligibilityFile,
+        plans: Collection[Plan],
+        columns: Sequence[str],
+        contradictory: Collection[int],
+    ) -> None:
+        self._db, self._file, self._contradictory = db, file, contradictory
+        self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
+        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
+        self._text_hasher = self._hasher.copy()
+        self._families = FamilyRecogniser(db, file, plans)
+        told = (file.plan_id, columns, file.mapping)
+        self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
+        is_compared = file.mode is FileMode.COMPARE
+        self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
+
+    def split(self, items: Sequence[FileRows]) -> Iterator[SeenRow | list[RowOutcome]]:
+        """In order: the outcomes of the rows that say what their members say, and the other rows."""
+        seen = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
+        known = self.known_digests([each for each in seen if isinstance(each, SeenRows)])
+        unchanged = repeat(Outcome.UNCHANGED.value)
+        for each in seen:
+            if isinstance(each, KnownRows):
+                yield [*map(RowOutcome, each.places, repeat(None), unchanged, each.member_ids)]
+            else:
+                yield from each.split(known)
+
+    def known_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
+        """The members of those rows that say what their members say, by digest, in one read."""
+        keys: list[str] = []
+        digests: set[str | None] = set()
+        for each in seen:
+            if any(each.digests):
+                keys += filter(None, each.external_ids)
+                digests.update(each.digests)
+        found = self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
+        return {digest: member_id for digest, member_id in found.items() if digest in digests}
+
+    def _see(self, item: Row | UnreadRows) -> SeenRows:
+        """The rows with their digests, which cover the plan and every value, and so the account and the identifier."""
+        digests: Sequence[str | None]
+        if isinstance(item, UnreadRows):
+            plan_id, keys = self._plan_ids.get(None), read_external_ids(item.keys)
+            digests = [*map(self._digest_of_text, item.texts)]
+        else:
+            plan_id, keys = self._plan_ids.get(item.plan), [read_external_id(item.key)]
+            digests = [self._digest_of_row(item, plan_id)]
+        if plan_id in self._always_parsed:
+            digests = [None] * len(keys)
+        if self._contradictory:
+            pairs = zip(keys, digests, strict=True)
+            digests = [None if hash(key) in self._contradictory else digest for key, digest in pairs]
+        return SeenRows(item, plan_id, keys, digests)
+
+    def _digest_of_text(self, text: str) -> str:
+        hasher = self._text_hasher.copy()
+        hasher.update(text.encode())
+        return hasher.hexdigest()
+
+    def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
+        if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
+            return None
+        if row.part is not None:
+            return self._families.digest_of(row.part)
+        hasher = self._hasher.copy()
+        try:
+            person = row.context.person and tuple(row.context.person)
+            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, person)))
+        except TypeError:  # half of a surrogate pair, or a number that no field takes
+            return None
+        return hasher.hexdigest()
+
+
+def _parse(
+    seen: SeenRow, *, file: EligibilityFile, today: str, cache: ValueCache, contradictory: Collection[int]
+) -> ChunkItem:
+    row, plan_id = seen.row, seen.plan_id
+    if row.skipped:
+        return RowOutcome(row.place, None, SKIPPED)
+    values, context = row.values, row.context
+    if row.action is Action.END and not values.get("expiry_date"):
+        values, context = values | {"expiry_date": file.file_date}, context._replace(keeps_earlier_end=True)
+    of_new = row.values_of_new
+    record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
+    if of_new:
+        given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
+        context = context._replace(given_of_new=given_of_new)
+    faults = list(row.faults)
+    if faults:  # they explain a missing identifier
+        faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
+    if plan_id is None:
+        faults.append(NO_PLAN)
+    if record.external_id is not None and hash(record.external_id) in contradictory:
+        faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
+    if faults or plan_id is None:
+        return RowOutcome.refused(row.place, record.external_id, faults)
+    action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
+    digest = None if record.faults or record.warnings or row.is_warned else seen.digest
+    submission = Submission(
+        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest, context
     )
-    for chunk in chunks:
-        yield [_refused_if_repeated(row, check) for row in chunk] if check.contradictory else chunk
-
-
-def _refused_if_repeated(row: ChunkItem, check: CheckResult) -> ChunkItem:
-    if row.external_id is None or hash(row.external_id) not in check.contradictory:
-        return row
-    faults = [] if isinstance(row, ChunkRow) else [Fault(*fault) for fault in row.faults]
-    return RowOutcome.refused(row.place, row.external_id, [*faults, REPEATED])
-
-
-def _check_refusals(file: EligibilityFile) -> None:
-    """Raises Unreadable for a file that begins with nothing but refused rows: it is another list, or it needs a mapping."""
-    if file.rows_done >= ROWS_TO_JUDGE_BY and file.counts.get(REFUSED) == file.rows_done:
-        message = f"The first {file.rows_done:,} rows were all refused; the report says why. The rest was not looked at."
-        raise Unreadable("all_refused", message)
+    return ChunkRow(row.place, record.external_id, submission, row.warnings)
 
 
 class ChunkWriter:
-    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are. `reopens_absent` as in
-    `enrol`."""
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
 
-    def __init__(self, claim: FileClaim, dry_run: DryRun | None, *, reopens_absent: bool) -> None:
+    def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
         self._claim, self._dry_run = claim, dry_run
-        decide = (
-            dry_run.enrol
-            if dry_run
-            else partial(
-                enrol,
-                uniqueness=claim.options.uniqueness,
-                audited=False,
-            )
+        file = claim.file
+        # Members come back that a full file before this one has ended by omitting them.
+        reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
+            lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
+        real_run = partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
+        decide = dry_run.enrol if dry_run else real_run
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
     def write(self, rows: Sequence[ChunkItem]) -> None:
@@ -199,46 +375,42 @@ class ChunkWriter:
 
 def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile) -> RowOutcome:
     if not isinstance(result, Enrolled):
-        faults = faults_of(result)
-        is_table = file.format is not Format.X12
-        if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
-            # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
-            return RowOutcome(row.place, row.external_id, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
-        faults = [_with_remedy(fault, is_table=is_table) for fault in faults]
-        return RowOutcome.refused(row.place, row.external_id, faults)
+        return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
+    submission, values = row.submission, result.stored.values
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
     warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
-    submission, values = row.submission, result.stored.values
     changed: Sequence[str] = ()
     left_plan_id = None  # of a stored member that moved
-    if result.outcome is not Outcome.CREATED and result.changes:
-        changed, left_plan_id = [name for name in result.changes if name in FIELDS], result.left_plan_id
     if submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
-        changed, left_plan_id = (), None
-    elif (
-        "expiry_date" not in submission.record.given
-        and values["expiry_date"] is not None
-        and values["expiry_date"] <= max(file.file_date or "", values["effective_date"])
-    ):
-        # Else it would not be seen that a member that came back to a full file still has no access.
-        warnings.append(("expiry_date", "still_ended"))
+    else:
+        if result.outcome is not Outcome.CREATED and result.changes:
+            changed, left_plan_id = [name for name in result.changes if name in FIELDS], result.left_plan_id
+        end = None if "expiry_date" in submission.record.given else values["expiry_date"]
+        if end is not None and end <= max(file.file_date or "", values["effective_date"]):
+            # Else it would not be seen that a member that came back to a full file still has no access.
+            warnings.append(("expiry_date", "still_ended"))
     member_id = int(values["id"] or 0)
     if member_id >= FIRST_DRY_RUN_ID:
         member_id = 0  # of a dry run
-    outcome = result.outcome.value
-    return RowOutcome(
-        row.place, values["external_id"], outcome, member_id, (), warnings, changed, left_plan_id
-    )
+    key, outcome = values["external_id"], result.outcome.value
+    return RowOutcome(row.place, key, outcome, member_id, (), warnings, changed, left_plan_id)
 
 
-def _with_remedy(fault: Fault, *, is_table: bool) -> Fault:
-    """The fault of a row; of a required field that is missing it says which rule of a mapping gives one."""
-    if fault[:2] not in _MISSING:
-        return fault
-    return fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
+def _refusal(row: ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> RowOutcome:
+    """The outcome of a row that was not taken. For a required field that is missing it says which rule of a mapping gives one."""
+    if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
+        # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
+        return RowOutcome(row.place, row.external_id, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
+    told = [
+        fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
+        if fault[:2] in _MISSING
+        else fault
+        for fault in faults
+    ]
+    return RowOutcome.refused(row.place, row.external_id, told)
 
 
 def _warning(code: str, *message: str) -> Sequence[str]:

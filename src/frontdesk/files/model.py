@@ -1,34 +1,17 @@
 """The types of eligibility files: a file, its states, its rows and what became of them; every code with its one wording
 (docs/files.md, docs/file-formats.md)."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import DROPPED
-from frontdesk.eligibility.model import NO_CONTEXT, WARNINGS, Action, Outcome, RowContext, Submission
-from frontdesk.errors import Fault, FrontdeskError, Malformed, RateLimited
-
-
-class Format(StrEnum):
-    """How a file is written; gzip may compress each (docs/file-formats.md)."""
-
-    CSV = "csv"
-    JSON_LINES = "jsonl"
-    JSON = "json"
-    X12 = "834"
-    XLSX = "xlsx"
-
-
-class FileMode(StrEnum):
-    """What a file means for the plan: what the caller says, else what an 834 says of itself (BGN08), else a change."""
-
-    CHANGE = "change"
-    COMPARE = "compare"
-    FULL = "full"
+from frontdesk.eligibility.model import WARNINGS, Outcome, Submission
+from frontdesk.errors import Fault, FrontdeskError, RateLimited
+from frontdesk.formats.model import FILE_FAULTS, FileMode, Format
+from frontdesk.mapping.model import ROW_CODES
 
 
 class FileState(StrEnum):
@@ -72,15 +55,16 @@ BRAKES = {
 RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 NEEDS_MAPPING = "needs_mapping"  # the code of the problem of an 834 that is held for a mapping
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
+BY_ABSENCE = (Outcome.ENDED.value, WOULD_END)  # of members that a full file omits, where there is no row
 ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
-ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
 
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
     `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and
-    `header_row` go before those of the mapping, `mode` before what an 834 says of itself."""
+    `header_row` go before those of the mapping, `mode` before what an 834 says of itself. By its `idempotency_key` an upload that
+    is sent again is recognised."""
 
     account_id: int
     plan_id: int
@@ -93,17 +77,15 @@ class NewFile:
     sheet: str | None = None
     header_row: int | None = None
     file_name: str | None = None
-
-    def digest(self, sha256: str) -> str:
-        """Equal for uploads of the same content that say the same of it."""
-        return hashlib.sha256(repr((sha256, self)).encode("utf-8", "surrogatepass")).hexdigest()
+    idempotency_key: str | None = None
 
 
-class Retry(NamedTuple):
-    """What makes an upload safe to repeat: the caller's key for it, and what the caller says of the file."""
+class FileKey(NamedTuple):
+    """The id of a file, and the account and the plan that it has to be of; None is any."""
 
-    key: str
-    new: NewFile
+    id: int
+    account_id: int | None = None
+    plan_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,108 +197,6 @@ class EligibilityFile:
 
 
 @dataclass(slots=True)
-class Row:
-    """One member of a file, as every reader gives it. `place` is its number: the header of a CSV is row 1, the first line
-    of JSON lines is 1, the ISA of an 834 is segment 1.
-
-    `values` are the interface's fields, as a JSON body carries them; a row that ends a member has `external_id` and
-    `expiry_date` only. `plan` is the external_id of the plan that the row names, None for the plan of the file. A row
-    with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
-    that the mapping leaves out.
-
-    A member that is not stored yet also takes `values_of_new`. `context` says what the values can't. In tables, rows of one
-    `family` share an address.
-    """
-
-    place: int
-    values: dict[str, object]
-    action: Action = Action.ENROL
-    plan: str | None = None
-    faults: tuple[Fault, ...] = ()
-    warnings: tuple[str, ...] = ()
-    values_of_new: Mapping[str, object] | None = None
-    context: RowContext = NO_CONTEXT
-    skipped: bool = False
-    family: str = ""
-
-    @property
-    def is_warned(self) -> bool:
-        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
-        return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
-
-    @property
-    def key(self) -> object:
-        """The external_id as the row has it."""
-        return self.values.get("external_id")
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadRows:
-    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
-    one, at ten times the cost of the rest.
-
-    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
-    external_ids as `read` would have them; "" or None where there is none.
-    """
-
-    place: int
-    keys: Sequence[str | None]
-    texts: Sequence[str]
-    read: Callable[[int, str], Row]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def part(self, start: int, end: int | None = None) -> "UnreadRows":
-        """The rows from the position `start`, up to `end`."""
-        return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
-
-    def row(self, position: int) -> Row:
-        return self.read(self.place + position, self.texts[position])
-
-    def rows(self) -> Iterator[Row]:
-        return map(self.row, range(len(self)))
-
-
-# What a reader gives: a row, or several of a table that need not be read to be recognised.
-ReadItem = Row | UnreadRows
-
-
-def count_rows(item: ReadItem) -> int:
-    return len(item) if isinstance(item, UnreadRows) else 1
-
-
-def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
-    """The rows, all read."""
-    for item in items:
-        if isinstance(item, UnreadRows):
-            yield from item.rows()
-        else:
-            yield item
-
-
-@dataclass(frozen=True, slots=True)
-class FileHeader:
-    """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
-
-    `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
-    table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
-    """
-
-    format: Format
-    mode: FileMode | None = None
-    file_date: str | None = None
-    ignored: Sequence[str] = field(default=())
-    columns: Sequence[str] = ()
-    encoding: str | None = None
-
-    @property
-    def delimiter(self) -> str | None:
-        """Of a CSV."""
-        return self.columns[0] if self.columns else None
-
-
-@dataclass(slots=True)
 class ChunkRow:
     """A parsed row that the database decides. `place` is None for a member that a full file omits."""
 
@@ -343,31 +223,13 @@ class RowOutcome(NamedTuple):
     changed: Sequence[str] = ()
     left_plan_id: int | None = None
 
-    @property
-    def is_plainly_unchanged(self) -> bool:
-        """True for a row of a stored member that changed nothing and has no warning."""
-        return (
-            self.outcome == Outcome.UNCHANGED
-            and bool(self.member_id and self.place is not None)
-            and not self.warnings
-        )
-
-    @property
-    def is_by_absence(self) -> bool:
-        """True for a member that a full file omits, and ends or would end."""
-        return self.place is None and self.outcome in (Outcome.ENDED, WOULD_END)
-
     @classmethod
     def refused(cls, place: int | None, external_id: str | None, faults: Iterable[Fault]) -> "RowOutcome":
         return cls(place, external_id, REFUSED, 0, [*map(tuple, faults)])
 
-    @classmethod
-    def unchanged(cls, place: int | None, external_id: str | None, member_id: int) -> "RowOutcome":
-        return cls(place, external_id, Outcome.UNCHANGED.value, member_id)
-
 
 # A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known
-# (files.rows), skipped, or refused for what it says.
+# (files.load), skipped, or refused for what it says.
 ChunkItem = ChunkRow | RowOutcome
 
 
@@ -405,77 +267,6 @@ class TooManyBytes(FrontdeskError, kind="too_large"):
         self.faults = (Fault("body", "too_many_bytes", detail),)
 
 
-class Unreadable(Malformed):
-    """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS; `place` is as in Row,
-    None for the whole file.
-
-    `detail` names the place and never repeats the content: it may be health information.
-    """
-
-    def __init__(self, code: str, message: str, *, place: int | None = None, unit: str = "Row") -> None:
-        super().__init__(message if place is None else f"{unit} {place}: {message}", code=code)
-        self.place = place
-
-
-def no_rows(message: str, *, skipped: bool) -> Unreadable:
-    """What is wrong with a file without a member; with `skipped`, its rows are left out by the mapping."""
-    return Unreadable("no_rows", "The mapping leaves out every row of the file." if skipped else message)
-
-
-# Faults of the whole file; nothing of it is applied.
-FILE_FAULTS = {
-    "empty": "There is nothing in the file.",
-    "no_rows": "There is no member in the file.",
-    "no_header": "No row of the first ones names a field of a member: name the columns in a mapping, or their row by header_row.",
-    "no_key_column": "No column of a CSV holds the external_id: name the column in a mapping.",
-    "repeated_column": "Two columns hold the same field: give one of them null in the mapping.",
-    "missing_column": "The mapping names a column that the file does not have: correct its name in the one or the other.",
-    "unknown_encoding": "The declared encoding is not one that is read: declare another.",
-    "wrong_encoding": "The bytes are not in the declared encoding: declare the one that the file has.",
-    "not_text": "The file is an image or other binary data, not a text: send it as CSV or .xlsx.",
-    "not_workbook": "The file is a ZIP archive, or another kind of file, and no workbook (.xlsx): save it as one, or as CSV.",
-    "bad_workbook": "The workbook is damaged or cut off, or declares entities: save it again.",
-    "old_workbook": "The file is a workbook of an older kind (.xls): save it as .xlsx.",
-    "encrypted_workbook": "The workbook has a password: save it without one.",
-    "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.",
-    "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: save it as CSV.",
-    "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
-    "line_too_long": "A line, row or segment is longer than any member can be.",
-    "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
-    "cut_off": "The file ends in the middle: send the whole file again.",
-    "not_gzip": "The compressed data is damaged: pack the file again.",
-    "too_large": "The content is larger than what is read.",
-    "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
-    "too_sparse": "Too much of the file is blank, or belongs to no member.",
-    "looks_like_ssn": "Most values of an identifier look like social security numbers: take another column, or say "
-    '"ssn": "plain" in a mapping.',
-    "not_x12": "The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.",
-    "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
-    "wrong_order": "A segment stands where it has no place.",
-    "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "
-    '"counts": "lenient" in the mapping.',
-    "unknown_purpose": "BGN08 is neither blank nor one of 2, 4 and RX: say the mode with the upload.",
-    "wrong_date": "BGN03, the date of the file, is not a real date.",
-    "mixed_purposes": "The transactions of the file have different BGN08: send them as files of their own, or say the mode "
-    "with the upload.",
-}
-
-# Faults of one row that a reader finds. The row is refused, its neighbours are not.
-ROW_FAULTS = {
-    "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
-    "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
-    "not_json": "The line is not one JSON object as a request body would carry it.",
-    "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
-    "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
-    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
-    "for it, or name members in another way.",
-    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
-    "another way (identify).",
-    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
-    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
-    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
-}
-
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
 FILE_PROBLEMS = FILE_FAULTS | {
     **BRAKES,
@@ -490,11 +281,7 @@ FILE_PROBLEMS = FILE_FAULTS | {
 _DROPPED = {f"{name}_dropped": name for name in DROPPED}
 
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
-REPORT_CODES = ROW_FAULTS | {
-    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
-    "identifier from more columns.",
-    "no_medical_coverage": "The 834 carries no coverage that counts (`coverages` of the mapping): a member keeps its access, a "
-    "new one is refused.",
+REPORT_CODES = ROW_CODES | {
     "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
     "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: correct the "
     "record, free the number (frontdesk member rename), or name members in another way.",
@@ -534,8 +321,4 @@ WARNED_FIELDS = {
 
 NOT_NOW = Fault("external_id", "not_now", REPORT_CODES["not_now"])
 NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])
-REPEATED = Fault("external_id", "repeated_differently", REPORT_CODES["repeated_differently"])
-UNKNOWN_PLAN = Fault("plan", "unknown_plan", REPORT_CODES["unknown_plan"])
-NO_MEDICAL_COVERAGE = Fault("effective_date", "no_medical_coverage", REPORT_CODES["no_medical_coverage"])
-IDENTIFIER_SHARED = Fault("external_id", "identifier_shared", ROW_FAULTS["identifier_shared"])
 NO_PLAN = Fault("plan", "not_found", REPORT_CODES["not_found"])

@@ -1,4 +1,4 @@
-"""What is told of a file: the file as JSON and in words, and the report of its rows, whole or by the page.
+"""What is told of a file: the file as JSON, and the report of its rows, whole or by the page.
 
 The report of every format has a line per row with its outcome. A refused row has a line per fault, and each warning is a
 line of its own (`warned`).
@@ -7,7 +7,6 @@ line of its own (`warned`).
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,16 +19,12 @@ from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
 from frontdesk.files import store
 from frontdesk.files.model import (
+    BY_ABSENCE,
     COUNTS,
     ENDED_BY_ABSENCE,
-    REFUSED,
     REPORT_CODES,
     WARNED,
-    WOULD_BE_SIMILAR,
-    WOULD_END,
-    WOULD_MOVE,
     EligibilityFile,
-    FileState,
     RowOutcome,
 )
 from frontdesk.plans import external_ids_of
@@ -65,33 +60,29 @@ class ReportFilter(NamedTuple):
     external_id: str | None = None
 
     def wants(self, line: ReportLine) -> bool:
-        return (
-            self.outcome in (None, line.outcome)
-            and self.code in (None, line.code)
-            and self.external_id in (None, line.external_id)
-        )
+        said = (line.outcome, line.code, line.external_id)
+        return all(wanted in (None, value) for wanted, value in zip(self, said, strict=True))
 
 
 class ReportPlace(NamedTuple):
-    """A place between two lines of a report: so many lines into the chunk of this number, of rows with the same identifier."""
+    """A place between two lines of a report: so many of the wanted lines into the chunk of this number."""
 
     chunk: int = 0
     line: int = 0
 
 
 ALL = ReportFilter()
-Lines = Sequence[ReportLine]
 
 
-def report_json_lines(db: Database, file_id: int, wanted: ReportFilter = ALL) -> Iterator[bytes]:
-    """The report as JSON lines, by the chunk."""
-    return filter(None, map(json_lines, _wanted_lines(db, file_id, wanted)))
-
-
-def report_csv(db: Database, file_id: int, wanted: ReportFilter = ALL) -> Iterator[bytes]:
-    """The report as CSV with a header, by the chunk. No cell is a formula to a spreadsheet."""
-    yield CSV_HEADER
-    yield from filter(None, map(csv_lines, _wanted_lines(db, file_id, wanted)))
+def read_report(
+    db: Database, file_id: int, wanted: ReportFilter = ALL, *, as_csv: bool = False
+) -> Iterator[bytes]:
+    """The report as JSON lines, or as CSV with a header, by the chunk. No cell is a formula to a spreadsheet."""
+    if as_csv:
+        yield CSV_HEADER
+    for _, lines in _read_lines(db, file_id, wanted):
+        if lines:
+            yield csv_lines(lines) if as_csv else json_lines(lines)
 
 
 def report_page(
@@ -99,32 +90,28 @@ def report_page(
 ) -> tuple[list[ReportLine], ReportPlace | None]:
     """Up to `size` lines from the place on, and the place where the next page begins, if there is one."""
     page: list[ReportLine] = []
-    for chunk, lines in _read_lines(db, file_id, wanted.external_id, first=after.chunk):
-        for position in range(after.line if chunk == after.chunk else 0, len(lines)):
-            if wanted.wants(lines[position]):
-                if len(page) == size:
-                    return page, ReportPlace(chunk, position)
-                page.append(lines[position])
+    for chunk, lines in _read_lines(db, file_id, wanted, first=after.chunk):
+        start = after.line if chunk == after.chunk else 0
+        end = start + size - len(page)
+        page += lines[start:end]
+        if end < len(lines):
+            return page, ReportPlace(chunk, end)
     return page, None
 
 
-def _wanted_lines(db: Database, file_id: int, wanted: ReportFilter) -> Iterator[Lines]:
-    for _, lines in _read_lines(db, file_id, wanted.external_id):
-        yield lines if wanted == ALL else [line for line in lines if wanted.wants(line)]
-
-
 def _read_lines(
-    db: Database, file_id: int, external_id: str | None, *, first: int = 0
+    db: Database, file_id: int, wanted: ReportFilter, *, first: int = 0
 ) -> Iterator[tuple[int, list[ReportLine]]]:
-    """The lines by the chunk, from chunk `first` on, with its number. One chunk is in memory."""
+    """The wanted lines by the chunk, from chunk `first` on, with its number. One chunk is in memory."""
     chunk, plans = first, dict[int, str]()
-    read = partial(store.find_outcomes, file_id=file_id, external_id=external_id)
+    read = partial(store.find_outcomes, file_id=file_id, external_id=wanted.external_id)
     while (found := db.ask(partial(read, from_chunk=chunk))) is not None:
         number, outcomes = found
         left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id} - plans.keys()
         if left:
             plans |= db.ask(partial(external_ids_of, plan_ids=left))
-        yield number, [line for outcome in outcomes for line in report_lines(outcome, plans)]
+        lines = [line for outcome in outcomes for line in report_lines(outcome, plans)]
+        yield number, lines if wanted == ALL else [line for line in lines if wanted.wants(line)]
         chunk = number + 1
 
 
@@ -136,7 +123,7 @@ def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[Repo
         for field, code, message in outcome.faults:
             yield ReportLine(place, external_id, result, code, field, message, (), left_plan)
     else:
-        code = ENDED_BY_ABSENCE if outcome.is_by_absence else ""
+        code = ENDED_BY_ABSENCE if place is None and result in BY_ABSENCE else ""
         hint = _HINTS.get(code, "")
         yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
     for field, code, *rule in outcome.warnings:
@@ -144,7 +131,7 @@ def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[Repo
         yield ReportLine(place, external_id, WARNED, code, field, hint)
 
 
-def json_lines(lines: Lines) -> bytes:
+def json_lines(lines: Sequence[ReportLine]) -> bytes:
     """One JSON object per line."""
     return b"".join(orjson.dumps(line._asdict(), option=orjson.OPT_APPEND_NEWLINE) for line in lines)
 
@@ -152,19 +139,16 @@ def json_lines(lines: Lines) -> bytes:
 CSV_HEADER = (",".join(COLUMNS) + "\r\n").encode()
 
 
-def csv_lines(lines: Lines) -> bytes:
+def csv_lines(lines: Sequence[ReportLine]) -> bytes:
     """The lines as CSV, without the header."""
     page = io.StringIO()
-    csv.writer(page).writerows(
-        (
-            line.row,
-            *map(
-                _harmless, (line.external_id or "", *line[2:6], " ".join(line.changed), line.left_plan or "")
-            ),
-        )
-        for line in lines
-    )
+    csv.writer(page).writerows(map(_cells, lines))
     return page.getvalue().encode()
+
+
+def _cells(line: ReportLine) -> tuple[object, ...]:
+    texts = (line.external_id or "", *line[2:6], " ".join(line.changed), line.left_plan or "")
+    return (line.row, *map(_harmless, texts))
 
 
 def _harmless(text: str) -> str:
@@ -203,8 +187,8 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
         "ignored_columns": [*map(unquote, file.ignored)],  # stored as a log may show them
         "problem": file.problem,
         "created_at": wire_time(file.created_at),
-        "started_at": None if file.started_at is None else wire_time(file.started_at),
-        "finished_at": None if file.finished_at is None else wire_time(file.finished_at),
+        "started_at": file.started_at and wire_time(file.started_at),
+        "finished_at": file.finished_at and wire_time(file.finished_at),
     }
 
 
@@ -214,48 +198,3 @@ def _mapping_used(file: EligibilityFile) -> dict[str, Any] | None:
         return None
     content = orjson.dumps(file.mapping, option=orjson.OPT_SORT_KEYS)
     return {"name": file.mapping_name, "version": hashlib.sha256(content).hexdigest()[:12]}
-
-
-def summary(file: EligibilityFile) -> list[str]:
-    """The result of the file in sentences, with the commands that come next."""
-    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
-    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
-    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
-    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
-    lines = [f"{kind} {file.id} {became}."]
-    if file.state is FileState.WAITING:
-        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
-    if file.problem is not None:
-        lines.append(str(file.problem["message"]))
-    if file.needs_mapping and file.problem is not None:
-        lines += _needed_mapping(file, file.problem["suggestion"])
-    elif file.needs_approval:
-        lines.append(_needed_approval(file))
-    lines += [
-        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
-        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
-        if file.counts.get(outcome)
-    ]
-    if file.ignored:
-        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
-    if file.counts.get(REFUSED) or file.counts.get(WARNED):
-        lines.append(f"Row by row: frontdesk file report {file.id}")
-    return lines
-
-
-def _needed_mapping(file: EligibilityFile, suggestion: dict[str, Any]) -> list[str]:
-    """The suggested mapping with its reasons, and the commands that decide about it."""
-    accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
-    again = "Load the file with a mapping: frontdesk file load … --mapping F"
-    suggested = json.dumps(suggestion["mapping"], ensure_ascii=False)
-    return [f"Suggested mapping: {suggested}", *suggestion["reasons"], again if file.dry_run else accept]
-
-
-def _needed_approval(file: EligibilityFile) -> str:
-    """What was not done, and the commands that decide about it."""
-    if file.dry_run:
-        return "The real run would be held before its first row, until it is approved."
-    return (
-        f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
-        f"to give the file up: frontdesk file cancel {file.id}"
-    )

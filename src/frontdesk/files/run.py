@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,36 +22,43 @@ from frontdesk.db.engine import database_time, refresh_statistics
 from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
+from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
-from frontdesk.files.brakes import ApprovalNeeded
+from frontdesk.files.actions import delete_content, get_file, record_audit
+from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
-from frontdesk.files.content import delete_content
-from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import faults_of, run_load
-from frontdesk.files.mappings import mapping_origin
 from frontdesk.files.model import (
     CHANGED,
     FILE_PROBLEMS,
     NEEDS_MAPPING,
     NOT_STORED,
     ONLY_COMPARED,
-    EligibilityFile,
-    FileMode,
+    FileKey,
     FileState,
     FileStep,
-    Format,
     RowOutcome,
-    Unreadable,
 )
-from frontdesk.files.readers import MappingNeeded
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.mapping.x12 import MappingNeeded
 
 SWITCH_SECONDS = 0.0005
 MOST_OPEN = 8  # loads of a worker; each keeps 16 bytes a row, and two chunks
 COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
 
-_WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
+# Faults of a file that its mapping may have caused.
+MAPPING_FAULTS = frozenset(
+    ("no_header", "no_key_column", "missing_column", "repeated_column", "bad_mapping", "no_rows", "all_refused",
+     "looks_like_ssn")
+)  # fmt: skip
+READ_BY = (
+    "The file was read by the account's mapping {}. If that is the cause, correct it, or load the file with another one; "
+    "`{{}}` is none."
+)
+REMEDIES = {
+    ONLY_COMPARED: ' If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
+}
 
 
 def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
@@ -86,8 +94,11 @@ def run_file(claim: FileClaim) -> None:
     # After a lost claim another worker has the file; what was committed before counts.
     with suppress(LostClaim), renewing(claim):
         _run(claim)
-        with suppress(Unavailable):  # autovacuum will do it
-            _refresh_statistics(claim)
+        file = claim.file
+        written = sum(count for outcome, count in file.counts.items() if outcome in CHANGED)
+        if written and not file.dry_run and file.mode is not FileMode.COMPARE:
+            with suppress(Unavailable):  # autovacuum will do it
+                refresh_statistics(claim.db, ANALYSED, written=written)
     claim.db.announce_work()  # not for each chunk: looking for invitations would slow the load down
 
 
@@ -100,47 +111,38 @@ def _run(claim: FileClaim) -> None:
     except Stopped:
         claim.update(state=FileState.WAITING)
     except Unreadable as error:
-        _end(claim, FileState.FAILED, error.code, error.detail, error.place)
+        _end(claim, FileState.FAILED, error.code, error.detail, place=error.place)
     except Invalid as error:
         fault = error.faults[0]
         _end(claim, FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
     except MappingNeeded as error:
-        state = FileState.DONE if claim.file.dry_run else FileState.HELD
-        _end(claim, state, NEEDS_MAPPING, FILE_PROBLEMS[NEEDS_MAPPING], suggestion=error.suggestion)
+        _end(claim, FileState.HELD, NEEDS_MAPPING, suggestion=error.suggestion)
     except ApprovalNeeded as error:
-        state = FileState.DONE if claim.file.dry_run else FileState.HELD
-        _end(claim, state, error.code, str(error))
+        _end(claim, FileState.HELD, error.code, str(error))
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
-        _end(claim, FileState.FAILED, "internal", FILE_PROBLEMS["internal"])
+        _end(claim, FileState.FAILED, "internal")
         raise
     else:
-        _end(claim, FileState.DONE, *_result_of(claim.file))
-
-
-def _result_of(file: EligibilityFile) -> tuple[str, str] | tuple[()]:
-    """What a person has to know about an 834 that nobody asked to compare."""
-    if file.format is not Format.X12 or file.mode is not FileMode.COMPARE or file.asked_mode is not None:
-        return ()
-    remedy = 'If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
-    return ONLY_COMPARED, f"{FILE_PROBLEMS[ONLY_COMPARED]} {remedy}"
+        file = claim.file
+        is_compared = file.format is Format.X12 and file.mode is FileMode.COMPARE and file.asked_mode is None
+        _end(claim, FileState.DONE, ONLY_COMPARED if is_compared else None)
 
 
 def _end(
-    claim: FileClaim,
-    state: FileState,
-    code: str | None = None,
-    message: str = "",
-    place: int | None = None,
-    **more: Any,
+    claim: FileClaim, state: FileState, code: str | None = None, message: str | None = None, **more: Any
 ) -> None:
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
-    file, now = claim.file, claim.clock()
+    file, now, problem = claim.file, claim.clock(), None
+    if state is FileState.HELD and file.dry_run:
+        state = FileState.DONE
     finished_at = None if state is FileState.HELD else now
-    if origin := mapping_origin(file, code):
-        message = f"{message.removesuffix('.')}. {origin}"
-    problem = None if code is None else {"code": code, "message": message, "place": place} | more
+    if code is not None:
+        message = message or FILE_PROBLEMS[code] + REMEDIES.get(code, "")
+        if code in MAPPING_FAULTS and file.mapping_name is not None:
+            message = f"{message.removesuffix('.')}. {READ_BY.format(file.mapping_name)}"
+        problem = {"code": code, "message": message, "place": None} | more
     with claim.db.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
         if finished_at is not None:
@@ -152,16 +154,9 @@ def _end(
     claim.refresh()
 
 
-def _refresh_statistics(claim: FileClaim) -> None:
-    file = claim.file
-    written = sum(count for outcome, count in file.counts.items() if outcome in _WRITTEN)
-    if written and not file.dry_run and file.mode is not FileMode.COMPARE:
-        refresh_statistics(claim.db, ANALYSED, written=written)
-
-
 def _undo(claim: FileClaim, undone_id: int) -> None:
     """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
-    undone = claim.db.ask(lambda tx: get_file(tx, undone_id, account_id=None))
+    undone = claim.db.ask(lambda tx: get_file(tx, FileKey(undone_id)))
     if claim.file.started_at is None:
         rows = sum(undone.counts.get(name, 0) for name in CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
@@ -206,7 +201,6 @@ class OpenLoad:
         self._rows_before = claim.file.rows_done
         self._paused = threading.Event()
         self._error: BaseException | None = None
-        self.turn_began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"file {claim.file.id}", daemon=True)
         claim.yield_turn = self._yield_turn
 
@@ -227,7 +221,6 @@ class OpenLoad:
             with claim.db.write() as tx:
                 claim.turn_at = database_time(tx)
                 store.take_turn(tx, claim.file.account_id, claim.turn_at)
-        self.turn_began = time.monotonic()
         self._paused.clear()
         claim.running.set()
         if is_first:
@@ -271,46 +264,48 @@ class FileTurns:
         self._db, self._clock, self._options = db, clock, options
         self._slice_seconds, self._most_open = slice_seconds, most_open
         self._loads: list[OpenLoad] = []
+        self._slice_began = 0.0
 
     def take(self) -> bool:
         """Work on one file until it ends or its turn is over: a new one, or the paused one whose turn is longest ago. False if
         there is none. Raises Unavailable, and faults of the service, so that they are logged."""
         self._loads = [load for load in self._loads if load.is_open]
-        longest_ago = min(self._loads, key=lambda load: load.claim.turn_at, default=None)
-        claim = self._claim(longest_ago)
+        load = min(self._loads, key=lambda load: load.claim.turn_at, default=None)
+        if (claim := self._claim(None if load is None else load.claim.turn_at)) is not None:
+            load = OpenLoad(claim, self._is_turn_over)
+            self._loads.append(load)
+        if load is None:
+            return False
+        self._slice_began = time.monotonic()
         with at_full_speed():
-            if claim is not None:
-                load = OpenLoad(claim, self._is_turn_over)
-                self._loads.append(load)
-                load.take_turn()
-            elif longest_ago is not None:
-                longest_ago.take_turn()
-        return claim is not None or longest_ago is not None
+            load.take_turn()
+        return True
 
     def close(self) -> None:
         """Give all files back, so that other workers go on with them at once."""
         while self._loads:
             self._loads.pop().give_back()
 
-    def _claim(self, longest_ago: OpenLoad | None) -> FileClaim | None:
-        before = None if longest_ago is None else longest_ago.claim.turn_at
+    def _claim(self, before: datetime | None) -> FileClaim | None:
+        """Claim a file of an account whose last turn began earlier, if the worker has room for it."""
         if len(self._loads) >= self._most_open:
             # The one whose turn was last: its account's next turn comes after those of the others.
             loads = [load for load in self._loads if load.can_be_given_back]
-            waits = self._db.ask(lambda tx: store.find_claimable(tx, database_time(tx), before=before))
-            if waits is None or not loads:
+            last = max(loads, key=lambda load: load.claim.turn_at, default=None)
+            if last is None or not self._is_waited_for(before):
                 return None
-            last = max(loads, key=lambda load: load.claim.turn_at)
             last.give_back()
             self._loads.remove(last)
         return claim_next(self._db, self._clock, self._options, before=before)
 
     def _is_turn_over(self, load: OpenLoad) -> bool:
-        if time.monotonic() < load.turn_began + self._slice_seconds:
+        if time.monotonic() < self._slice_began + self._slice_seconds:
             return False
-        if any(other is not load and other.is_open for other in self._loads):
+        if any(other is not load and other.is_open for other in self._loads) or self._is_waited_for():
             return True
-        if self._db.ask(lambda tx: store.find_claimable(tx, database_time(tx))) is not None:
-            return True
-        load.turn_began = time.monotonic()
+        self._slice_began = time.monotonic()
         return False
+
+    def _is_waited_for(self, before: datetime | None = None) -> bool:
+        waiting = self._db.ask(lambda tx: store.find_claimable(tx, database_time(tx), before=before))
+        return waiting is not None

@@ -6,15 +6,14 @@ unchanged file (docs/decisions/0140).
 
 import zlib
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
+    Executable,
     Row,
     Select,
     bindparam,
@@ -38,7 +37,6 @@ from frontdesk.files.model import (
     CHANGED,
     EligibilityFile,
     FileFilter,
-    FileMode,
     FileSettings,
     FileState,
     RowOutcome,
@@ -52,15 +50,12 @@ from frontdesk.files.tables import (
     file_settings,
     file_turns,
     file_unchanged,
-    has_rows,
 )
+from frontdesk.formats.model import FileMode
 
 _columns, _rows, _unchanged = eligibility_files.c, file_rows.c, file_unchanged.c
-_REPORT_TABLES = (file_rows, file_unchanged)
-_NO_DIGESTS = {"sha256": None, "idempotency_digest": None}
 LARGEST_ID = 2**63 - 1
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
-FAULT, WARNING = "fault", "warning"  # kinds of notes about a row
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
@@ -69,53 +64,47 @@ class AccountBusy(Exception):
 
 
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
-    query = insert(eligibility_files).values(
-        client=requester.actor, request_id=requester.request_id, created_at=requester.now, **values
-    )
-    return EligibilityFile(**tx.execute(query.returning(eligibility_files)).mappings().one())
+    by = {"client": requester.actor, "request_id": requester.request_id, "created_at": requester.now}
+    [file] = _files(tx, insert(eligibility_files).values(**by, **values).returning(eligibility_files))
+    return file
 
 
 def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | None:
     """With `lock`, no other transaction decides about the file until this one ends."""
     query = select(eligibility_files).where(_columns.id == file_id)
-    return _first(tx, query.with_for_update() if lock else query)
+    return next(iter(_files(tx, query.with_for_update() if lock else query)), None)
 
 
 def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
     """The files, the newest first. Those of an account are a range of an index in its own order: for `account_id = 1 ORDER BY
     id` PostgreSQL would read the files of all accounts."""
     before = LARGEST_ID if wanted.before_id is None else wanted.before_id
-    key: list[tuple[Column[Any], object]] = []
+    given = {name: getattr(wanted, name) for name in ("sha256", "state", "plan_id")}
+    given = {name: value for name, value in given.items() if value is not None}
+    query = select(eligibility_files).filter_by(**given)
+    key: dict[str, Any] = {}
     if wanted.account_id is not None:
-        key.append((_columns.account_id, wanted.account_id))
-        if wanted.sha256 is not None:
-            key.append((_columns.sha256, wanted.sha256))
-        elif wanted.state is not None:
-            key.append((_columns.state, wanted.state))
-    columns, values = [column for column, _ in key], [literal(value, column.type) for column, value in key]
-    query = select(eligibility_files).where(tuple_(*columns, _columns.id) < tuple_(*values, before))
+        indexed = [name for name in given if name != "plan_id"][:1]
+        key = {"account_id": wanted.account_id} | {name: given[name] for name in indexed}
+    columns = [_columns[name] for name in key]
+    values = [literal(value, _columns[name].type) for name, value in key.items()]
+    query = query.where(tuple_(*columns, _columns.id) < tuple_(*values, before))
     if key:
         query = query.where(tuple_(*columns) >= tuple_(*values))
-    for column, value in (
-        (_columns.plan_id, wanted.plan_id), (_columns.state, wanted.state), (_columns.sha256, wanted.sha256),
-    ):  # fmt: skip
-        if value is not None:
-            query = query.where(column == value)
-    in_order = [column.desc() for column in (*columns, _columns.id)]
-    return [
-        EligibilityFile(**row) for row in tx.execute(query.order_by(*in_order).limit(wanted.limit)).mappings()
-    ]
+    query = query.order_by(*(column.desc() for column in (*columns, _columns.id))).limit(wanted.limit)
+    return _files(tx, query)
 
 
 def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
     """The account's file that an upload with this key brought."""
     same = (_columns.account_id == account_id) & (_columns.idempotency_key == key)
-    return _first(tx, select(eligibility_files).where(same))
+    return next(iter(_files(tx, select(eligibility_files).where(same))), None)
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
     query = update(eligibility_files).where(_columns.id == file_id).values(**changes)
-    return EligibilityFile(**tx.execute(query.returning(eligibility_files)).mappings().one())
+    [file] = _files(tx, query.returning(eligibility_files))
+    return file
 
 
 def find_undo(tx: Tx, file_id: int) -> int | None:
@@ -144,9 +133,8 @@ def find_claimable(
         )
         if before is not None:
             query = query.where(taken_at.is_(None) | (taken_at < before))
-        file = _first(tx, query if only is None else query.where(_columns.id == only))
-        if file is not None:
-            return file
+        if files := _files(tx, query if only is None else query.where(_columns.id == only)):
+            return files[0]
     return None
 
 
@@ -155,12 +143,6 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
     own = file_turns.c.account_id == account_id
     if tx.execute(update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
         tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
-
-
-def is_running(tx: Tx, file_id: int, epoch: int) -> bool:
-    """Whether the file still runs in this epoch."""
-    file = find_file(tx, file_id)
-    return file is not None and (file.state, file.epoch) == (FileState.RUNNING, epoch)
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
@@ -193,9 +175,8 @@ def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> bool:
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
     applied = _is_full_of(plan_id) & (_columns.id < before_id) & (_columns.state == FileState.DONE)
-    return tx.execute(
-        select(_columns.rows_total).where(applied).order_by(_columns.id.desc()).limit(1)
-    ).scalar()
+    query = select(_columns.rows_total).where(applied).order_by(_columns.id.desc())
+    return tx.execute(query.limit(1)).scalar()
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
@@ -310,10 +291,12 @@ def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutc
     rows: list[dict[str, Any]] = []
     numbers = array("q")
     for position, outcome in enumerate(outcomes):
-        if outcome.is_plainly_unchanged:
+        is_row_of_member = outcome.place is not None and outcome.member_id
+        if outcome.outcome == Outcome.UNCHANGED and is_row_of_member and not outcome.warnings:
             numbers.extend((position, outcome.place or 0, outcome.member_id))
         else:
-            rows.append({"file_id": file_id, "chunk": chunk, "position": position} | _values(outcome))
+            said = {name: value or None for name, value in outcome._asdict().items()}
+            rows.append({"file_id": file_id, "chunk": chunk, "position": position, **said})
     insert_set(tx, file_rows, rows)
     if numbers:
         content = zlib.compress(numbers.tobytes(), 1)
@@ -343,59 +326,17 @@ def find_outcomes(
 
 def find_changed(tx: Tx, file_id: int, chunk: int) -> list[RowOutcome]:
     """The outcomes of the chunk's rows that changed a member, the last one first."""
-    query = _of_chunk(file_id, chunk).where(_rows.outcome.in_(CHANGED)).order_by(None)
-    return [_outcome(row) for row in tx.execute(query.order_by(_rows.position.desc()))]
+    query = _of_chunk(file_id, chunk).where(_rows.outcome.in_(CHANGED))
+    return [_outcome(row) for row in tx.execute(query)][::-1]
 
 
-def delete_outcomes(tx: Tx, file_id: int, *, from_chunk: int = 0) -> None:
-    for table in _REPORT_TABLES:
-        tx.execute(delete(table).where(table.c.file_id == file_id, table.c.chunk >= from_chunk))
+def delete_outcomes(tx: Tx, file_id: int) -> None:
+    for table in (file_rows, file_unchanged):
+        tx.execute(delete(table).where(table.c.file_id == file_id))
 
 
 def has_report(tx: Tx, file_id: int) -> bool:
     return _next_chunk(tx, file_id, 0) is not None
-
-
-def delete_chunk(tx: Tx, file_id: int) -> int:
-    """Delete the first chunk of the report; how many rows it had."""
-    chunk = _next_chunk(tx, file_id, 0)
-    if chunk is None:
-        return 0
-    deleted = [
-        tx.execute(delete(table).where(table.c.file_id == file_id, table.c.chunk == chunk)).rowcount
-        for table in _REPORT_TABLES
-    ]
-    return sum(deleted)
-
-
-def rows_of_member(
-    tx: Tx, member_id: int, external_ids: Collection[str], *, account_id: int
-) -> list[dict[str, Any]]:
-    """The rows of all files that are about the member, but for those that changed nothing, by column."""
-    rows: list[dict[str, Any]] = []
-    for mine in _about([member_id], external_ids, account_id):
-        found = tx.execute(select(file_rows).where(mine)).mappings()
-        rows += ({str(name): row[name] for name in row} for row in found)
-    return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
-
-
-def forget_members(
-    tx: Tx, member_ids: Collection[int], external_ids: Collection[str], *, account_id: int
-) -> None:
-    """Take the identifiers out of the account's reports: of the members' rows, and of rows without a member that name one. The
-    files lose their digests, which are made from all of their rows: that of a small file could be guessed.
-    """
-    found: set[int] = set()
-    for mine in _about(member_ids, external_ids, account_id):
-        forgotten = update(file_rows).where(mine).values(external_id=None).returning(_rows.file_id)
-        found.update(tx.execute(forgotten).scalars())
-    tx.execute(update(eligibility_files).where(_columns.id.in_(sorted(found))).values(_NO_DIGESTS))
-
-
-def forget_packed_digests(tx: Tx, account_id: int) -> None:
-    """The account's files with packed rows lose their digests: which members they have is not looked up."""
-    own = (_columns.account_id == account_id) & has_rows(file_unchanged)
-    tx.execute(update(eligibility_files).where(own).values(_NO_DIGESTS))
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:
@@ -406,36 +347,13 @@ def _is_full_of(plan_id: int) -> ColumnElement[bool]:
     return (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL) & _columns.dry_run.is_(False)
 
 
-def _first(tx: Tx, query: Select[Any]) -> EligibilityFile | None:
-    row = tx.execute(query).mappings().first()
-    return None if row is None else EligibilityFile(**row)
-
-
-def _values(outcome: RowOutcome) -> dict[str, Any]:
-    notes = [(FAULT, *fault) for fault in outcome.faults] + [(WARNING, *each) for each in outcome.warnings]
-    return {
-        "place": outcome.place,
-        "member_id": outcome.member_id or None,
-        "external_id": outcome.external_id,
-        "outcome": outcome.outcome,
-        "changed": [*outcome.changed] or None,
-        "notes": notes or None,
-        "left_plan_id": outcome.left_plan_id,
-    }
+def _files(tx: Tx, query: Executable) -> list[EligibilityFile]:
+    return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
 
 
 def _outcome(row: Row[Any]) -> RowOutcome:
-    notes = row.notes or ()
-    return RowOutcome(
-        row.place,
-        row.external_id,
-        row.outcome,
-        row.member_id or 0,
-        [tuple(note[1:]) for note in notes if note[0] == FAULT],
-        [tuple(note[1:]) for note in notes if note[0] == WARNING],
-        row.changed or (),
-        row.left_plan_id,
-    )
+    said = (row.faults or (), row.warnings or (), row.changed or (), row.left_plan_id)
+    return RowOutcome(row.place, row.external_id, row.outcome, row.member_id or 0, *said)
 
 
 def _unpacked(tx: Tx, content: bytes, external_id: str | None) -> list[tuple[int, RowOutcome]]:
@@ -460,13 +378,3 @@ def _next_chunk(tx: Tx, file_id: int, chunk: int) -> int | None:
         for c in (_rows, _unchanged)
     ]
     return min((number for number in found if number is not None), default=None)
-
-
-def _about(
-    member_ids: Collection[int], external_ids: Collection[str], account_id: int
-) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Conditions, one for each index: the members' rows, and the account's rows without a member that name an identifier."""
-    account = select(_columns.account_id).where(_columns.id == _rows.file_id).scalar_subquery()
-    without_member = _rows.member_id.is_(None) & _rows.external_id.is_not(None)
-    named = without_member & _rows.external_id.in_(sorted(external_ids)) & (account == account_id)
-    return _rows.member_id.in_(sorted(member_ids)), named

@@ -3,7 +3,6 @@
 from sqlalchemy import (
     Boolean,
     Column,
-    ColumnElement,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -12,13 +11,12 @@ from sqlalchemy import (
     String,
     Table,
     false,
-    func,
-    select,
     text,
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata, words
-from frontdesk.files.model import FileMode, FileState, FileStep, Format
+from frontdesk.files.model import FileState, FileStep
+from frontdesk.formats.model import FileMode, Format
 
 _RUNNING = text("state = 'running'")
 
@@ -139,14 +137,13 @@ file_rows = Table(
     Column("file_id", Id, primary_key=True, autoincrement=False),
     Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column(
-        "place", Integer, nullable=True
-    ),  # the row's number in the file; null for a member that the file omits
+    Column("place", Integer, nullable=True),  # of the row in the file; null for a member that the file omits
     Column("member_id", Id, nullable=True),
     Column("external_id", String(255), nullable=True),
     Column("outcome", String(16), nullable=False),
     Column("changed", Json, nullable=True),  # names of fields
-    Column("notes", Json, nullable=True),  # faults and warnings: [kind, field, code, message or nothing]
+    Column("faults", Json, nullable=True),  # [field, code, message]
+    Column("warnings", Json, nullable=True),  # [field, code, message or nothing]
     Column("left_plan_id", Id, nullable=True),  # the plan that a moved member left
     Index("ix_file_rows_member_id", "member_id"),
     # For the erasure of a person: of rows without a member, which are few.
@@ -167,10 +164,3 @@ file_unchanged = Table(
     Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
-
-
-def has_rows(table: Table) -> ColumnElement[bool]:
-    """The condition that a file of `eligibility_files` has a row in the table. PostgreSQL would read all of the table for an
-    EXISTS beside another condition."""
-    first = select(func.min(table.c.chunk)).where(table.c.file_id == eligibility_files.c.id)
-    return first.scalar_subquery().is_not(None)

@@ -69,7 +69,7 @@ def find_invitation_context(
     suppressed = find_suppressed(tx, addresses)
     return lambda: InvitationContext(
         batches_enabled={row["account_id"]: bool(row["enabled"]) for row in settings.rows},
-        suppressed={(row["account_id"], row["address_folded"]) for row in suppressed.rows},
+        suppressed=suppressed(),
     )
 
 

@@ -1,27 +1,30 @@
-"""Delivery reports: what happened to a message after the relay took it, and what follows from that.
+"""Delivery reports: what happened to a message after the relay took it, what follows from that, and reports that come as mail.
 
-A report settles an unclear delivery and may suppress the address, however it came (docs/invitations.md, "What comes back").
-A report that comes twice counts once; one about a message that is not ours changes nothing.
+A report settles an unclear delivery and may suppress the address, however it came (docs/invitations.md, "Process bounces and
+complaints"). One that comes twice counts once; one about a message that is not ours changes nothing. By mail come bounces
+(RFC 3464) and complaints (RFC 5965). A Message-ID of ours, 128 random bits or more, proves that the reporter has seen the
+mail; a bounce can carry no other proof. The address that a report names is never used.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterator
 from datetime import datetime
+from email.errors import MessageError
+from email.message import Message
+from email.parser import BytesHeaderParser, BytesParser
+from typing import BinaryIO
 
 from frontdesk.db import Tx
 from frontdesk.invitations import store
-from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import InvitationEvent, StateChange
-from frontdesk.invitations.delivery.store import insert_event
 from frontdesk.invitations.model import (
     DeliveryReport,
-    Invitation,
-    InvitationState,
+    InvitationEvent,
     InvitationStep,
     ReportEffect,
     ReportEvent,
     SuppressionReason,
 )
+from frontdesk.invitations.protocol import is_unclear, settle_by_report
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
@@ -43,57 +46,21 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     if report.event is ReportEvent.DELAYED:
         return ReportEffect.NO_NEWS
     is_new = store.insert_report(tx, report, invitation_id=invitation.id, now=now)
-    if not (is_new or _is_unclear(invitation)):
+    if not (is_new or is_unclear(invitation)):
         return ReportEffect.KNOWN
-    state = _settle(tx, invitation, report, now)
+    state = settle_by_report(tx, invitation, report, now=now)
     if not is_new:
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
+    reason = None
     if report.event is ReportEvent.COMPLAINED:
-        _suppress(tx, invitation, SuppressionReason.COMPLAINT, now)
+        reason = SuppressionReason.COMPLAINT
         step = InvitationEvent(now, state, state, InvitationStep.COMPLAINED, None)
-        insert_event(tx, invitation.id, step)
+        store.insert_event(tx, invitation.id, step)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
-        _suppress(tx, invitation, SuppressionReason.HARD_BOUNCE, now)
+        reason = SuppressionReason.HARD_BOUNCE
+    if reason is not None:
+        store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
     return ReportEffect.APPLIED
-
-
-def _suppress(tx: Tx, invitation: Invitation, reason: SuppressionReason, now: datetime) -> None:
-    store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
-
-
-def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
-    """Apply what was reported about these messages while their workers still waited for the relay's answer.
-
-    Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
-    its answer, and than the end of a killed worker's lease.
-    """
-    for report in store.find_reports(tx, message_ids):
-        invitation = store.lock_by_message_id(tx, report.message_id)
-        if invitation is not None:
-            _settle(tx, invitation, report, now)
-
-
-def _settle(tx: Tx, invitation: Invitation, report: DeliveryReport, now: datetime) -> InvitationState:
-    """Step 7 of the delivery protocol: the report brings the relay's lost answer, or what came after it.
-
-    Returns the state that the invitation is in then.
-    """
-    state = invitation.state
-    if invitation.message_id != report.message_id:
-        return state  # it is about a message before the present one
-    bounced = report.event is ReportEvent.BOUNCED
-    if not (_is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
-        return state
-    settled = InvitationState.FAILED if bounced else InvitationState.SENT
-    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply_changes(tx, [(change, invitation)], now=now)
-    return settled
-
-
-def _is_unclear(invitation: Invitation) -> bool:
-    """Whether the relay's answer was lost, and no attempt is under way that brings another."""
-    in_line = invitation.state in (InvitationState.PENDING, InvitationState.CLAIMED)
-    return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
 
 
 def is_hard_bounce(report: DeliveryReport) -> bool:
@@ -116,3 +83,107 @@ def read_message_id(text: str) -> str | None:
 def read_status(text: str) -> str | None:
     """The enhanced status code; None when the text is none."""
     return text if _STATUS.fullmatch(text) else None
+
+
+LARGEST_BYTES = 1_000_000  # read of one message; a bounce can carry a large mail back
+_ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}
+_STATUSES = {"message/delivery-status", "message/global-delivery-status"}
+_LARGEST_PARTS = 20
+
+_ACTIONS = {
+    "failed": ReportEvent.BOUNCED,
+    "delivered": ReportEvent.DELIVERED,
+    "relayed": ReportEvent.DELIVERED,
+    "expanded": ReportEvent.DELIVERED,
+    "delayed": ReportEvent.DELAYED,
+}
+
+
+def split_mailbox(stream: BinaryIO) -> Iterator[bytes]:
+    """The messages of an mbox stream, or the one message that is there; each cut after LARGEST_BYTES."""
+    lines: list[bytes] = []
+    size, after_blank = 0, True
+    for line in stream:
+        if after_blank and line.startswith(b"From "):
+            if size:
+                yield b"".join(lines)
+            lines, size = [], 0
+        elif size < LARGEST_BYTES:
+            lines.append(line[1:] if line.startswith(b">From ") else line)
+            size += len(line)
+        after_blank = line in (b"\n", b"\r\n")
+    if b"".join(lines).strip():
+        yield b"".join(lines)
+
+
+def parse_report(raw: bytes) -> DeliveryReport | None:
+    """What the mail reports about one of ours; None when it is no report, or can't be parsed."""
+    try:
+        return _parse(BytesParser().parsebytes(raw))
+    except (MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None  # the library fails on some malformed mails
+
+
+def _parse(message: Message) -> DeliveryReport | None:
+    if message.get_content_type() != "multipart/report":
+        return None
+    parts = _parts(message)[:_LARGEST_PARTS]
+    answered_id = read_message_id(str(message.get("In-Reply-To", "")))
+    message_id = next(filter(None, map(_original_id, parts)), answered_id)
+    if message_id is None:
+        return None
+    for part in parts:
+        kind = part.get_content_type()
+        if kind in _STATUSES:
+            return _delivery_report(message_id, _blocks(part))
+        if kind == "message/feedback-report":
+            return _feedback_report(message_id, _blocks(part))
+    return None
+
+
+def _delivery_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
+    """The worst event of all recipients' blocks. Our mails have one recipient each."""
+    reports = [
+        DeliveryReport(message_id, event, read_status(_word(block, "Status")))
+        for block in blocks
+        if (event := _ACTIONS.get(_word(block, "Action"))) is not None
+    ]
+    order = list(ReportEvent)
+    return min(reports, key=lambda report: order.index(report.event), default=None)
+
+
+def _feedback_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
+    """A complaint; None for "not-spam", which takes a complaint back and is for people to judge."""
+    kinds = {_word(block, "Feedback-Type") for block in blocks}
+    return DeliveryReport(message_id, ReportEvent.COMPLAINED) if kinds & {"abuse", "fraud", "other"} else None
+
+
+def _original_id(part: Message) -> str | None:
+    """The Message-ID of the mail that the report carries back, whole or its headers."""
+    if part.get_content_type() not in _ORIGINALS:
+        return None
+    original, *_ = _parts(part) or [BytesHeaderParser().parsebytes(_content(part))]
+    return read_message_id(str(original.get("Message-ID", "")))
+
+
+def _blocks(part: Message) -> list[Message]:
+    """The groups of fields of a report part. The library splits only some parts, so this joins and splits them all."""
+    text = b"\n\n".join([block.as_bytes() for block in _parts(part)] or [_content(part)])
+    groups = text.replace(b"\r\n", b"\n").split(b"\n\n")
+    return [BytesHeaderParser().parsebytes(group) for group in groups if group][:_LARGEST_PARTS]
+
+
+def _parts(message: Message) -> list[Message]:
+    payload = message.get_payload()
+    return [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
+
+
+def _content(part: Message) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _word(block: Message, name: str) -> str:
+    """The first word of a field in lower case, without a comment: `failed (mailbox unknown)` is `failed`."""
+    words = str(block.get(name, "")).partition("(")[0].split()
+    return words[0].lower() if words else ""

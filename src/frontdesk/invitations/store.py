@@ -1,22 +1,29 @@
 """The SQL of invitations: settings, what is enqueued, links, senders, templates, delivery reports, suppressed addresses."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Found, SameKey, SetTransaction, find_set
-from frontdesk.errors import Fault, Invalid
+from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
+from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
+    ClaimedInvitation,
     DeliverabilitySettings,
+    Delivery,
+    DeliveryHome,
     DeliveryReport,
+    HourlyWindow,
     Invitation,
+    InvitationEvent,
     InvitationState,
+    Lane,
     LinkPurpose,
     LinkTarget,
     MessageTemplate,
@@ -26,8 +33,15 @@ from frontdesk.invitations.model import (
     SuppressionReason,
 )
 from frontdesk.invitations.tables import (
+    IN_HAND,
+    IS_PENDING,
+    LAPSES,
+    OFFERED,
     deliverability,
+    delivery_home,
     delivery_reports,
+    delivery_windows,
+    invitation_events,
     invitation_links,
     invitation_templates,
     invitations,
@@ -58,23 +72,15 @@ def set_deliverability(tx: Tx, account_id: int, **changes: object) -> Deliverabi
     return settings
 
 
-class SuppressedAddresses:
-    """A set read's rows, each with the address that was asked for."""
-
-    def __init__(self, found: Found, asked: Mapping[str, str]) -> None:
-        self._found, self._asked = found, asked
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return [row | {"address_folded": self._asked[row["address_folded"]]} for row in self._found.rows]
-
-
-def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> SuppressedAddresses:
-    """Rows (address, account) of the folded addresses that must not be mailed. Of an erased member the list has a hash."""
+def find_suppressed(
+    tx: SetTransaction, addresses: Collection[str]
+) -> Callable[[], set[tuple[int | None, str]]]:
+    """Which of the folded addresses must not be mailed, each with the account that mailed it; of an erased member the list has a
+    hash. Returns a function that gives them once the round trip has ended."""
     key = _hash_key(tx)
     asked = {_hashed(address, key): address for address in addresses} | {each: each for each in addresses}
     found = find_set(tx, suppressions, "address_folded", asked, columns=("address_folded", "account_id"))
-    return SuppressedAddresses(found, asked)
+    return lambda: {(row["account_id"], asked[row["address_folded"]]) for row in found.rows}
 
 
 def hash_suppressions(tx: Tx, addresses: Collection[str]) -> int:
@@ -119,16 +125,15 @@ def list_invitations(
 
 
 def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
-    columns = (invitations.c.id, invitations.c.account_id, invitations.c.address)
     query = (
-        select(*columns, plans.c.name, deliverability.c.registration_url)
+        select(*invitations.c["id", "account_id", "address"], plans.c.name, deliverability.c.registration_url)
         .join(invitation_links, SameKey(invitations.c.id, invitation_links.c.invitation_id))
         .join(plans, SameKey(plans.c.id, invitations.c.plan_id))
         .outerjoin(deliverability, SameKey(deliverability.c.account_id, invitations.c.account_id))
         .where(invitation_links.c[f"{purpose}_hash"] == token_hash)
     )
     row = tx.execute(query).first()
-    return LinkTarget(*row) if row else None
+    return LinkTarget._make(row) if row else None
 
 
 def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
@@ -146,11 +151,7 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
 
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     """The plans' names and their accounts' senders, by plan id."""
-    columns = (
-        deliverability.c.sender_name,
-        deliverability.c.sender_address,
-        deliverability.c.registration_url,
-    )
+    columns = deliverability.c["sender_name", "sender_address", "registration_url"]
     query = (
         select(plans.c.id, plans.c.name, *columns)
         .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
@@ -198,7 +199,7 @@ def suppress(
     `account_id` is the account that mailed the address: only this account is told when it names the address again.
     """
     folded = fold_email(address)
-    if find_suppressed(tx, {folded}).rows:
+    if find_suppressed(tx, {folded})():
         return False
     row = {"address_folded": folded, "reason": reason, "created_at": now, "account_id": account_id}
     tx.execute(insert(suppressions).values(row))
@@ -221,3 +222,286 @@ def list_suppressions(tx: Tx, *, limit: int) -> list[Suppression]:
         .limit(limit)
     )
     return [Suppression._make(row) for row in tx.execute(query)]
+
+
+# The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their
+# number and not with that of the invitations. Each hop asks for the index's whole order. By min() it could be planned, with
+# statistics, on the index of states, which reads every pending batched invitation where no immediate one waits.
+_WAITING = "FROM invitations WHERE state = 'pending' AND delivery = a.delivery"
+_OF_ACCOUNT = f"{_WAITING} AND account_id = a.account_id"
+_BY_ACCOUNT = "ORDER BY account_id, plan_id, due_at, id LIMIT 1"
+_BY_PLAN = "ORDER BY plan_id, due_at, id LIMIT 1"
+_LANES = text(
+    f"""
+    WITH RECURSIVE a(delivery, account_id) AS (
+        SELECT delivery, (SELECT account_id {_WAITING} {_BY_ACCOUNT})
+        FROM (SELECT 'immediate' AS delivery UNION ALL SELECT 'batched') AS a
+        UNION ALL
+        SELECT delivery, (SELECT account_id {_WAITING} AND account_id > a.account_id {_BY_ACCOUNT})
+        FROM a WHERE account_id IS NOT NULL
+    ), l(delivery, account_id, plan_id) AS (
+        SELECT delivery, account_id, (SELECT plan_id {_OF_ACCOUNT} {_BY_PLAN})
+        FROM a WHERE account_id IS NOT NULL
+        UNION ALL
+        SELECT delivery, account_id, (SELECT plan_id {_OF_ACCOUNT} AND plan_id > a.plan_id {_BY_PLAN})
+        FROM l AS a WHERE plan_id IS NOT NULL
+    )
+    SELECT delivery, account_id, plan_id,
+        (SELECT due_at {_OF_ACCOUNT} AND plan_id = a.plan_id ORDER BY due_at, id LIMIT 1) AS first_due_at,
+        (SELECT accepting_patients FROM plans WHERE id = a.plan_id) AS accepting,
+        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled,
+        (SELECT state <> 'active' FROM accounts WHERE id = a.account_id) AS suspended
+    FROM l AS a WHERE plan_id IS NOT NULL
+    """  # noqa: S608 - constants only
+)
+
+
+def find_lanes(tx: Tx) -> list[Lane]:
+    """One per delivery, account and plan with pending invitations."""
+    return [
+        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), *map(bool, flags))
+        for delivery, account_id, plan_id, first_due_at, *flags in tx.execute(_LANES)
+    ]
+
+
+def as_time(value: datetime | str) -> datetime:
+    """The time in a column that raw SQL read: SQLite gives it as text."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
+_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
+
+_PENDING_DUE = (
+    "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery AND account_id = :account_id "
+    "AND plan_id = :plan_id AND due_at <= :now ORDER BY due_at, id LIMIT :count"
+)
+_CLAIM = f"""
+    UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now,
+        reason = 'claimed', message_id = coalesce(message_id, {{fresh}} || :domain)
+    WHERE id {{among}} RETURNING {_CLAIMED_COLUMNS}, updated_at
+"""  # noqa: S608 - constants only
+_CLAIM_EVENTS = (
+    f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
+)
+
+# Workers that claim at the same time skip each other's rows.
+_CLAIMED_POSTGRESQL = _CLAIM.format(
+    among=f"= ANY(ARRAY({_PENDING_DUE} FOR UPDATE SKIP LOCKED))",
+    fresh="replace(gen_random_uuid()::text, '-', '')",
+)
+_CLAIM_POSTGRESQL = text(
+    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608 - constants only
+)
+_CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
+_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
+
+
+def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
+    """Claim the `count` invitations of a lane that are due longest, with their timeline.
+
+    The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
+    """
+    if tx.dialect.name != "sqlite":
+        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
+    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
+    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
+    return claimed
+
+
+def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
+    """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
+    query = select(invitations).where(LAPSES, invitations.c.due_at <= now).order_by(invitations.c.due_at)
+    return [Invitation._make(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
+
+
+def has_lapsed(tx: Tx, now: datetime) -> bool:
+    """Whether the lease or the hold of any invitation has run out."""
+    query = select(invitations.c.id).where(LAPSES, invitations.c.due_at <= now).limit(1)
+    return tx.execute(query).first() is not None
+
+
+_CHANGE = (
+    "id bigint, epoch integer, from_state text, state text, reason text, due_at timestamptz, code integer, "
+    "closes integer, attempts integer, losses integer, updated_at timestamptz"
+)
+_VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
+_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
+_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
+# `i` is the invitation, `r` its change.
+_IS_UNCHANGED = "i.epoch = r.epoch AND i.state = r.from_state"
+_BECOMES = """
+    UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
+        attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
+        offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
+        settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
+        reason = r.reason, relay_code = r.code, updated_at = r.updated_at
+"""
+_CHANGED_POSTGRESQL = f"""
+    WITH changed AS (
+        {_BECOMES} FROM {_ROWS_POSTGRESQL} WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
+        RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
+    ), events AS (
+        {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
+    )
+    SELECT id, account_id, delivery FROM changed
+"""  # noqa: S608 - constants only
+_CHANGED_SQLITE = f"""
+    {_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED}
+    RETURNING id, account_id, delivery
+"""
+_EVENTS_SQLITE = f"""
+    {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
+    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
+"""  # noqa: S608 - constants only
+
+
+def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
+    """Change the invitations that still have the state and epoch named, with their timeline if `is_step`.
+
+    The keys of a change: `_CHANGE`. Returns (id, account_id, delivery) of each changed one.
+    """
+    if not changes:
+        return []
+    given = as_json(changes)
+    if tx.dialect.name != "sqlite":
+        return tx.exec_driver_sql(_CHANGED_POSTGRESQL, (given, is_step)).all()
+    if is_step:  # before the change, because the condition reads the old state
+        tx.exec_driver_sql(_EVENTS_SQLITE, (given,))
+    return tx.exec_driver_sql(_CHANGED_SQLITE, (given,)).all()
+
+
+def find_windows(
+    tx: Tx, account_ids: Collection[int] | None = None, *, lock: bool = False, skip_locked: bool = False
+) -> list[HourlyWindow]:
+    """The accounts' windows (None: all), in the order of the accounts, so that two workers can't deadlock.
+
+    With `lock` they are locked until the transaction ends. Those that another worker has locked are waited for, or left out
+    with `skip_locked`.
+    """
+    query = select(delivery_windows).order_by(delivery_windows.c.account_id)
+    if account_ids is not None:
+        query = query.where(delivery_windows.c.account_id.in_(account_ids))
+    if lock:
+        query = query.with_for_update(skip_locked=skip_locked)
+    return [HourlyWindow._make(row) for row in tx.execute(query)]
+
+
+def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
+    """An empty window, unless there is one."""
+    window = HourlyWindow(account_id, 0, 0, wall_at, None, 0, [])
+    insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
+
+
+def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
+    query = update(delivery_windows).where(delivery_windows.c.account_id == bindparam("key"))
+    tx.execute(query, [window._asdict() | {"key": window.account_id} for window in windows])
+
+
+def count_held(tx: Tx, account_id: int) -> int:
+    """The account's batched invitations that workers hold."""
+    query = (
+        select(func.count()).select_from(invitations).where(IN_HAND, invitations.c.account_id == account_id)
+    )
+    return int(tx.execute(query).scalar_one())
+
+
+def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
+    """Raises NotFound. With `lock` no other transaction changes the invitation until this one ends."""
+    query = select(invitations).where(invitations.c.id == invitation_id)
+    row = tx.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        raise NotFound("invitation")
+    return Invitation._make(row)
+
+
+def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
+    """The invitations of the members."""
+    query = select(invitations).where(invitations.c.member_id.in_(member_ids))
+    return [Invitation._make(row) for row in tx.execute(query)]
+
+
+def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
+    columns = invitation_events.c
+    query = select(*columns[InvitationEvent._fields]).where(columns.invitation_id == invitation_id)
+    rows = tx.execute(query.order_by(columns.id))
+    return [InvitationEvent._make(row) for row in rows]
+
+
+def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
+    tx.execute(insert(invitation_events).values(invitation_id=invitation_id, **event._asdict()))
+
+
+def delete_message_id(tx: Tx, invitation_id: int) -> None:
+    """The next claim gives the invitation a new one."""
+    tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
+
+
+def find_unsettled(tx: Tx, *, after: int, count: int) -> list[Invitation]:
+    """Invitations that would be sent or held by themselves, in the order of their ids, from the one after `after`."""
+    query = select(invitations).where(or_(IS_PENDING, LAPSES), invitations.c.id > after)
+    return [Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
+
+
+# No index leads from an address to its pending invitations: enqueueing members would have to pay for it. So all of them are
+# read, by their own indexes.
+_IS_QUEUED = text(
+    "SELECT 1 FROM invitations WHERE state = 'pending' AND address_folded = :address UNION ALL "
+    "SELECT 1 FROM invitations WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL "
+    "AND state <> 'ambiguous' AND address_folded = :address LIMIT 1"
+)
+
+
+def is_queued(tx: Tx, address_folded: str) -> bool:
+    """Whether any invitation to the address is pending, claimed or offered."""
+    return tx.execute(_IS_QUEUED, {"address": address_folded}).first() is not None
+
+
+def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
+    """Whether an invitation to the address, of any account, was offered to the relay after `since`."""
+    columns = invitations.c
+    query = select(columns.id).where(
+        OFFERED, columns.address_folded == address_folded, columns.offered_at > since
+    )
+    return tx.execute(query.limit(1)).first() is not None
+
+
+# Those that are due count as one moment, and so do those of plans that accept no patients, so that the result is as short as
+# the list of those that are tried again later.
+_BATCHED = text(
+    "SELECT p.accepting_patients, CASE WHEN p.accepting_patients AND due_at > :now THEN due_at END, count(*) "
+    "FROM invitations i JOIN plans p ON p.id = i.plan_id "
+    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY 1, 2"
+)
+
+
+def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[datetime, int]], int]:
+    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients;
+    and the number of all of other plans."""
+    found = tx.execute(_BATCHED, {"account_id": account_id, "now": stored_time(now)}).all()
+    due = [(as_time(due_at) if due_at else now, int(count)) for accepts, due_at, count in found if accepts]
+    return due, sum(int(count) for accepts, _, count in found if not accepts)
+
+
+def count_by_state(tx: Tx) -> dict[str, int]:
+    query = select(invitations.c.state, func.count()).group_by(invitations.c.state)
+    return {str(state): int(count) for state, count in tx.execute(query)}
+
+
+def find_home(tx: Tx) -> DeliveryHome:
+    """The row; an empty one before the first delivery."""
+    columns = delivery_home.c
+    row = tx.execute(select(*columns[DeliveryHome._fields]).where(columns.id == 1)).first()
+    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None, None)
+
+
+def save_home(tx: Tx, **changes: Any) -> None:
+    """Change the columns named; the row is made if there is none."""
+    if not tx.execute(update(delivery_home).where(delivery_home.c.id == 1).values(changes)).rowcount:
+        tx.execute(insert(delivery_home).values({"id": 1, "home": None, "offers": 0} | changes))
+
+
+def count_offers(tx: Tx) -> int:
+    """Count one more commit after which mail leaves; returns how many there have been."""
+    sql = "UPDATE delivery_home SET offers = offers + 1 WHERE id = 1 RETURNING offers"
+    return int(tx.exec_driver_sql(sql).scalar_one())

@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from frontdesk.db.schema import Id, UtcTime, metadata, words
+from frontdesk.db.schema import Id, Json, UtcTime, metadata, words
 from frontdesk.invitations.model import (
     Delivery,
     InvitationState,
@@ -139,7 +139,7 @@ invitation_events = Table(
     Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 
-# One row per account that has batched invitations: its measured time (hourly_window.py), and its present batch.
+# One row per account that has batched invitations: its measured time (`hourly_window`), and its present batch.
 delivery_windows = Table(
     "delivery_windows",
     metadata,
@@ -149,18 +149,10 @@ delivery_windows = Table(
     Column("wall_at", UtcTime, nullable=False),
     Column("batch_us", BigInteger, nullable=True),
     Column("batch_left", Integer, nullable=False),
+    Column("sent", Json, nullable=False),  # [slice of measured time, how many left in it], the oldest first
 )
 
-# How many batched invitations of an account left its hands in a slice of its measured time.
-delivery_counts = Table(
-    "delivery_counts",
-    metadata,
-    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
-    Column("slice", BigInteger, primary_key=True),
-    Column("sent", Integer, nullable=False),
-)
-
-# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (hold.py).
+# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (`protocol`).
 delivery_home = Table(
     "delivery_home",
     metadata,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -30,29 +30,25 @@ _REPORTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MailCatcher:
-    """A Mailer that catches every message. It stands for a relay outside, so it keeps each in a transaction of its own."""
+    """A Mailer that catches every message, and the session that it opens: answers as a relay would, one message at a time.
+
+    It stands for a relay outside, so it keeps each message in a transaction of its own.
+    """
 
     db: Database
     clock: Clock
     sleep: Callable[[float], None] = time.sleep
+    _offered: MailMessage | None = None
 
-    def open(self) -> "CatcherSession":
-        return CatcherSession(self)
-
-
-class CatcherSession:
-    """Answers as a relay would, one message at a time."""
-
-    def __init__(self, catcher: MailCatcher) -> None:
-        self._catcher = catcher
-        self._offered: MailMessage | None = None
+    def open(self) -> "MailCatcher":
+        return replace(self, _offered=None)
 
     def offer(self, message: MailMessage) -> None:
         """Raises RelayRefused the first time for an address that is greylisted."""
         if outcome_for(message.recipient) is CaughtOutcome.GREYLISTED:
-            seen = self._catcher.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
+            seen = self.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
             if not seen:
                 self._keep(message, CaughtOutcome.GREYLISTED)
                 raise RelayRefused("recipient", permanent=False, code=451)
@@ -64,7 +60,7 @@ class CatcherSession:
             raise RelayRefused("data", permanent=False)
         outcome = outcome_for(message.recipient)
         if outcome is CaughtOutcome.SLOW:
-            self._catcher.sleep(SLOW_SECONDS)
+            self.sleep(SLOW_SECONDS)
         self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
         return 250
 
@@ -74,7 +70,7 @@ class CatcherSession:
     close = abandon
 
     def _keep(self, message: MailMessage, outcome: CaughtOutcome) -> None:
-        now = self._catcher.clock()
+        now = self.clock()
 
         def keep(tx: Tx) -> None:
             store.insert_message(tx, message, outcome, now=now)
@@ -82,7 +78,7 @@ class CatcherSession:
                 event, status = _REPORTS[outcome]
                 receive_report(tx, DeliveryReport(message.message_id, event, status), now=now)
 
-        write_alone(self._catcher.db, keep)
+        write_alone(self.db, keep)
 
 
 def outcome_for(recipient: str) -> CaughtOutcome:

@@ -1,9 +1,7 @@
 """What a caught mail is, as stored and as a person reads it."""
 
 import email.policy
-from dataclasses import dataclass
 from datetime import datetime
-from email.message import EmailMessage
 from email.parser import BytesParser
 from enum import StrEnum
 from typing import NamedTuple
@@ -35,26 +33,19 @@ class CaughtMessage(NamedTuple):
         return decode_message(self.content).subject
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedMessage:
+class DecodedMessage(NamedTuple):
     """All headers, decoded, and the two parts; `text` is "" and `html` None where there is none."""
 
     headers: tuple[tuple[str, str], ...]
+    subject: str
     text: str
     html: str | None
-
-    @property
-    def subject(self) -> str:
-        return next((value for name, value in self.headers if name == "Subject"), "")
 
 
 def decode_message(content: bytes) -> DecodedMessage:
     """The mail as a person reads it. Any bytes can be decoded."""
     message = BytesParser(policy=email.policy.default).parsebytes(content)
     headers = tuple((name, str(value)) for name, value in message.items())
-    return DecodedMessage(headers, _part(message, "plain") or "", _part(message, "html"))
-
-
-def _part(message: EmailMessage, kind: str) -> str | None:
-    part = message.get_body((kind,))
-    return None if part is None else str(part.get_content())
+    bodies = map(message.get_body, (("plain",), ("html",)))
+    text, html = (None if body is None else str(body.get_content()) for body in bodies)
+    return DecodedMessage(headers, str(message["Subject"] or ""), text or "", html)

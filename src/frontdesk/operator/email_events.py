@@ -50,7 +50,9 @@ def _parse_event(event: Any) -> DeliveryReport | list[Fault]:
     if type(event) is not dict:
         return [Fault("event", "wrong_type", "must be an object")]
     kind, status, permanent = (event.get(name) for name in ("event", "status", "permanent"))
-    message_id = _message_id(event.get("message_id"))
+    sent = event.get("message_id")
+    text = sent.strip() if type(sent) is str else ""  # with or without its angle brackets: relays differ
+    message_id = read_message_id(text if text.startswith("<") else f"<{text}>")
     is_status = status is None or (type(status) is str and read_status(status) is not None)
     is_flag = permanent is None or type(permanent) is bool
     rules = (
@@ -61,11 +63,3 @@ def _parse_event(event: Any) -> DeliveryReport | list[Fault]:
     )
     faults = [Fault(field, code, rule) for is_right, field, code, rule in rules if not is_right]
     return faults or DeliveryReport(str(message_id), ReportEvent(str(kind)), status, permanent)
-
-
-def _message_id(sent: object) -> str | None:
-    """The Message-ID, sent with or without its angle brackets: relays differ."""
-    if type(sent) is not str:
-        return None
-    text = sent.strip()
-    return read_message_id(text if text.startswith("<") else f"<{text}>")

@@ -34,23 +34,14 @@ async def list_(app: App, request: Request) -> Response:
     messages = await app.read_in_thread(
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
-    content = page_template("frontdesk.operator", "mailbox.html").render(
-        messages=messages,
-        older=messages[-1].id if len(messages) == PAGE_SIZE else None,
-        older_than=before,
-        wire_time=wire_time,
-    )
-    return page_response("Caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
+    older = messages[-1].id if len(messages) == PAGE_SIZE else None
+    return _page("Caught mail", "mailbox.html", messages=messages, older=older, older_than=before)
 
 
 async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
     message = await _message(app, request)
-    decoded = decode_message(message.content)
-    content = page_template("frontdesk.operator", "message.html").render(
-        message=message, decoded=decoded, wire_time=wire_time
-    )
-    return page_response("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
+    return _page("A caught mail", "message.html", message=message, decoded=decode_message(message.content))
 
 
 async def html(app: App, request: Request) -> Response:
@@ -60,6 +51,11 @@ async def html(app: App, request: Request) -> Response:
         raise NotFound("part", "This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)
     return Response(200, part.encode(), headers, b"text/html; charset=utf-8")
+
+
+def _page(title: str, template: str, **values: object) -> Response:
+    content = page_template("frontdesk.operator", template).render(wire_time=wire_time, **values)
+    return page_response(title, Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
 async def _message(app: App, request: Request) -> CaughtMessage:

@@ -1,15 +1,15 @@
 """Every route of the operator's interface on one screen: method, path, handler, scope."""
 
 from frontdesk.access.model import Scope
-from frontdesk.operator import email_events, mailbox, personal_data, plan_queues, queue_events
+from frontdesk.operator import email_events, mailbox, personal_data, queues
 from frontdesk.web.endpoint import Endpoint
 
 # The mailbox's pages check the token themselves, because a browser on a developer's own machine needs none.
 # fmt: off
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("POST",  "/operator/v1/queue-events",           queue_events.post, Scope.OPERATOR, takes_json=True),
+    Endpoint("POST",  "/operator/v1/queue-events",           queues.post, Scope.OPERATOR, takes_json=True),
     Endpoint("POST",  "/operator/v1/email-events",           email_events.receive, Scope.OPERATOR, takes_json=True),
-    Endpoint("GET",   "/operator/v1/plans/{plan_id}/queue",  plan_queues.show, Scope.OPERATOR),
+    Endpoint("GET",   "/operator/v1/plans/{plan_id}/queue",  queues.show, Scope.OPERATOR),
     Endpoint("DELETE", "/operator/v1/members/{member_id}",       personal_data.erase, Scope.OPERATOR),
     Endpoint("GET",   "/operator/v1/members/{member_id}/export", personal_data.export, Scope.OPERATOR),
     Endpoint("GET",   "/sandbox/mailbox",                    mailbox.list_, None, serves_json=False),

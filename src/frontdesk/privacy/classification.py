@@ -41,8 +41,7 @@ invitation_links | id: message_id invitation_id | person: registration_hash unsu
 invitation_templates | id: account_id | account: subject text html | time: updated_at
 delivery_reports | id: message_id invitation_id | fact: kind status | time: received_at
 invitation_events | id: id invitation_id | fact: from_state to_state reason code | time: at
-delivery_windows | id: account_id | fact: version measured_us batch_us batch_left | time: wall_at
-delivery_counts | id: account_id | fact: sent | time: slice
+delivery_windows | id: account_id | fact: version measured_us batch_us batch_left sent | time: wall_at
 delivery_home | fact: id home offers held_reason | time: held_at
 caught_messages | id: id message_id | person: recipient content | account: sender | fact: outcome
 caught_messages | time: caught_at
@@ -58,7 +57,7 @@ file_settings | id: account_id | fact: reopen_absent second_approver
 file_turns | id: account_id | time: taken_at
 file_parts | id: file_id | persons: content | fact: number
 file_rows | id: file_id member_id left_plan_id | person: external_id
-file_rows | fact: chunk position place outcome changed notes
+file_rows | fact: chunk position place outcome changed faults warnings
 file_unchanged | id: file_id content | fact: chunk
 queue_events | id: provider_group_id plan_id plan_ids | fact: type capacity | reference: event_id doctor visit
 queue_events | time: at received_at

@@ -13,7 +13,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility.people import get_members_named
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
-from frontdesk.files import forget_members, forget_packed_digests, rows_of_member, unfinished_files
+from frontdesk.files import unfinished_files
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
@@ -96,9 +96,9 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
     for account_id in {person.account_id for person in persons}:
         own = [person.member_id for person in persons if person.account_id == account_id]
-        forget_members(tx, own, store.identifiers(tx, own)[0], account_id=account_id)
-        if cause is ErasureCause.REQUEST:
-            forget_packed_digests(tx, account_id)
+        packed = cause is ErasureCause.REQUEST
+        names = store.identifiers(tx, own)[0]
+        store.forget_in_reports(tx, own, names, account_id=account_id, packed=packed)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.drop_values(tx, "member_id", ids)
@@ -156,9 +156,7 @@ def export_person(db: Database, person: Person, requester: Requester) -> Persona
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
     external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]
-    tables["file_rows"] = db.ask(
-        lambda tx: rows_of_member(tx, member_id, external_ids, account_id=account_id)
-    )
+    tables["file_rows"] = db.ask(lambda tx: store.report_rows_of(tx, person, external_ids))
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
     write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
     return PersonalData(member_id, account_id, tables)

@@ -6,6 +6,7 @@ Retention goes through each table by windows of its key, so that no statement lo
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -30,8 +31,7 @@ from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
 from frontdesk.eligibility import merged_with
 from frontdesk.eligibility.tables import distinct_members, member_history, members
-from frontdesk.files import delete_chunk
-from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged, has_rows
+from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
 from frontdesk.invitations.tables import (
     delivery_reports,
     invitation_events,
@@ -225,7 +225,7 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
         case RetentionKind.INVITATIONS:
             return RetentionSource(invitations, _i.settled_at, _i.address != "", _i.member_id)
         case RetentionKind.REPORTS:
-            is_there = has_rows(file_rows) | has_rows(file_unchanged)
+            is_there = _has_rows(file_rows) | _has_rows(file_unchanged)
             return RetentionSource(eligibility_files, _f.finished_at, is_there, _f.account_id)
         case RetentionKind.MAILBOX:
             return RetentionSource(caught_messages, caught_messages.c.caught_at)
@@ -270,11 +270,62 @@ def newest_change(tx: Tx, after_id: int) -> datetime | None:
 
 def delete_report_chunk(tx: Tx, file_id: int) -> int:
     """Delete a chunk of the file's report; 0 when none is left, and its idempotency key is free then."""
-    if deleted := delete_chunk(tx, file_id):
-        return deleted
-    cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
-    tx.execute(update(eligibility_files).where(_f.id == file_id).values(cleared))
-    return 0
+    deleted = 0
+    for table in (file_rows, file_unchanged):
+        rows = table.alias()
+        first = select(func.min(rows.c.chunk)).where(rows.c.file_id == file_id).scalar_subquery()
+        deleted += tx.execute(
+            delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
+        ).rowcount
+    if not deleted:
+        cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
+        tx.execute(update(eligibility_files).where(_f.id == file_id).values(cleared))
+    return deleted
+
+
+def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> list[dict[str, Any]]:
+    """The rows of all files that are about the member, but for those that changed nothing, by column."""
+    rows: list[dict[str, Any]] = []
+    for mine in _report_rows_about([person.member_id], external_ids, person.account_id):
+        found = tx.execute(select(file_rows).where(mine)).mappings()
+        rows += ({str(name): row[name] for name in row} for row in found)
+    return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
+
+
+def forget_in_reports(
+    tx: Tx, member_ids: Collection[int], external_ids: Collection[str], *, account_id: int, packed: bool
+) -> None:
+    """Take the identifiers out of the account's reports: of the members' rows, and of rows without a member that name one. The
+    files lose their digests, which are made from all of their rows: that of a small file could be guessed. With `packed`, so do
+    all that have packed rows: which members these are is not looked up.
+    """
+    found: set[int] = set()
+    for mine in _report_rows_about(member_ids, external_ids, account_id):
+        forgotten = update(file_rows).where(mine).values(external_id=None).returning(file_rows.c.file_id)
+        found.update(tx.execute(forgotten).scalars())
+    own: list[ColumnElement[bool]] = [_f.id.in_(sorted(found))]
+    if packed:
+        own.append((_f.account_id == account_id) & _has_rows(file_unchanged))
+    for files in own:
+        tx.execute(update(eligibility_files).where(files).values(sha256=None, idempotency_digest=None))
+
+
+def _report_rows_about(
+    member_ids: Collection[int], external_ids: Collection[str], account_id: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Conditions, one for each index: the members' rows, and the account's rows without a member that name an identifier."""
+    rows = file_rows.c
+    account = select(_f.account_id).where(_f.id == rows.file_id).scalar_subquery()
+    without_member = rows.member_id.is_(None) & rows.external_id.is_not(None)
+    named = without_member & rows.external_id.in_(sorted(external_ids)) & (account == account_id)
+    return rows.member_id.in_(sorted(member_ids)), named
+
+
+def _has_rows(table: Table) -> ColumnElement[bool]:
+    """The condition that a file has a row in the table. PostgreSQL would read all of the table for an EXISTS beside another
+    condition."""
+    first = select(func.min(table.c.chunk)).where(table.c.file_id == _f.id)
+    return first.scalar_subquery().is_not(None)
 
 
 def delete_rows(tx: Tx, kind: RetentionKind, ids: Collection[int]) -> int:

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
+from frontdesk.queues.estimate.intervals import IntervalRecord
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
-from frontdesk.queues.estimate.records import IntervalRecord
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
+LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
+KNOWN_WAITS = 200  # of each provider group, the latest: how patients leave
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
@@ -233,18 +235,19 @@ class WaitOutcome(NamedTuple):
         return self.estimate_seconds == 0 and self.wait_seconds > READY_SECONDS
 
     @property
-    def in_interval(self) -> bool | None:
-        """None where no interval was told. The ends are whole seconds, so a wait in the last second counts."""
-        if self.low_seconds is None or self.high_seconds is None:
+    def side(self) -> int | None:
+        """-1, 0, 1: the wait was shorter than the interval, inside, longer. None without an interval, as for a ready doctor
+        (0 to 0). The ends are whole seconds, so a wait in the last second is inside."""
+        if self.low_seconds is None or not self.high_seconds:
             return None
-        return self.low_seconds <= self.wait_seconds < self.high_seconds + 1
+        return (self.wait_seconds >= self.high_seconds + 1) - (self.wait_seconds < self.low_seconds)
 
 
 class EstimateAccuracy(NamedTuple):
     """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said.
 
-    `wrong_zero_share`: the share of the estimates of 0 after which the patient waited over 30 s. `coverage_share`: the share of
-    the waits inside the interval. Both are None where nothing was told that could be counted.
+    `wrong_zero_share`: the share of the estimates of 0 after which the patient waited over 30 s. `coverage_share`: of the
+    patients with an interval, the share whose wait was inside; 0 to 0 is none. Both are None where there is nothing to count.
     """
 
     plan_id: int

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from frontdesk.db import Tx
+from frontdesk.queues.estimate.intervals import IntervalRecord
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY
-from frontdesk.queues.estimate.records import IntervalRecord
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EstimateAccuracy, PlanQueue, QueueInfo, QueueRules, WaitOutcome
 from frontdesk.queues.store.pools import plans_by_group, select_pools
@@ -55,7 +55,7 @@ def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAc
     """Of one outcome at least; `plan_id` 0: of several plans."""
     errors = [outcome.error_seconds for outcome in outcomes]
     zeros = [outcome.is_wrong_zero for outcome in outcomes if outcome.estimate_seconds == 0]
-    covered = [outcome.in_interval for outcome in outcomes if outcome.in_interval is not None]
+    sides = [outcome.side for outcome in outcomes if outcome.side is not None]
     sizes = sorted(map(abs, errors))
     count = len(errors)
     return EstimateAccuracy(
@@ -66,5 +66,5 @@ def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAc
         bias_seconds=sum(errors) / count,
         p90_error_seconds=sizes[ceil(0.9 * count) - 1],
         wrong_zero_share=sum(zeros) / len(zeros) if zeros else None,
-        coverage_share=sum(covered) / len(covered) if covered else None,
+        coverage_share=sides.count(0) / len(sides) if sides else None,
     )

@@ -7,40 +7,40 @@ last snapshot is served for some ttls more; its `expires_at` says that it is old
 
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.queues.interval_records import counted
-from frontdesk.queues.model import QueueRules, QueueSnapshot
+from frontdesk.queues.estimate.intervals import note_wait
+from frontdesk.queues.model import IntervalRecords, QueueRules, QueueSnapshot
 from frontdesk.queues.queue_state import DEFAULT_RULES, queue_state
-from frontdesk.queues.store.snapshots import find_snapshot, plan_ids_of, save_snapshot
+from frontdesk.queues.store.snapshots import find_snapshot, list_outcomes, plan_ids_of, save_snapshot
 
-READ_SECONDS = 1.0  # a reader waits this long for a renewal while there is an older snapshot to serve
+READ_SECONDS = (
+    1.0  # a renewal is waited for this long from its start while there is an older snapshot to serve
+)
 FIRST_READ_SECONDS = 5.0  # and this long when there is none
-# Then it waits this long for the new values to be stored: until they are, another process may answer differently.
-SAVE_SECONDS = 1.0
-LOCK_SECONDS = 1.0  # storing waits this long for its turn, and for locks of others
+LOCK_SECONDS = 1.0  # storing waits this long for locks of others
 RETRY_SECONDS = 1.0  # after a renewal that failed or could not be stored none is tried for this long
+THREADS = 4
 
-THREADS = 2
+COUNTED_EVERY = timedelta(minutes=15)
+SETTLED = timedelta(minutes=5)  # events of the last minutes may still come
+LONGEST_LOOK = timedelta(days=1)  # what a count looks back at most: without readers no estimate was given
 
 
-@dataclass(slots=True)
-class _Renewal:
-    """A renewal in progress: the values that were read, with the time, and the snapshot that all processes then have."""
+class _Renewal(NamedTuple):
+    """A renewal in progress, and when it began."""
 
-    db: Database
-    account_id: int
-    started: float = field(default_factory=time.monotonic)
-    read: "Future[tuple[QueueSnapshot, float]]" = field(default_factory=Future)
-    stored: "Future[QueueSnapshot]" = field(default_factory=Future)
+    snapshot: "Future[QueueSnapshot]"
+    started: float
 
 
 class QueueSnapshots:
@@ -54,9 +54,7 @@ class QueueSnapshots:
         self._renewals: dict[int, _Renewal] = {}
         self._retry_at: dict[int, float] = {}
         self._lock = threading.Lock()
-        self._reading = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
-        # Threads of its own, so that an account that waits to be stored does not hold up the reads of others.
-        self._storing = ThreadPoolExecutor(THREADS, thread_name_prefix="snapshots")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
 
     def in_memory(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         """The snapshot that is in memory, if it is in time, holds the plans and need not be stored again. Never waits."""
@@ -68,9 +66,6 @@ class QueueSnapshots:
 
     def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         """The account's snapshot; None if none may be served. It may lack a plan that is newer than it."""
-        cached = self.in_memory(account_id, plan_ids)
-        if cached is not None:
-            return cached
         snapshot = self._renewed(db, account_id, plan_ids)
         if snapshot is not None and not all(plan_id in snapshot.queues for plan_id in plan_ids):
             # The renewal in progress may have read before the newest plan was made.
@@ -78,72 +73,54 @@ class QueueSnapshots:
         return snapshot
 
     def close(self) -> None:
-        self._reading.shutdown()
-        self._storing.shutdown()
+        self._threads.shutdown()
 
     def _renewed(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         with self._lock:
             cached = self.in_memory(account_id, plan_ids)
             if cached is not None:
-                return cached  # a renewal has just ended
+                return cached  # it needs no renewal, or one has just ended
             renewal = self._renewals.get(account_id)
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
-                renewal = self._renewals[account_id] = _Renewal(db, account_id)
-                self._reading.submit(self._run, renewal)
-        cached = self._cached.get(account_id)
-        if cached is not None and cached.covers(plan_ids, self._clock()):
+                future = self._threads.submit(self._renew, db, account_id)
+                renewal = self._renewals[account_id] = _Renewal(future, time.monotonic())
+        cached, now = self._cached.get(account_id), self._clock()
+        if cached is not None and cached.covers(plan_ids, now):
             return cached  # it could not be stored for the others; the renewal tries that again
-        last = cached if cached is not None and cached.is_usable(self._clock()) else None
-        return last if renewal is None else _await(renewal, last)
+        last = cached if cached is not None and cached.is_usable(now) else None
+        if renewal is None:
+            return last
+        limit = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS)
+        try:
+            return renewal.snapshot.result(max(0.0, limit - time.monotonic()))
+        except (TimeoutError, Unavailable):
+            return last
 
-    def _run(self, renewal: _Renewal) -> None:
-        """Compute the values and have them stored, unless another process has done so."""
-        with self._answering(renewal):
-            shared, fresh = renewal.db.ask(lambda tx: self._compute(tx, renewal.account_id))
-            renewal.read.set_result((fresh, time.monotonic()))
-            if fresh is shared:
-                self._serve(renewal, fresh, is_shared=True)
-            else:
-                self._storing.submit(self._store, renewal, shared)
+    def _renew(self, db: Database, account_id: int) -> QueueSnapshot:
+        """Compute the values and store them for all processes, unless another process has done so.
 
-    def _store(self, renewal: _Renewal, shared: QueueSnapshot | None) -> None:
-        """Serve what could be stored for all processes; else the last shared snapshot, which all of them have, for a moment."""
-        with self._answering(renewal):
-            fresh, read_at = renewal.read.result()
-            snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
-            is_shared = False
-            # A renewal that had to wait longer is not tried: others before it could not be stored.
-            if time.monotonic() - read_at <= LOCK_SECONDS:
+        When they can't be stored: the last shared snapshot, which all processes have, for a moment.
+        """
+        is_shared = False
+        try:
+            shared, snapshot = db.ask(lambda tx: self._compute(tx, account_id))
+            fresh, is_shared = snapshot, snapshot is shared
+            if not is_shared:
+                snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
                 with suppress(Unavailable):
                     snapshot = write_alone(
-                        renewal.db,
-                        lambda tx: self._publish(tx, renewal.account_id, fresh),
-                        wait_seconds=LOCK_SECONDS,
+                        db, lambda tx: self._publish(tx, account_id, fresh), wait_seconds=LOCK_SECONDS
                     )
                     is_shared = True
-            self._serve(renewal, snapshot, is_shared=is_shared)
-
-    @contextmanager
-    def _answering(self, renewal: _Renewal) -> Iterator[None]:
-        """Whatever happens in the block, no reader waits for ever."""
-        try:
-            yield
-        except BaseException as error:  # noqa: BLE001  # it is the readers' answer
-            self._finish(renewal, is_shared=False)
-            (renewal.stored if renewal.read.done() else renewal.read).set_exception(error)
-
-    def _serve(self, renewal: _Renewal, snapshot: QueueSnapshot, *, is_shared: bool) -> None:
-        self._cached[renewal.account_id] = snapshot
-        self._finish(renewal, is_shared=is_shared)
-        renewal.stored.set_result(snapshot)
-
-    def _finish(self, renewal: _Renewal, *, is_shared: bool) -> None:
-        with self._lock:
-            del self._renewals[renewal.account_id]
-            if is_shared:
-                self._retry_at.pop(renewal.account_id, None)
-            else:
-                self._retry_at[renewal.account_id] = time.monotonic() + RETRY_SECONDS
+            self._cached[account_id] = snapshot
+            return snapshot
+        finally:
+            with self._lock:
+                del self._renewals[account_id]
+                if is_shared:
+                    self._retry_at.pop(account_id, None)
+                else:
+                    self._retry_at[account_id] = time.monotonic() + RETRY_SECONDS
 
     def _compute(self, tx: Tx, account_id: int) -> tuple[QueueSnapshot | None, QueueSnapshot]:
         """The shared snapshot, and the one to serve: the shared one while it is in time, else the present state."""
@@ -174,11 +151,18 @@ class QueueSnapshots:
         return fresh
 
 
-def _await(renewal: _Renewal, last: QueueSnapshot | None) -> QueueSnapshot | None:
-    """The renewed values; else the last usable ones, else those that were read and not stored, else none."""
-    limit, fresh = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS), None
-    try:
-        fresh, read_at = renewal.read.result(max(0.0, limit - time.monotonic()))
-        return renewal.stored.result(max(0.0, read_at + SAVE_SECONDS - time.monotonic()))
-    except (TimeoutError, Unavailable):
-        return last or fresh
+def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datetime) -> IntervalRecords:
+    """The records of the account's intervals with the waits that ended since they were last counted; the same records while a
+    count is not due. A wait counts once, when it is over."""
+    until = now - SETTLED
+    if records is None:
+        return IntervalRecords(until, {})
+    if records.until > now:
+        return IntervalRecords(until, records.plans)  # the clock was set back
+    if until - records.until < COUNTED_EVERY:
+        return records
+    plans = dict(records.plans)
+    ended = max(records.until, until - LONGEST_LOOK), until
+    for outcome in list_outcomes(tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended):
+        note_wait(plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds)
+    return IntervalRecords(until, plans)

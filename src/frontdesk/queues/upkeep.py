@@ -9,8 +9,7 @@ from frontdesk.queues.encounters import settle_duty, settle_encounter
 from frontdesk.queues.events import LATEST
 from frontdesk.queues.ingest import by_reference
 from frontdesk.queues.model import Duty, Encounter, PruneReport, RebuildReport, Reference
-from frontdesk.queues.store import events as event_store
-from frontdesk.queues.store import upkeep as store
+from frontdesk.queues.store import events as store
 
 # An id must be remembered for as long as its event may still be sent again.
 MIN_AGE = LATEST + timedelta(days=1)
@@ -19,26 +18,26 @@ DEFAULT_AGE = timedelta(days=90)  # what workers keep
 
 def rebuild(tx: Tx) -> RebuildReport:
     """Settle every encounter and duty again from its events. New events wait meanwhile; readers see the state before."""
-    event_store.lock_groups(tx, None)
+    store.lock_groups(tx, None)
     encounters, corrected = 0, store.delete_encounters_without_events(tx)
     for visits in store.pages_of_visits(tx):
         stored = store.select_settled(tx, visits)
         by_visit = by_reference(store.select_events(tx, visits))
         wrong = _wrong({visit: settle_encounter(events) for visit, events in by_visit.items()}, stored)
-        event_store.save(tx, encounter_rows=wrong)
+        store.save(tx, encounter_rows=wrong)
         encounters, corrected = encounters + len(by_visit), corrected + len(wrong)
     stored, by_doctor = store.select_settled(tx, None), by_reference(store.select_events(tx, None))
     without_events = [row["id"] for doctor, row in stored.items() if doctor not in by_doctor]
     store.delete_duties(tx, without_events)
     wrong = _wrong({doctor: settle_duty(Duty(), events) for doctor, events in by_doctor.items()}, stored)
-    event_store.save(tx, duty_rows=wrong)
+    store.save(tx, duty_rows=wrong)
     return RebuildReport(encounters, len(by_doctor), corrected + len(without_events) + len(wrong))
 
 
 def _wrong(settled: Mapping[Reference, Encounter | Duty], stored: Mapping[Reference, Row]) -> list[Row]:
     """The rows that are missing in the database or differ there."""
     rows = (
-        (reference, event_store.settled_row(reference, state, stored.get(reference, {}).get("id")))
+        (reference, store.settled_row(reference, state, stored.get(reference, {}).get("id")))
         for reference, state in settled.items()
     )
     return [row for reference, row in rows if row != stored.get(reference)]
@@ -53,6 +52,6 @@ def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
     if age < MIN_AGE:
         raise ValueError("events can't be deleted while they may still be sent again")
     before = now - age
-    event_store.lock_groups(tx, None)
+    store.lock_groups(tx, None)
     encounters, events = store.prune_encounters(tx, before)
     return PruneReport(events + store.prune_duties(tx, before), encounters, store.prune_estimates(tx, before))

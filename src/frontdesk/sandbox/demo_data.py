@@ -8,8 +8,7 @@ from frontdesk.access import create_account, list_accounts, list_clients
 from frontdesk.access.accounts import create_client, rotate_secret
 from frontdesk.access.model import Account, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext
-from frontdesk.files import save_mapping
-from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files.actions import DEFAULT_NAME, save_mapping
 from frontdesk.files.model import MappingName
 from frontdesk.plans import list_plans, list_provider_groups
 from frontdesk.plans.changes import create_plan, create_provider_group

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, fail, print_json, say
-from frontdesk.files.model import Format
+from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 

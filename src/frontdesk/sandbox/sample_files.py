@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from frontdesk.eligibility.fields import X12_GENDERS
-from frontdesk.files.model import Format
+from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_members import COLUMNS, PAYOR
 
 Member = Mapping[str, str]

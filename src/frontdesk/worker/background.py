@@ -14,7 +14,9 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.files import FileTurns, RunOptions, delete_left_content
+from frontdesk.files.actions import delete_left_content
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport

@@ -4,75 +4,264 @@ One thread commits (docs/decisions/0034). Each of its transactions settles what 
 they have ready. So a commit is shared by as many messages as there are connections, and a slow one holds up no other.
 """
 
+import random
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from queue import Empty
-from typing import TextIO
+from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.clock import stored_time
-from frontdesk.config import Config
+from frontdesk.clock import stored_time, system_clock
+from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
-from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations.delivery.change_store import has_lapsed
-from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
-from frontdesk.invitations.delivery.claim import claim, expire_leases, seconds_to_work
-from frontdesk.invitations.delivery.model import AttemptOutcome, AttemptResult, DeliveryPolicy, Hold
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
-from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
-from frontdesk.invitations.reports import apply_early_reports
+from frontdesk.invitations.model import (
+    AttemptOutcome,
+    AttemptResult,
+    ClaimedInvitation,
+    Delivery,
+    DeliveryPolicy,
+    MessageContext,
+)
+from frontdesk.invitations.protocol import (
+    DeliveryContext,
+    claim,
+    expire_leases,
+    offer_and_settle,
+    renew_leases,
+    seconds_to_work,
+)
 from frontdesk.log_output import LogOutput
-from frontdesk.mail.model import Mailer, MailMessage
+from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
+from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.text import fold_email
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
-from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
 
 CONNECTIONS = 8  # to the relay, of one worker
-COUNT_SECONDS = 10.0
-LAPSE_SECONDS = 1.0
+IDLE_CONNECTION_SECONDS = 10.0  # then it is closed
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
+COUNT_SECONDS = 10.0  # between two lines of counts in the log
 # Connections that got their go-ahead together report together: the next report may take so long to share the commit.
 GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
+# Of the circuit breaker: its pauses, and the broken connections in a row, with no reply about any message between them.
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
+_LAST = 9  # the rank behind every job's
 
 
-class WorkerLog(LogOutput):
-    """Lines with ids, counts and codes, never an address or a text. Outcomes are counted; the counts leave every 10 s at most."""
+@dataclass(slots=True)
+class SendJob:
+    """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
-    def __init__(self, output: TextIO | None = None) -> None:
-        super().__init__(sys.stdout if output is None else output)
-        self._counts: Counter[str] = Counter()
-        self._counts_written_at = time.monotonic()
-        self._is_held = False
+    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
+    two was sent, None before. `abandoned`: the invitation was given back while the connection still waits for the relay; its
+    report is void.
+    """
 
-    def write_hold(self, hold: Hold | None) -> None:
-        """Write a line when delivery comes to be held, and when it goes on."""
-        if hold is not None and not self._is_held:
-            self.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
-        elif hold is None and self._is_held:
-            self.write("delivery_released")
-        self._is_held = hold is not None
+    rank: tuple[int, int]
+    invitation: ClaimedInvitation
+    compose: Callable[[], MailMessage | None]  # None when it can't be written. Runs beside the commits
+    until: float
+    go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
+    granted: bool | None = None
+    abandoned: bool = False
 
-    def count(self, outcomes: Sequence[AttemptOutcome]) -> None:
-        self._counts.update(outcome.result.value for outcome in outcomes)
-        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
-            self.write_counts()
 
-    def write_counts(self) -> None:
-        if self._counts:
-            self.write("delivered", **self._counts)
-            self._counts.clear()
-            self._counts_written_at = time.monotonic()
+@dataclass(frozen=True, slots=True)
+class SendReport:
+    """The report of a connection: ready for DATA (`result` None), or done with the job.
+
+    `relay_failure`: the relay as a whole is out of order, so it was not about this message. `error`: the kind of an unexpected
+    error of ours.
+    """
+
+    job: SendJob
+    result: AttemptResult | None = None
+    code: int | None = None
+    relay_failure: RelayRefused | None = None
+    error: str | None = None
+
+
+class ConnectionPool:
+    """Up to `size` connections, opened as they are needed. Jobs go in by `submit`, reports come out of `reports`."""
+
+    def __init__(self, mailer: Mailer, size: int) -> None:
+        self.reports: SimpleQueue[SendReport | None] = SimpleQueue()
+        self._mailer = mailer
+        self._size = size
+        self._jobs: PriorityQueue[tuple[tuple[int, int], SendJob | None]] = PriorityQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._lock = threading.Lock()
+
+    def submit(self, job: SendJob) -> None:
+        self._jobs.put((job.rank, job))
+        with self._lock:
+            if self._jobs.qsize() > self._idle and len(self._threads) < self._size:
+                name = f"connection-{len(self._threads) + 1}"
+                thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def withdraw(self) -> list[SendJob]:
+        """Take back the jobs that no connection has begun."""
+        jobs: list[SendJob] = []
+        with suppress(Empty):
+            while True:
+                _, job = self._jobs.get_nowait()
+                if job is not None:
+                    jobs.append(job)
+        return jobs
+
+    def close(self, seconds: float) -> None:
+        """Let every session end with QUIT. Those that don't in that time end with the process."""
+        for number in range(len(self._threads)):
+            self._jobs.put(((_LAST, number), None))
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _run(self) -> None:
+        session = self._mailer.open()
+        while True:
+            with self._lock:
+                self._idle += 1
+            try:
+                _, job = self._jobs.get(timeout=IDLE_CONNECTION_SECONDS)
+            except Empty:
+                session.close()
+                continue
+            finally:
+                with self._lock:
+                    self._idle -= 1
+            if job is None:
+                break
+            self.reports.put(self._send(session, job))
+        session.close()
+
+    def _send(self, session: MailSession, job: SendJob) -> SendReport:
+        if time.monotonic() > job.until:
+            return SendReport(job, AttemptResult.NOT_TRIED)
+        try:
+            message = job.compose()
+            if message is None:
+                return SendReport(job, AttemptResult.NOT_WRITABLE)
+            session.offer(message)
+        except RelayRefused as refused:
+            return _report_refusal(job, refused)
+        except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
+            session.close()
+            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, error=type(error).__name__)
+        self.reports.put(SendReport(job))
+        # The go-ahead comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
+        until = job.go_ahead.get()
+        if until is None or time.monotonic() > until:
+            session.abandon()
+            return SendReport(job, AttemptResult.NOT_TRIED)
+        return _finish(session, job)
+
+
+def _finish(session: MailSession, job: SendJob) -> SendReport:
+    try:
+        return SendReport(job, AttemptResult.ACCEPTED, session.finish())
+    except RelayRefused as refused:
+        return _report_refusal(job, refused)
+    except AnswerLost:
+        return SendReport(job, AttemptResult.LOST)
+    except Exception as error:  # noqa: BLE001 - whatever happened, the relay may have taken the message
+        return SendReport(job, AttemptResult.LOST, error=type(error).__name__)
+
+
+def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
+    if refused.is_about_message:
+        result = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
+        return SendReport(job, result, refused.code)
+    result = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
+    return SendReport(job, result, refused.code, relay_failure=refused)
+
+
+class CircuitBreaker:
+    """Stops sending while the relay as a whole is out of order.
+
+    The pause is a second after the first failure and doubles to a minute. After it one message is tried before the others.
+    """
+
+    def __init__(self, jitter: random.Random) -> None:
+        self._jitter = jitter
+        self._failures = 0
+        self._broken = 0
+        self._until = float("-inf")
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
+
+    def limit(self, count: int) -> int:
+        """How many of `count` messages may be claimed now."""
+        if self._failures == 0:
+            return count
+        return min(count, 1) if self.seconds_left == 0 else 0
+
+    def record(self, report: SendReport) -> None:
+        is_down = report.relay_failure is not None
+        connection_broke = report.result is AttemptResult.REFUSED_FOR_NOW and report.code is None
+        if is_down or connection_broke:
+            self._broken += 1
+            if (is_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
+                self._failures += 1
+                pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
+                self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
+        elif report.result in (AttemptResult.ACCEPTED, AttemptResult.REFUSED, AttemptResult.REFUSED_FOR_NOW):
+            self._failures = self._broken = 0
+            self._until = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowListMailer:
+    """Sends messages to the allowed addresses and `@domains` through the relay, and catches all others."""
+
+    allowed: tuple[str, ...]
+    relay: Mailer
+    catcher: Mailer
+
+    def open(self) -> MailSession:
+        return _AllowListSession(self.allowed, self.relay.open(), self.catcher.open())
+
+
+class _AllowListSession:
+    def __init__(self, allowed: tuple[str, ...], relay: MailSession, catcher: MailSession) -> None:
+        self._allowed = allowed
+        self._relay = relay
+        self._catcher = self._current = catcher
+
+    def offer(self, message: MailMessage) -> None:
+        address = fold_email(message.recipient)
+        is_allowed = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
+        self._current = self._relay if is_allowed else self._catcher
+        self._current.offer(message)
+
+    def finish(self) -> int:
+        return self._current.finish()
+
+    def abandon(self) -> None:
+        self._current.abandon()
+
+    def close(self) -> None:
+        self._relay.close()
+        self._catcher.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +280,7 @@ class WorkerOptions:
     idle_seconds: float = IDLE_SECONDS
     read_time: Callable[[Tx], datetime] = database_time
     context: DeliveryContext | None = None
-    log: WorkerLog = field(default_factory=WorkerLog)
+    log: LogOutput = field(default_factory=lambda: LogOutput(sys.stdout))
     compose: Callable[..., MailMessage] = compose  # with the arguments of invitations.message.compose
 
 
@@ -113,9 +302,9 @@ class DeliveryWorker:
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
         self._count = 0
-        self._lapsed_at = float("-inf")
-        self._renewed_at = time.monotonic()
-        self._is_stopping = False
+        self._counts: Counter[str] = Counter()  # of outcomes that the log does not have yet
+        self._renewed_at = self._counts_written_at = time.monotonic()
+        self._is_held = self._is_stopping = False
         self._due_in = 0.0  # seconds until the next claim can find something, as far as is known
         self._wakeup = Wakeup()
 
@@ -126,7 +315,7 @@ class DeliveryWorker:
             if not self.step():
                 self._wakeup.wait(min(self._options.idle_seconds, self._breaker.seconds_left or self._due_in))
         self.finish()
-        self._log.write_counts()
+        self._write_counts()
         self._log.write("worker_stopped")
 
     def step(self) -> bool:
@@ -178,30 +367,26 @@ class DeliveryWorker:
         if room <= (prefetched // 2 if self._jobs else 0):
             return 0
         if not even_if_idle:
-            self._due_in = self._db.ask(self._seconds_to_work)
+            self._due_in = self._db.ask(
+                lambda tx: seconds_to_work(tx, self._context, now=self._options.read_time(tx))
+            )
             if self._due_in > 0:
                 return 0
         claimed, context = write_alone(self._db, lambda tx: self._claim_in(tx, room))
-        self._log.write_hold(self._context.hold)
+        if (hold := self._context.hold) is not None and not self._is_held:
+            self._log.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+        elif hold is None and self._is_held:
+            self._log.write("delivery_released")
+        self._is_held = hold is not None
         # Others may have been quicker, or have locked what is due.
-        self._due_in = (
-            self._options.poll_seconds if self._context.hold is None else self._options.idle_seconds
-        )
+        self._due_in = self._options.poll_seconds if hold is None else self._options.idle_seconds
         for invitation in claimed:
             self._submit(invitation, context)
         return len(claimed)
 
-    def _seconds_to_work(self, tx: Tx) -> float:
-        now = self._options.read_time(tx)
-        if time.monotonic() - self._lapsed_at > LAPSE_SECONDS and has_lapsed(tx, now):
-            return 0.0
-        return seconds_to_work(tx, self._context, now=now)
-
     def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], MessageContext]:
         now = self._options.read_time(tx)
-        if unclear := expire_leases(tx, self._context, now=now):
-            apply_early_reports(tx, unclear, now=now)
-        self._lapsed_at = time.monotonic()
+        expire_leases(tx, self._context, now=now)
         claimed = claim(tx, self._context, now=now, count=room, find_expired=find_expired)
         return claimed, load_message_context(tx, claimed, link_secret=self._config.link_secret, now=now)
 
@@ -301,22 +486,40 @@ class DeliveryWorker:
         for job in ready:
             job.granted = job.invitation.id in granted
             job.go_ahead.put(until if job.granted else None)
-        self._log.count(outcomes)
+        self._counts.update(outcome.result.value for outcome in outcomes)
+        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
+            self._write_counts()
+
+    def _write_counts(self) -> None:
+        if self._counts:
+            self._log.write("delivered", **self._counts)
+            self._counts.clear()
+            self._counts_written_at = time.monotonic()
 
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
         offered = [job.invitation for job in self._ready]
-        result = offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
-        # A report can have come while this attempt, or one before it whose answer was lost, was under way.
-        left = {
-            outcome.invitation.message_id
-            for outcome in self._outcomes
-            if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
-        }
-        if left:
-            apply_early_reports(tx, left, now=now)
-        return result
+        return offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
 
 
 def policy_of(config: Config) -> DeliveryPolicy:
     return DeliveryPolicy(message_domain=config.host_name or "localhost")
+
+
+def make_mailer(config: Config, db: Database) -> Mailer:
+    """The mailer that the settings ask for. Raises FrontdeskError in production without a relay or a link secret."""
+    relay = None
+    if config.smtp_url is not None:
+        relay = SmtpMailer(config.smtp_url, hello_name=config.host_name or None)
+    if config.environment is Environment.PRODUCTION:
+        if relay is None:
+            raise FrontdeskError(
+                "There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.", code="no_relay"
+            )
+        if not config.link_secret:
+            raise FrontdeskError(
+                "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
+            )
+        return relay
+    catcher = MailCatcher(db, system_clock)
+    return catcher if relay is None else AllowListMailer(config.sandbox_recipients, relay, catcher)

@@ -7,12 +7,13 @@ that the service would have given.
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.intervals import IntervalRecord, note_wait
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
+    RECENT_SECONDS,
     Doctor,
     DoctorPool,
     DutySpan,
@@ -21,14 +22,9 @@ from frontdesk.queues.estimate.model import (
     PastWait,
     WaitEstimate,
 )
-from frontdesk.queues.estimate.records import IntervalRecord, note_wait
-from frontdesk.queues.model import EventType
+from frontdesk.queues.model import KNOWN_WAITS, LONGEST_WAIT, EventType
 
 HOUR = 3600.0
-
-KNOWN_WAITS = 200
-RECENT = 4 * HOUR
-LONGEST_WAIT = 24 * HOUR
 
 
 class ReplayEvent(NamedTuple):
@@ -44,14 +40,6 @@ class ReplayEvent(NamedTuple):
     group: int = 0
     known_at: float = 0.0
     id: str = ""
-
-
-class SeenPatient(NamedTuple):
-    """A doctor took the patient at `seen_at`."""
-
-    plan_id: int
-    seen_at: float
-    waited_seconds: float
 
 
 @dataclass(slots=True)
@@ -79,8 +67,7 @@ class QueueReplay:
         self._staff: dict[str, _Duty] = {}
         self._line: dict[str, tuple[int, float]] = {}  # by visit: plan, when joined
         self.plan_ids: set[int] = set()  # the plans that patients have joined
-        self.arrivals: deque[tuple[int, float]] = deque(maxlen=5000)  # plan, when
-        self.seen: deque[SeenPatient] = deque(maxlen=5000)
+        self.last_waits: dict[int, float] = {}  # by plan, of the patient that was seen last
         self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
         self._in_visit: dict[str, _Visit] = {}
         self._endless: dict[str, _Visit] = {}  # older than the longest visit: their ends may never be told
@@ -111,7 +98,7 @@ class QueueReplay:
     def pool(self, now: float) -> DoctorPool:
         """What the service knows at `now`."""
         waiting = self.waiting(now)
-        while self._spans and self._spans[0][2] <= now - RECENT:
+        while self._spans and self._spans[0][2] <= now - RECENT_SECONDS:
             self._spans.popleft()
         latest_first = self._ongoing(now)
         return DoctorPool(
@@ -119,7 +106,7 @@ class QueueReplay:
             waiting=[plan_id for plan_id, _ in waiting],
             past=[visit._replace(ended_seconds_ago=now - ended) for ended, visit in self._visits()],
             waited=[now - joined for _, joined in waiting],
-            past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT],
+            past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT_SECONDS],
             duty=[
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
                 *(DutySpan(name, now - _known_since(duty, now), 0.0) for name, duty in self._staff.items()),
@@ -132,15 +119,11 @@ class QueueReplay:
 
     def waiting(self, now: float) -> list[tuple[int, float]]:
         """The patients in the line: the plan, and when each joined."""
-        return [one for one in self._line.values() if one[1] > now - LONGEST_WAIT]
+        return [one for one in self._line.values() if one[1] > now - LONGEST_WAIT.total_seconds()]
 
     def doctors(self, now: float) -> list[Doctor]:
         """The doctors on duty, with their visits in progress."""
         return self._doctors(self._ongoing(now), now)
-
-    def recent_arrivals(self, since: float) -> list[int]:
-        """The plans of the patients that have joined since then."""
-        return [plan for plan, _ in takewhile(lambda one: one[1] > since, reversed(self.arrivals))]
 
     def _visits(self) -> Iterator[tuple[float, PastVisit]]:
         for visits in self.past.values():
@@ -183,7 +166,6 @@ class QueueReplay:
             return
         self._line.pop(event.visit, None)
         self._line[event.visit] = (event.plan_id, event.at)
-        self.arrivals.append((event.plan_id, event.at))
         self.plan_ids.add(event.plan_id)
 
     def _leave(self, event: ReplayEvent) -> None:
@@ -207,7 +189,7 @@ class QueueReplay:
         waited = event.at - joined if joined is not None else None
         if waited is not None:
             self._waits_over.append((event.at, PastWait(waited, left=False)))
-            self.seen.append(SeenPatient(event.plan_id, event.at, waited))
+            self.last_waits[event.plan_id] = waited
             if (told := self._told.pop(event.visit, None)) is not None:
                 note_wait(self.records, event.plan_id, waited, told.low_seconds, told.high_seconds)
         known_at = max(event.at, event.known_at)
@@ -226,4 +208,4 @@ class QueueReplay:
 
 def _known_since(duty: _Duty, now: float) -> float:
     """The start of a duty, as far as the service looks back at events."""
-    return next((at for at in duty.on_at if at >= now - RECENT), duty.on_at[-1])
+    return next((at for at in duty.on_at if at >= now - RECENT_SECONDS), duty.on_at[-1])

@@ -1,11 +1,10 @@
-"""A feed that is late: what is known is the queue as it was. It is played forward to now, with the patients that joined unseen.
+"""A late feed: the service knows the queue as it was. The runs play it forward to now, with patients that joined unseen.
 
-How late the feed is, the service sees: the time between an event and its arrival.
+The delay is the time between an event and its arrival.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 from math import exp
 from random import Random
 from statistics import median_low
@@ -13,13 +12,11 @@ from typing import NamedTuple
 
 from frontdesk.queues.estimate.model import Doctor, DoctorPool
 
-LEAST_SECONDS = 5.0  # a feed that is less late is in time
 RATE_SECONDS = 3600.0  # patients join as often as they did in this time
 MOST_UNSEEN = 100  # the joins of one run
 KNOWN_STARTS = 20  # the starts of visits in progress that tell how late the feed is, the latest
 # A start that came later than this was loaded afterwards, or corrected by hand: it says nothing of the feed.
 MOST_LATE_SECONDS = 900.0
-KEPT_MEANS = 256  # distributions of joins that are kept: a late feed has a new mean at each renewal
 
 
 class UnseenJoin(NamedTuple):
@@ -42,12 +39,12 @@ def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
     return median_low(arrivals.values()) if len(arrivals) > 1 else 0.0
 
 
-def as_told(pool: DoctorPool) -> DoctorPool:
+def as_reported(pool: DoctorPool) -> DoctorPool:
     """The pool at the moment of the last news: every time is earlier by the lateness."""
     late = pool.feed_late_seconds
     return replace(
         pool,
-        doctors=[_as_told(doctor, late) for doctor in pool.doctors],
+        doctors=[_as_reported(doctor, late) for doctor in pool.doctors],
         past=[
             visit._replace(ended_seconds_ago=max(0.0, visit.ended_seconds_ago - late)) for visit in pool.past
         ],
@@ -59,7 +56,7 @@ def as_told(pool: DoctorPool) -> DoctorPool:
     )
 
 
-def _as_told(doctor: Doctor, late: float) -> Doctor:
+def _as_reported(doctor: Doctor, late: float) -> Doctor:
     on_duty = doctor.on_duty_seconds
     visits = tuple(
         visit._replace(elapsed_seconds=max(0.0, visit.elapsed_seconds - late)) for visit in doctor.visits
@@ -69,13 +66,13 @@ def _as_told(doctor: Doctor, late: float) -> Doctor:
     )
 
 
-def unseen_joins(told: DoctorPool, runs: int, *, known_for: float) -> list[list[UnseenJoin]]:
+def unseen_joins(pool: DoctorPool, runs: int, *, known_for: float) -> list[list[UnseenJoin]]:
     """By run, the patients that joined since the last news: as often, and for the plans, as before it.
 
     `known_for`: for how many seconds back all joins are known.
     """
-    span, late = min(RATE_SECONDS, known_for), told.feed_late_seconds
-    recent = sorted(join for join in _joins(told) if join[0] <= span)
+    span, late = min(RATE_SECONDS, known_for), pool.feed_late_seconds
+    recent = sorted(join for join in _joins(pool) if join[0] <= span)
     if not recent or span <= 0:
         return [[] for _ in range(runs)]
     counts = _poisson_parts(round(late * len(recent) / span, 3), runs)
@@ -99,7 +96,6 @@ def _joins(pool: DoctorPool) -> Iterator[tuple[float, int]]:
         yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), past.plan_id
 
 
-@lru_cache(maxsize=KEPT_MEANS)
 def _poisson_parts(mean: float, runs: int) -> list[int]:
     """A count for each run: evenly spread over the Poisson distribution, in an order that chance has fixed."""
     counts, count = [], 0

@@ -9,6 +9,9 @@ DEFAULT_VISIT_SECONDS = 900.0
 # A doctor that takes a new patient within this time was ready; 0 must not be told of a longer wait.
 READY_SECONDS = 30.0
 KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
+RECENT_SECONDS = 4 * 3600.0  # how far back waits and duties are looked at
+SHORTEST_SECONDS = 1.0  # of a visit
+LEAST_SECONDS = 5.0  # a pause or a delay that is shorter counts as none
 
 
 class OngoingVisit(NamedTuple):

@@ -4,20 +4,19 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, exp
+from math import exp
 
+from frontdesk.queues.estimate.intervals import IntervalRecord, with_interval
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
     NOBODY_ON_DUTY,
+    RECENT_SECONDS,
     DoctorPool,
     DutySpan,
     WaitEstimate,
 )
-from frontdesk.queues.estimate.records import NO_RECORD, IntervalRecord
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
-RECENT_SECONDS = 4 * 3600.0
-BISECTIONS = 30
 LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
 
 
@@ -31,7 +30,7 @@ def estimate_waits(
 
     The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So the
     patients of sibling plans that share doctors are served before the newcomer. `records`: by plan, how its intervals
-    have held; None: the intervals are as they come from the runs.
+    have held.
 
     >>> from frontdesk.queues.estimate.model import Doctor
     >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
@@ -40,20 +39,19 @@ def estimate_waits(
     simulation = QueueSimulation(pool, plan_ids, default_visit_seconds)
     doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
     trend = staffing_trend(pool.duty) if doctors else None
+    known = records or {}
     estimates = {}
-    for plan_id, wait in simulation.waits(plan_ids, changing=trend is not None).items():
-        if wait is None:
+    for plan_id, simulated in simulation.waits(plan_ids).items():
+        if simulated is None:
             estimates[plan_id] = WaitEstimate(NOBODY_ON_DUTY, None, None)
             continue
-        seconds, low, high = wait
+        seconds, low, high, ahead = simulated
         if trend and high:
             visit = simulation.mean_seconds(plan_id)
-            seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in wait)
-        told = ceil(seconds)
-        estimate = WaitEstimate(told, min(told, int(low)), max(told, ceil(high)))
-        if records is not None:
-            estimate = records.get(plan_id, NO_RECORD).corrected(estimate)
-        estimates[plan_id] = estimate
+            parts = (seconds, low, high)
+            seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in parts)
+        record = known.get(plan_id, IntervalRecord())
+        estimates[plan_id] = with_interval(seconds, low, high, ahead=ahead, record=record)
     return estimates
 
 
@@ -72,7 +70,7 @@ class StaffingTrend:
         """
         gap = (self.usual - doctors) * self.time_constant
         low, high = 0.0, wait_seconds * max(1.0, doctors / self.usual)
-        for _ in range(BISECTIONS):
+        for _ in range(30):
             middle = (low + high) / 2
             work = middle * (self.usual + self.arrivals_per_second * visit_seconds)
             work -= gap * (1 - exp(-middle / self.time_constant))

@@ -1,1 +1,1 @@
-"""The SQL of the encounter queue: `events` and what follows from them, `pools` for the estimate, `snapshots`, `upkeep`."""
+"""The SQL of the encounter queue: `events` and what follows from them, `pools` for the estimate, `snapshots`."""

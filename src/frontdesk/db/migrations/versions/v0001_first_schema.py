@@ -355,7 +355,7 @@ def _create_reports() -> None:
         *optional(Id, "member_id", "left_plan_id"),
         *optional(sa.String(255), "external_id"),
         *required(sa.String(16), "outcome"),
-        *optional(Json, "changed", "notes"),
+        *optional(Json, "changed", "faults", "warnings"),
         *indexes("member_id"),
         partial_index(
             "ix_file_rows_external_id", "external_id", where="member_id IS NULL AND external_id IS NOT NULL"
@@ -482,12 +482,7 @@ def _create_delivery() -> None:
         *required(UtcTime(), "wall_at"),
         *optional(sa.BigInteger(), "batch_us"),
         *required(sa.Integer(), "batch_left"),
-    )
-    op.create_table(
-        "delivery_counts",
-        *key(Id, "account_id", to="accounts.id"),
-        *key(sa.BigInteger(), "slice"),
-        *required(sa.Integer(), "sent"),
+        *required(Json, "sent"),
     )
     op.create_table(
         "delivery_home",

@@ -1,0 +1,373 @@
+"""What people do with eligibility files and mappings: hand a file in, look it up, approve it, give it a mapping, cancel it, undo
+it; keep mappings by name.
+
+A file's content is stored in parts, so any worker on any host finds it; it is deleted when the file has ended. A file keeps the
+content of its mapping as it was when the file came, so a kept mapping may change or go at any time.
+"""
+
+import hashlib
+import re
+import zlib
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from frontdesk import audit
+from frontdesk.access.accounts import refuse_unless_active
+from frontdesk.audit.model import Requester
+from frontdesk.clock import wire_time
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
+from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.files import store
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileFilter,
+    FileKey,
+    FileQuota,
+    FileState,
+    FileStep,
+    MappingName,
+    NewFile,
+    SecondPersonNeeded,
+    StoredMapping,
+    TooManyBytes,
+    TooManyFiles,
+    WrongState,
+)
+from frontdesk.formats.model import FileMode
+from frontdesk.mapping.parser import SECTION_834, parse_mapping
+from frontdesk.plans import get_plan
+
+PART_BYTES = 1024 * 1024
+ABANDONED_AFTER = timedelta(days=1)
+FILE_NAME_LENGTH = 255
+MOST_MAPPINGS = 50
+DEFAULT_NAME = "default"
+MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
+
+
+def begin_file(
+    tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
+) -> EligibilityFile:
+    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
+    TooManyFiles, TooManyBytes. Uploads that begin at the same moment don't see one another and may exceed the quota."""
+    refuse_unless_active(tx, new.account_id)
+    get_plan(tx, new.account_id, new.plan_id)
+    if quota is not None:
+        count, size_bytes = store.find_backlog(tx, new.account_id)
+        if count >= quota.files:
+            raise TooManyFiles(quota.files)
+        if size_bytes >= quota.size_bytes:
+            raise TooManyBytes(quota.size_bytes)
+    mapping_name, mapping = _mapping_of(tx, new)
+    name = new.file_name
+    if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
+        rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
+        raise Invalid([Fault("file_name", "not_allowed", rule)])
+    return store.insert_file(
+        tx,
+        requester,
+        account_id=new.account_id,
+        plan_id=new.plan_id,
+        state=FileState.RECEIVING,
+        format=new.format,
+        encoding=new.encoding,
+        file_name=name,
+        mapping=mapping,
+        mapping_name=mapping_name,
+        mode=new.mode or FileMode.CHANGE,
+        asked_mode=new.mode,
+        dry_run=new.dry_run,
+    )
+
+
+def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
+    """The mapping for a new file: its own, the one that it names, else the account's default; with the sheet and the row of the
+    header that the file comes with. Its name (None: it is not the account's) and its content. Raises NotFound, Invalid."""
+    name, content = None, new.mapping
+    if content is None:
+        key = MappingName(new.account_id, new.mapping_name or "")
+        kept = get_mapping(tx, key) if new.mapping_name is not None else store.find_mapping(tx, key[0], None)
+        name, content = (None, None) if kept is None else (kept.name, kept.mapping)
+    said = {"sheet": new.sheet, "header_row": new.header_row}
+    places = {name: value for name, value in said.items() if value is not None}
+    parse_mapping({**(new.mapping or {}), **places})
+    return name, {**(content or {}), **places} if places else content
+
+
+class Upload:
+    """Stores the content of a file part by part, so that memory stays small. With a quota, what the account's files have
+    together is bounded while the content arrives."""
+
+    def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
+        self._db = db
+        self._file = file
+        self._quota = quota
+        self._buffer = bytearray()
+        self._parts = 0
+        self._digest = hashlib.sha256()
+        self.size_bytes = 0
+
+    @property
+    def has_full_part(self) -> bool:
+        """True if it is time to call `flush`."""
+        return len(self._buffer) >= PART_BYTES
+
+    def write(self, data: bytes) -> None:
+        """Keep the data in memory until `flush`."""
+        self._buffer += data
+        self.size_bytes += len(data)
+
+    def flush(self) -> None:
+        """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""
+        part = bytes(self._buffer)
+        self._buffer.clear()
+        self._digest.update(part)
+        with self._db.write() as tx:
+            store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
+            if self._quota is not None:
+                store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
+                if store.find_backlog(tx, self._file.account_id)[1] > self._quota.size_bytes:
+                    raise TooManyBytes(self._quota.size_bytes)
+        self._parts += 1
+
+    def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
+        """Complete the content; the file then waits for a worker.
+
+        If an earlier upload brought a file with the idempotency key of `new`, that one is the answer, and this one is gone.
+        Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
+        """
+        if not self.size_bytes:
+            raise Invalid([Fault("body", "empty", "must not be empty")])
+        if self._buffer:
+            self.flush()
+        file = write_alone(self._db, lambda tx: self._finish(tx, requester, new))
+        if file.id != self._file.id:
+            self.discard()
+        return file
+
+    def _finish(self, tx: Tx, requester: Requester, new: NewFile | None) -> EligibilityFile:
+        file, size = self._file, self.size_bytes
+        changes = {"sha256": self._digest.hexdigest()}
+        if new is not None and new.idempotency_key is not None:
+            said = repr((changes["sha256"], new)).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(said).hexdigest()
+            found = store.find_by_idempotency_key(tx, file.account_id, new.idempotency_key)
+            if found is not None and found.idempotency_digest != digest:
+                message = "was sent before, with another file or other parameters"
+                raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
+            if found is not None:
+                return found
+            changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
+        record_audit(tx, "file.received", file, requester, size_bytes=size)
+        return store.change_file(tx, file.id, state=FileState.WAITING, size_bytes=size, **changes)
+
+    def discard(self) -> None:
+        """Delete the file: its content will never be complete, or is there already."""
+        delete_content(self._db, self._file.id)
+        write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
+
+
+def delete_content(db: Database, file_id: int) -> None:
+    """Delete the content of a file that needs it no more, some of it at a time so that others can write. Raises Unavailable."""
+    while write_alone(db, partial(store.delete_parts, file_id=file_id)):
+        pass
+
+
+def delete_left_content(db: Database, now: datetime) -> None:
+    """Delete the content of ended files that is left (of large ones that were cancelled, or after a kill), and uploads that
+    broke off more than a day ago, with the process that received them. Raises Unavailable."""
+    for file_id in db.ask(store.ended_files_with_parts):
+        delete_content(db, file_id)
+    for file_id in db.ask(lambda tx: store.unfinished_uploads(tx, now - ABANDONED_AFTER)):
+        delete_content(db, file_id)
+        write_alone(db, partial(store.delete_file, file_id=file_id))
+
+
+def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
+    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
+    than the key's."""
+    file = store.find_file(tx, key.id, lock=lock)
+    if (
+        file is None
+        or key.account_id not in (None, file.account_id)
+        or key.plan_id not in (None, file.plan_id)
+    ):
+        raise NotFound("eligibility file")
+    return file
+
+
+def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
+    """The files, the newest first. Raises NotFound for another account's plan."""
+    if wanted.plan_id is not None:
+        get_plan(tx, wanted.account_id, wanted.plan_id)
+    return store.list_files(tx, wanted)
+
+
+def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+    """Let a held file go on: with all that it would move and end.
+
+    Raises NotFound; WrongState when it is not held, or a newer file says now what holds (`newer_file`);
+    SecondPersonNeeded (docs/decisions/0092).
+    """
+    file = get_file(tx, key, lock=True)
+    if file.state is not FileState.HELD:
+        raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
+    if file.needs_mapping:
+        accept = f"frontdesk file accept {file.id}"
+        raise WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
+    if (newer := newer_file(tx, file)) is not None:
+        raise WrongState(overtaken_by(newer, file.id))
+    if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
+        raise SecondPersonNeeded
+    record_audit(tx, "file.approved", file, requester)
+    return store.change_file(tx, file.id, state=FileState.WAITING, approved=True, problem=None)
+
+
+def accept_mapping(
+    tx: Tx, key: FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
+) -> EligibilityFile:
+    """Let a file that is held for a mapping go on: with the suggested one if `mapping` is empty, else with this one. With `keep`
+    it becomes the account's default.
+
+    Raises NotFound; WrongState when the file needs no mapping; Invalid with the faults of the mapping.
+    """
+    file = get_file(tx, key, lock=True)
+    if file.state is not FileState.HELD or not file.needs_mapping or file.problem is None:
+        raise WrongState(f"The file is {file.state} and needs no mapping.")
+    suggested = file.problem["suggestion"]["mapping"][SECTION_834]
+    content = mapping or _with_834(file.mapping, suggested)
+    if parse_mapping(content).identify is None:
+        rule = 'must say how the file names its members, for example {"834": {"identify": "REF*23"}}'
+        raise Invalid([Fault(f"{SECTION_834}.identify", "required", rule)])
+    if keep:
+        default = store.find_mapping(tx, file.account_id, None)
+        kept = mapping or _with_834(default.mapping if default else None, suggested)
+        name = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
+        save_mapping(tx, name, kept, requester, default=True)
+    record_audit(tx, "file.mapping_accepted", file, requester, kept=keep)
+    return store.change_file(tx, file.id, state=FileState.WAITING, mapping=content, problem=None)
+
+
+def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
+    mapping = mapping or {}
+    return {**mapping, SECTION_834: {**mapping.get(SECTION_834, {}), **suggested}}
+
+
+def cancel_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+    """Give up a file that waits, runs or is held; what it has applied stays until it is undone. Raises NotFound, WrongState.
+
+    The worker of a running one loses its claim: it stops after the chunk in hand, which it can't commit any more.
+    """
+    file = get_file(tx, key, lock=True)
+    if file.state not in (FileState.WAITING, FileState.RUNNING, FileState.HELD):
+        raise WrongState(f"The file is {file.state}; only one that waits, runs or is held can be cancelled.")
+    store.delete_parts(tx, file.id)
+    record_audit(tx, "file.cancelled", file, requester)
+    return store.change_file(tx, file.id, state=FileState.CANCELLED, finished_at=requester.now)
+
+
+def undo_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+    """A new file that takes back what the file changed; it can itself be undone.
+
+    Raises NotFound; WrongState when there is nothing to take back.
+    """
+    file = get_file(tx, key, lock=True)
+    if file.dry_run:
+        raise WrongState("The file was a dry run: it has changed nothing.")
+    if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
+        raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+    if file.counts and not store.has_report(tx, file.id):
+        raise WrongState("The file is too old to be undone: retention has deleted its report.")
+    undos = _undos(tx, file.id)
+    if len(undos) % 2:
+        raise WrongState(f"The file is undone already, by file {undos[-1]}.")
+    if undos:
+        raise WrongState(
+            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
+            f"Undo file {undos[-1]} instead."
+        )
+    of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
+    undo = store.insert_file(tx, requester, **of_plan, state=FileState.WAITING, step=FileStep.APPLY)
+    record_audit(tx, "file.undo_asked", undo, requester, undoes=file.id)
+    return undo
+
+
+def newer_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> int | None:
+    """The newest file of the plan after this one that says now what holds: it was applied and not undone, or it is a full one.
+
+    `started` leaves out full files that wait.
+    """
+    newer = store.newer_files(tx, file.plan_id, file.id, started=started)
+    return next((file_id for file_id in newer if len(_undos(tx, file_id)) % 2 == 0), None)
+
+
+def overtaken_by(newer: int, file_id: int) -> str:
+    return f"A newer file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
+
+
+def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:
+    """Add one audit entry about the file."""
+    audit.record_action(tx, requester, action, file.account_id, file.id, **detail)
+
+
+def _undos(tx: Tx, file_id: int) -> list[int]:
+    """The undo of the file, the undo of that, and so on. The last of them says what holds: after an odd number of them the
+    file is undone."""
+    undos: list[int] = []
+    while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
+        undos.append(undo)
+    return undos
+
+
+def get_mapping(tx: Tx, key: MappingName) -> StoredMapping:
+    """Raises NotFound, also for one of another account."""
+    found = store.find_mapping(tx, *key) if MAPPING_NAME.fullmatch(key.name) else None
+    if found is None:
+        raise NotFound("eligibility mapping")
+    return found
+
+
+def save_mapping(
+    tx: Tx, key: MappingName, content: dict[str, Any], requester: Requester, *, default: bool | None = None
+) -> bool:
+    """Store the mapping for the files that come from now on; True if the name is new. `default` makes it the account's
+    default, or takes that away; None leaves it as it is. Raises Invalid.
+
+    A race with another writer of the account's mappings is a unique violation: run the transaction again.
+    """
+    parse_mapping(content)
+    nulls = [name for name, value in content.items() if value is None]
+    faults = [Fault(name, "wrong_type", "must not be null") for name in nulls]
+    if not faults and not MAPPING_NAME.fullmatch(key.name):
+        rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
+        faults = [Fault("name", "not_allowed", rule)]
+    known = {mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)}
+    if not faults and key.name not in known and len(known) >= MOST_MAPPINGS:
+        rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
+        faults = [Fault("name", "not_allowed", rule)]
+    if faults:
+        raise Invalid(faults)
+    is_default = known.get(key.name, False) if default is None else default
+    store.save_mapping(tx, StoredMapping(*key, content, is_default, requester.now))
+    audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
+    return key.name not in known
+
+
+def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
+    """Raises NotFound. Files that came before keep their copy."""
+    if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, *key):
+        raise NotFound("eligibility mapping")
+    audit.record_action(tx, requester, "mapping.deleted", key.account_id, name=key.name)
+
+
+def serialize_mapping(mapping: StoredMapping) -> dict[str, Any]:
+    """The mapping as JSON, the same for HTTP and the command line."""
+    return {
+        "type": "eligibility_mappings",
+        "name": mapping.name,
+        "is_default": mapping.is_default,
+        "changed_at": wire_time(mapping.changed_at),
+        "mapping": mapping.mapping,
+    }

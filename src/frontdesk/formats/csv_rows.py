@@ -1,0 +1,146 @@
+"""Rows of a CSV file: how it is laid out, a header, perhaps below titles, then a row a line or more (docs/file-formats.md)."""
+
+import contextlib
+import csv
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, repeat
+
+from frontdesk.errors import Fault
+from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
+from frontdesk.formats.source import LONGEST_LINE, Source
+
+# What Excel writes above the header, and hides when it opens the file.
+_SEPARATOR = re.compile(r'"?sep=([,;|\t])"?[,;|\t]*\s*', re.IGNORECASE)
+_BAD_QUOTING = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """Rows from `place` on that have no quotation mark, so that each is a line: their texts, split where that is asked for."""
+
+    place: int
+    texts: Sequence[str]
+    delimiter: str
+
+    def column(self, at: int, width: int) -> list[str]:
+        """The cells at this position, none unless each row has so many cells."""
+        delimiter = self.delimiter
+        if {text.count(delimiter) for text in self.texts} != {width - 1}:
+            return []
+        return [text.split(delimiter, at + 1)[at] for text in self.texts]
+
+    def __iter__(self) -> Iterator[SplitRow]:
+        rows = csv.reader(self.texts, delimiter=self.delimiter)
+        return zip(count(self.place), rows, self.texts, repeat(None))
+
+
+def split_quoted(text: str, delimiter: str) -> list[str]:
+    """The cells of a row that is one line with quotation marks."""
+    return next(csv.reader([text], delimiter=delimiter, strict=True))
+
+
+def read_csv(source: Source, rank: HeaderRank, delimiter: str | None = None) -> Table:
+    """The header, that of the highest rank, and the rows. Without a delimiter, that is the one that a first line names, else that
+    of the best header. Raises Unreadable, here or from the rows."""
+    return _CsvReader(source, rank, delimiter).table()
+
+
+class _CsvReader:
+    """One pass over the file. Lines are read by the block where each is a row, as nearly everywhere: a line alone takes
+    five times as long."""
+
+    def __init__(self, source: Source, rank: HeaderRank, delimiter: str | None) -> None:
+        self._blocks = source.line_blocks()
+        start: list[str] = []  # the lines among which the header is
+        for block in self._blocks:
+            start += block
+            if len(start) > SEARCHED_ROWS or sum(map(len, start)) > LONGEST_LINE:
+                break
+        if not start:
+            raise Unreadable("empty", "The file is empty.")
+        separator = _SEPARATOR.fullmatch(start[0])
+        if separator is not None:
+            del start[0]
+            delimiter = delimiter or separator[1]
+        layouts = _layouts(start[:SEARCHED_ROWS], [delimiter] if delimiter else DELIMITERS)
+        best = max(layouts, key=lambda layout: rank(*layout[:2]), default=(1, [], delimiter or ",", 0))
+        self._header, _, self._delimiter, above = best
+        self._place = self._header - 1  # of the last row
+        self._csv = partial(csv.reader, delimiter=self._delimiter)
+        # The next lines, and those of the row that is read.
+        self._lines, self._taken = deque(start[above:]), list[str]()
+
+    def table(self) -> Table:
+        _, names, _, _ = next(self._split(), (0, [], None, None))
+        self._place = self._header
+        return Table(names, self._header, self._read_blocks(), self._delimiter)
+
+    def _read_blocks(self) -> Iterator[Iterable[SplitRow]]:
+        while lines := [*self._lines] or next(self._blocks, []):
+            self._lines.clear()
+            first, texts = self._place + 1, [line.rstrip("\r\n") for line in lines]
+            if '"' not in "".join(lines):
+                self._place += len(lines)
+                yield PlainRows(first, texts, self._delimiter)
+            elif rows := self._one_per_line(lines):
+                self._place += len(lines)
+                yield zip(count(first), rows, texts, repeat(None))
+            else:
+                self._lines.extend(lines)
+                yield self._split()
+
+    def _one_per_line(self, lines: list[str]) -> list[list[str]]:
+        """The rows if each of them is a line, else none."""
+        try:
+            rows = [*self._csv(lines, strict=True)]
+        except csv.Error:
+            return []
+        return rows if len(rows) == len(lines) else []
+
+    def _split(self) -> Iterator[SplitRow]:
+        """The rows of the next lines, up to one that ends with them."""
+        reader = self._csv(self._next_lines(), strict=True)
+        while self._lines:
+            self._taken.clear()
+            try:
+                cells, fault = next(reader), None
+            except csv.Error:
+                if len(self._taken) > 1:  # some of the lines may be good rows
+                    message = "a quotation mark is not closed, so the end of the row is unknown"
+                    raise self._run_together(message) from None
+                cells, fault = next(self._csv(self._taken)), _BAD_QUOTING
+            self._place += 1
+            is_plain = fault is None and len(self._taken) == 1
+            yield self._place, cells, self._taken[0].rstrip("\r\n") if is_plain else None, fault
+
+    def _next_lines(self) -> Iterator[str]:
+        """The lines, one after the other. A row is bounded, since an open quotation mark could collect the whole file."""
+        letters = 0
+        while self._lines or (block := next(self._blocks, [])):
+            if not self._lines:
+                self._lines.extend(block)
+            line = self._lines.popleft()
+            letters = len(line) + (letters if self._taken else 0)
+            self._taken.append(line)
+            if letters > LONGEST_LINE:
+                raise self._run_together(
+                    f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
+                )
+            yield line
+
+    def _run_together(self, message: str) -> Unreadable:
+        return Unreadable("rows_run_together", message, place=self._place + 1)
+
+
+def _layouts(lines: list[str], delimiters: Iterable[str]) -> Iterator[tuple[int, list[str], str, int]]:
+    """Each row that may be the header: its place, its cells, the delimiter, and how many lines stand above it."""
+    for delimiter in delimiters:
+        reader, above = csv.reader(lines, delimiter=delimiter), 0
+        with contextlib.suppress(csv.Error):  # a row that can't be read is told when the rows are
+            for place, cells in enumerate(reader, 1):
+                yield place, cells, delimiter, above
+                above = reader.line_num

@@ -1,0 +1,299 @@
+"""The content of a file: what it is by its first bytes, unpacked if it is gzip, and decoded, in lines of bounded length and in
+constant memory (docs/file-formats.md)."""
+
+import codecs
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from frontdesk.errors import Fault, FrontdeskError, Invalid
+from frontdesk.formats.model import Format, Unreadable
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead, WriteableBuffer
+
+START_BYTES = 4096  # are enough to recognise a file
+LARGEST_CONTENT = 16 * 1024**3
+# Lists of members shrink 5 to 40 times. Only content that is large enough to do harm is checked.
+LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 1024**2
+GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# No record can be longer than a request body may be.
+LONGEST_LINE = 64 * 1024
+_BLOCK = _BUFFER = 64 * 1024
+# What `str.splitlines` takes for the end of a line besides "\r" and "\n".
+_OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+# Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
+_AS_NAMED = "utf-8-sig utf-16 utf-16-le utf-16-be ascii cp1252 iso8859-1 iso8859-15 cp437 cp850 mac-roman"
+ENCODINGS = {"utf-8": "utf-8-sig"} | {name: name for name in _AS_NAMED.split()}
+# A byte order mark tells the encoding, whatever was declared: no other text begins with these bytes.
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+_ANYTHING = frozenset(Format)
+_TEXTS, _XLSX = _ANYTHING - {Format.XLSX}, frozenset({Format.XLSX})
+# What content the media types may have. Browsers on Windows call a CSV a workbook; curl calls everything a form unless told.
+_MEDIA_TYPES = {
+    "application/octet-stream binary/octet-stream application/x-www-form-urlencoded": _ANYTHING,
+    "application/gzip application/x-gzip": _ANYTHING,
+    "text/plain": _TEXTS,
+    "text/csv application/csv text/tab-separated-values": {Format.CSV},
+    "application/json": {Format.JSON, Format.JSON_LINES},
+    "application/jsonl application/x-jsonlines application/x-ndjson": {Format.JSON_LINES},
+    "application/edi-x12 application/x12": {Format.X12},
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": _XLSX,
+    "application/vnd.ms-excel.sheet.macroenabled.12": _XLSX,
+    "application/vnd.ms-excel": {Format.XLSX, Format.CSV},
+}
+MEDIA_TYPES = {"": _ANYTHING} | {
+    name: frozenset(formats) for names, formats in _MEDIA_TYPES.items() for name in names.split()
+}
+
+_NAMES = {
+    Format.CSV: "CSV",
+    Format.JSON_LINES: "JSON lines",
+    Format.JSON: "a JSON array",
+    Format.X12: "X12",
+    Format.XLSX: "an Excel workbook (.xlsx) or another ZIP archive",
+}
+_OLD_WORKBOOK = "an older Excel workbook (.xls), or one with a password"
+_OTHER_TABLE = "a web page, XML or a document, whatever its name"
+_OTHER_MAGIC = {
+    OLE_MAGIC: _OLD_WORKBOOK,
+    b"%PDF-": "PDF",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+}
+_TEXT_STARTS = {
+    Format.X12: re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W"),
+    Format.JSON_LINES: re.compile(r'\{\s*(?:["}]|$)'),
+    Format.JSON: re.compile(r"\[\s*(?:[{\]]|$)"),
+}
+# What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.
+_OTHER_TABLE_START = re.compile(
+    r"<(?:\?xml|!doctype|html|head|meta|body|style|table)\b|ID;P(?:WXL|SCALC)|\{\\rtf", re.IGNORECASE
+)
+# Controls that texts don't have. A few stand in damaged texts: their rows are refused one by one.
+_CONTROL, _TEXT_PER_CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]"), 10
+
+
+class UnsupportedContent(FrontdeskError, kind="unsupported_media_type"):
+    """The content contradicts the type that was declared for it; the sentence names both."""
+
+
+class DetectedContent(NamedTuple):
+    """What the content is, as far as its first bytes tell. `format` is None for what is not read, `name` is for messages."""
+
+    format: Format | None
+    name: str
+
+    @property
+    def is_workbook(self) -> bool:
+        """True also for a kind of workbook that is not read."""
+        return self.format is Format.XLSX or self.name == _OLD_WORKBOOK
+
+
+def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
+    """What begins with these bytes, packed or not. Text of no other kind is CSV."""
+    if start.startswith(GZIP_MAGIC):
+        packed, start = start, b""
+        with suppress(zlib.error):  # the reader tells that it is damaged
+            start = zlib.decompressobj(wbits=31).decompress(packed, START_BYTES)
+    start = start[:START_BYTES]
+    if start.startswith(ZIP_MAGIC):
+        return DetectedContent(Format.XLSX, _NAMES[Format.XLSX])
+    for magic, name in _OTHER_MAGIC.items():
+        if start.startswith(magic):
+            return DetectedContent(None, name)
+    text = codecs.decode(start, _codec_of(start, encoding), "ignore").lstrip("\ufeff \t\r\n")
+    for format_, pattern in _TEXT_STARTS.items():
+        if pattern.match(text):
+            return DetectedContent(format_, _NAMES[format_])
+    if _OTHER_TABLE_START.match(text):
+        return DetectedContent(None, _OTHER_TABLE)
+    if len(_CONTROL.findall(text)) * _TEXT_PER_CONTROL > len(text):
+        return DetectedContent(None, "binary data")
+    return DetectedContent(Format.CSV, _NAMES[Format.CSV])
+
+
+def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Format | None = None) -> None:  # noqa: A002
+    """Refuse a file by its first START_BYTES, before any of it is stored. With a `format` the media type does not count.
+
+    `media_type` has no parameters, and is in lower case. Raises Invalid for an empty file (`empty`) and an encoding that is
+    not read (`unknown_encoding`), UnsupportedContent for a type that the content contradicts.
+    """
+    try:
+        known = known_encoding(encoding)
+    except Unreadable as error:
+        raise Invalid([Fault("encoding", error.code, error.detail)]) from None
+    if not start:
+        raise Invalid([Fault("body", "empty", "must be a file; it is empty")])
+    found = detect_content(start, known)
+    if format is None:
+        shown = re.sub("[^a-z0-9.+/-]", "?", media_type[:80])
+        allowed, said = MEDIA_TYPES.get(media_type, frozenset()), f"Content-Type says {shown}"
+    else:
+        allowed, said = _XLSX if format is Format.XLSX else _TEXTS, f"format is {format}"
+    if found.format not in allowed and not (found.format is None and allowed == _ANYTHING):
+        hint = "" if allowed else " The type is none that eligibility files have."
+        raise UnsupportedContent(f"The {said}, and the content looks like {found.name}.{hint}")
+
+
+def known_encoding(name: str) -> str:
+    """The name in ENCODINGS of a declared encoding. Raises Unreadable."""
+    try:
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        known = ""
+    if known not in ENCODINGS:
+        message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
+        raise Unreadable("unknown_encoding", message)
+    return known
+
+
+def _codec_of(start: bytes, encoding: str) -> str:
+    """The codec for text that begins with these bytes: that of its byte order mark, else the one of the known encoding."""
+    found = (codec for mark, codec in _MARKS.items() if start.startswith(mark))
+    return next(found, ENCODINGS[encoding])
+
+
+class Source:
+    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable."""
+
+    def __init__(self, content: io.BufferedReader, encoding: str) -> None:
+        codec = _codec_of(content.peek(4), known_encoding(encoding))
+        self.encoding = codec.removesuffix("-sig")
+        if codec == "utf-16" and _codec_of(content.peek(4), "ascii") != codec:
+            message = "The file has no byte order mark. Declare its encoding as utf-16-le or utf-16-be, or add the mark."
+            raise Unreadable("wrong_encoding", message)
+        self._content, self._decoder = content, codecs.getincrementaldecoder(codec)("surrogateescape")
+
+    def line_blocks(self) -> Iterator[list[str]]:
+        """The lines with their ends, as the file has them, some hundred at a time. Raises Unreadable naming the line."""
+        number, rest = 0, ""
+        while block := self.block():
+            lines = _split_lines(rest + block)
+            # The last line may go on in the next block, and "\r" may be the half of its end.
+            rest = "" if lines[-1].endswith("\n") else lines.pop()
+            self._check_lines(lines if len(rest) < LONGEST_LINE else [*lines, rest], number)
+            if lines:
+                yield lines
+                number += len(lines)
+        if rest:
+            self._check_lines([rest], number)
+            yield [rest]
+
+    def _check_lines(self, lines: list[str], before: int) -> None:
+        if max(map(len, lines), default=0) < LONGEST_LINE and _is_encodable("".join(lines)):
+            return
+        for number, line in enumerate(lines, before + 1):
+            if len(line) >= LONGEST_LINE:
+                message = f"longer than {LONGEST_LINE:,} characters, which no member needs"
+                raise Unreadable("line_too_long", message, place=number, unit="Line")
+            self.check(line, place=number, unit="Line")
+
+    def block(self) -> str:
+        """The next block of text, "" at the end. The caller checks what is not ASCII with `check`."""
+        while True:
+            data = self._content.read(_BLOCK)
+            try:
+                text = self._decoder.decode(data, final=not data)
+            except UnicodeDecodeError:  # it holds the bytes
+                message = f"The file is not written in {self.encoding}: it ends within a letter."
+                raise Unreadable("wrong_encoding", message) from None
+            if text or not data:
+                return text
+
+    def can_read(self, text: str) -> bool:
+        """False for text with bytes that the encoding has no letter for."""
+        return _is_encodable(text)
+
+    def check(self, text: str, *, place: int, unit: str) -> None:
+        """Raises Unreadable when the text can't be read."""
+        if not self.can_read(text):
+            message = f"not written in {self.encoding}; declare the encoding of the file, such as cp1252"
+            raise Unreadable("wrong_encoding", message, place=place, unit=unit)
+
+
+def _is_encodable(text: str) -> bool:
+    """False if the text holds bytes that its encoding has no letter for."""
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _split_lines(text: str) -> list[str]:
+    """The lines with their ends, which are those of a text file. `splitlines` knows more of them, and is ten times as fast."""
+    if any(map(text.__contains__, _OTHER_ENDS)):
+        return io.StringIO(text, newline="").readlines()
+    return text.splitlines(keepends=True)
+
+
+def open_source(
+    stream: "SupportsRead[bytes]",
+    format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
+    encoding: str = "utf-8",
+) -> tuple[io.BufferedReader, Source | None, Format]:
+    """The content, unpacked if it is gzip, whatever the file's name; the same as text, None of a workbook; its format: the one
+    that is given, else the one that its content has. Raises Unreadable."""
+    packed = _BoundedContent(stream)
+    content: io.BufferedReader = io.BufferedReader(packed, _BUFFER)
+    if content.peek(2)[:2] == GZIP_MAGIC:
+        content = io.BufferedReader(_BoundedContent(gzip.GzipFile(fileobj=content), packed), _BUFFER)
+    if not content.peek(1):
+        raise Unreadable("empty", "The file is empty.")
+    found = detect_content(content.peek(1), known_encoding(encoding))
+    if format is Format.XLSX or found.is_workbook:
+        return content, None, Format.XLSX
+    chosen = format or found.format
+    if chosen is None and found.name == _OTHER_TABLE:
+        raise Unreadable("not_workbook", f"The file is {found.name}. Save it as .xlsx or as CSV.")
+    if chosen is None:
+        raise Unreadable("not_text", f"The file is {found.name}, and no text.")
+    return content, Source(content, encoding), chosen
+
+
+class _BoundedContent(io.RawIOBase):
+    """The stream, up to LARGEST_CONTENT bytes; closing this reader leaves the stream open. With `packed`, it unpacks that, to not
+    too much for the bytes that are read of it."""
+
+    def __init__(self, stream: "SupportsRead[bytes]", packed: "_BoundedContent | None" = None) -> None:
+        self._stream, self._packed, self.size = stream, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill the buffer as far as there is data, so that the first block is enough to find the format."""
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (data := self._some(len(view) - filled)):
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _some(self, size: int) -> bytes:
+        """At most `size` bytes, none at the end."""
+        try:
+            data = self._stream.read(size)
+        except EOFError:
+            raise Unreadable("cut_off", "The compressed file ends in the middle.") from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
+        self.size += len(data)
+        if self.size > LARGEST_CONTENT:
+            how = "is larger" if self._packed is None else "unpacks to more"
+            raise Unreadable("too_large", f"The file {how} than {LARGEST_CONTENT:,} bytes.")
+        if self._packed and self.size > max(RATIO_COUNTS_FROM, LARGEST_RATIO * self._packed.size):
+            message = (
+                f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
+            )
+            raise Unreadable("zip_bomb", message)
+        return data

@@ -1,0 +1,125 @@
+"""Rows of a sheet of a workbook (.xlsx), from the process that reads it (frontdesk.workbooks): as of a CSV, but that dates,
+numbers and booleans are real (docs/file-formats.md)."""
+
+import marshal
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import IO, Any
+
+from frontdesk.errors import Unavailable
+from frontdesk.formats import source
+from frontdesk.formats.model import SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
+
+_LIMITS = (source.LARGEST_CONTENT, source.LARGEST_RATIO, source.RATIO_COUNTS_FROM, source.LONGEST_LINE)
+_PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
+_BLOCK = 1024 * 1024
+LOOK_MILLISECONDS = 1000
+READER = (sys.executable, "-m", "frontdesk.workbooks")
+
+# A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a value of a member.
+DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
+# How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
+OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
+
+_ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
+
+_Row = tuple[int, list[str]]  # with its number
+
+
+def read_sheet(
+    content: IO[bytes], rank: HeaderRank, sheet: str | None, go_on: Callable[[], None] = lambda: None
+) -> Table:
+    """The header, that of the highest rank, and the rows of the sheet, else of the first one that is shown, each as wide as the
+    header: what stands beside the table has no name. Calls `go_on` each second while the reading process is silent.
+
+    Raises Unreadable, and Unavailable if the reading process was ended from outside, here or from the rows.
+    """
+    rows = _rows(content, sheet, go_on)
+    first = [*islice(rows, SEARCHED_ROWS + 1)]
+    if not first:
+        raise Unreadable("no_rows", "The sheet is empty.")
+    searched = [row for row in first if row[0] <= SEARCHED_ROWS]
+    place, names = max(searched, key=lambda row: rank(*row), default=(1, []))
+    while names and not names[-1].strip():
+        names.pop()
+    width = len(names)
+    below: Iterator[SplitRow] = (
+        (number, [*cells[:width], *[""] * (width - len(cells))], None, None)
+        for number, cells in chain(first, rows)
+        if number > place
+    )
+    return Table(names, place, iter([below]), errors=_ERRORS)
+
+
+def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
+    """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
+    if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
+        raise _old_workbook(content)
+    if not start.startswith(source.ZIP_MAGIC):
+        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
+    # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
+    with tempfile.TemporaryFile() as file:
+        block = start
+        while block:
+            file.write(block)
+            block = content.read(_BLOCK)
+        file.seek(0)
+        command = [*READER, *map(str, _LIMITS), *([] if sheet is None else [sheet])]
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **DETACHED) as child:  # noqa: S603 - our own
+            try:
+                if child.stdout is None:
+                    raise Unavailable("The process that reads workbooks could not be started.")
+                while rows := _read_rows(child, child.stdout, go_on):
+                    yield from rows
+            finally:
+                child.kill()
+
+
+def _read_rows(child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]) -> list[_Row]:
+    """The next rows; none after the last."""
+    length = int.from_bytes(_read(pipe, 4, go_on), "big")
+    content = _read(pipe, length, go_on)
+    if not length or len(content) < length:
+        if child.wait() in OF_THE_FILE:
+            raise _too_large()
+        raise Unavailable("The process that reads the workbook ended early.")
+    block = marshal.loads(content)  # noqa: S302 - written by our own child
+    if isinstance(block, tuple):
+        code, message, row = block
+        raise _too_large() if code == "sheet_too_large" else Unreadable(code, message, place=row)
+    return block  # type: ignore[no-any-return]
+
+
+def _read(pipe: IO[bytes], size: int, go_on: Callable[[], None]) -> bytes:
+    """So many bytes, fewer at the end. Nothing else may read the pipe."""
+    poll, content = select.poll(), bytearray()
+    poll.register(pipe, select.POLLIN)
+    while len(content) < size:
+        if not poll.poll(LOOK_MILLISECONDS):
+            go_on()
+        elif piece := os.read(pipe.fileno(), size - len(content)):
+            content += piece
+        else:
+            break
+    return bytes(content)
+
+
+def _too_large() -> Unreadable:
+    message = "The sheet is too large to be read. Delete what stands far below or beside the table, or save it as CSV."
+    return Unreadable("sheet_too_large", message)
+
+
+def _old_workbook(content: IO[bytes]) -> Unreadable:
+    """Says what the file is: Excel encrypts a workbook into a container of the kind that .xls has."""
+    before = b""
+    while block := content.read(_BLOCK):
+        if _PASSWORD_MARK in before + block:
+            return Unreadable("encrypted_workbook", "The workbook has a password. Save it without one.")
+        before = block[-len(_PASSWORD_MARK) :]
+    return Unreadable("old_workbook", "The file is an older workbook (.xls). Save it as .xlsx or as CSV.")

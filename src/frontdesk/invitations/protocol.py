@@ -1,0 +1,404 @@
+"""The delivery protocol: which invitations a worker claims, what can become of them, and the one way to write it.
+
+A claim is a lease on the database's clock. What a worker writes later counts only while the invitation still has the epoch
+of that claim. Nothing is claimed while delivery is held: by an operator, or because this database is a restored or copied
+one, in which is pending again what was sent after the backup was taken (docs/decisions/0030, 0032).
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import groupby
+
+from frontdesk.clock import stored_time
+from frontdesk.db import Tx
+from frontdesk.db.database_identity import (
+    counter_path,
+    database_identity,
+    raise_counter,
+    read_counter,
+    set_counter,
+)
+from frontdesk.invitations import store
+from frontdesk.invitations.hourly_window import HourlyWindows, allowance
+from frontdesk.invitations.message import mailable
+from frontdesk.invitations.model import (
+    TRANSITIONS,
+    AttemptOutcome,
+    AttemptResult,
+    ClaimedInvitation,
+    Delivery,
+    DeliveryHome,
+    DeliveryPolicy,
+    DeliveryReport,
+    Hold,
+    HoldReason,
+    Invitation,
+    InvitationState,
+    InvitationStep,
+    Lane,
+    ReportEvent,
+    StateChange,
+)
+from frontdesk.text import fold_email
+
+# From these states a message may have left by now: its place in the hourly window is counted.
+MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
+MAX_RETRY_SECONDS = 3600.0
+LAPSE_SECONDS = 1.0  # between two looks for leases that have run out, at least
+# The longest that the batches of an account at its limit are left alone: its settings may change meanwhile.
+_RECHECK_SECONDS = 5.0
+_HOME_TABLE = "delivery_home"
+
+# Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this package.
+FindExpired = Callable[[Tx, Collection[int], str], set[int]]
+
+
+@dataclass(slots=True)
+class DeliveryContext:
+    """What one worker delivers by: the rules, its measure of the hourly windows, the jitter, what it remembers of its claims.
+
+    `last_account`: the account that was served last. `not_before`: when the batches of an account at its limit are looked
+    at again, and `expired_at`: when leases were looked at, in seconds of the worker's monotonic clock. `hold`: why delivery
+    was held at the last claim.
+    """
+
+    policy: DeliveryPolicy
+    windows: HourlyWindows = field(default_factory=HourlyWindows)
+    jitter: random.Random = field(default_factory=random.Random)
+    last_account: int = 0
+    not_before: dict[int, float] = field(default_factory=dict)
+    expired_at: float = float("-inf")
+    hold: Hold | None = None
+
+
+def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
+    """How long until a claim could find something: 0 if it could now, infinite if nothing waits. It writes nothing and is
+    cheap, so it may be called often."""
+    if context.windows.monotonic() - context.expired_at > LAPSE_SECONDS and store.has_lapsed(tx, now):
+        return 0.0
+    context.windows.observe(tx)
+    return min((_seconds_left(lane, context, now) for lane in store.find_lanes(tx)), default=math.inf)
+
+
+def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int = 500) -> None:
+    """Apply what follows from leases and holds that have run out, and the reports that have come meanwhile.
+
+    A claimed invitation is pending again. An offered one may have left: ambiguous. An ambiguous one that nobody settled is
+    sent once more, and never a third time.
+    """
+    context.expired_at = context.windows.monotonic()
+    lapsed = store.lock_lapsed(tx, now, count)
+    changes = [(_change_after_lapse(held, context.policy, now), held) for held in lapsed]
+    apply_changes(tx, changes, now=now, windows=context.windows)
+    may_have_left = {held.message_id for held in lapsed if held.state is not InvitationState.CLAIMED}
+    apply_early_reports(tx, {id_ for id_ in may_have_left if id_ is not None}, now=now)
+
+
+def claim(
+    tx: Tx, context: DeliveryContext, *, now: datetime, count: int, find_expired: FindExpired
+) -> list[ClaimedInvitation]:
+    """Claim up to `count` invitations. Empty while delivery is held.
+
+    Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
+    """
+    context.hold = find_hold(tx, now=now)
+    if context.hold is not None:
+        return []
+    context.windows.observe(tx)
+    ready = [lane for lane in store.find_lanes(tx) if _seconds_left(lane, context, now) <= 0]
+    ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
+    accounts = [list(lanes) for _, lanes in groupby(ready, key=lambda lane: lane.account_id)]
+    rows: list[ClaimedInvitation] = []
+    for index, lanes in enumerate(accounts):
+        share = math.ceil((count - len(rows)) / (len(accounts) - index))
+        if share <= 0:
+            break
+        context.last_account = lanes[0].account_id
+        rows += _claim_of_account(tx, context, lanes, share, now)
+    return _without_stopped(tx, rows, find_expired, now) if rows else []
+
+
+def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
+    """Until something in the lane is due.
+
+    Everything waits while the account is suspended; batches also while it has switched them off or is at its limit, and
+    while the plan accepts no patients.
+    """
+    if lane.suspended:
+        return math.inf
+    left = max(0.0, (lane.first_due_at - now).total_seconds())
+    if lane.delivery is Delivery.IMMEDIATE:
+        return left
+    if not (lane.accepting_patients and lane.batches_enabled):
+        return math.inf
+    moment = context.windows.monotonic()
+    return max(left, context.not_before.get(lane.account_id, moment) - moment)
+
+
+def _claim_of_account(
+    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
+) -> list[ClaimedInvitation]:
+    """Immediate invitations, and then batched ones within the account's batch and window."""
+    account_id, windows = lanes[0].account_id, context.windows
+    immediate = [lane for lane in lanes if lane.delivery is Delivery.IMMEDIATE]
+    rows = _claim_lanes(tx, context, immediate, share, now)
+    batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
+    if not batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
+        return rows
+    used = windows.used(tx, window)
+    count, window, seconds = allowance(window, store.get_deliverability(tx, account_id), used=used)
+    if count == 0:
+        context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
+        return rows
+    claimed = _claim_lanes(tx, context, batched, min(share - len(rows), count), now)
+    windows.save(tx, [window._replace(batch_left=window.batch_left - len(claimed))])
+    return rows + claimed
+
+
+def _claim_lanes(
+    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], count: int, now: datetime
+) -> list[ClaimedInvitation]:
+    rows: list[ClaimedInvitation] = []
+    for lane in lanes:
+        if len(rows) < count:
+            rows += store.claim_pending(
+                tx,
+                account_id=lane.account_id,
+                plan_id=lane.plan_id,
+                delivery=lane.delivery.value,
+                count=count - len(rows),
+                now=stored_time(now),
+                lease_until=stored_time(now + timedelta(seconds=context.policy.lease_seconds)),
+                domain=f"@{context.policy.message_domain}",
+            )
+    return rows
+
+
+def _without_stopped(
+    tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
+) -> list[ClaimedInvitation]:
+    """Cancel what must not be sent any more: suppressed addresses, expired members."""
+    folded = {row.id: _compared(row) for row in rows}
+    suppressed = {address for _, address in store.find_suppressed(tx, set().union(*folded.values()))()}
+    expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
+    reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
+    reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
+    cancelled = StateChange(
+        InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED, closes=True
+    )
+    changes = [(cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons]
+    apply_changes(tx, changes, now=now)
+    return [row for row in rows if row.id not in reasons]
+
+
+def _compared(row: ClaimedInvitation) -> set[str]:
+    """The folded address, and that of the recipient that the relay will be given: another library makes that."""
+    folded = {row.address_folded or ""}
+    if not row.address.isascii():
+        with suppress(ValueError):  # it can't be mailed, which its composition will find
+            folded.add(fold_email(mailable(row.address)))
+    return folded
+
+
+def renew_leases(
+    tx: Tx, context: DeliveryContext, claimed: Sequence[ClaimedInvitation], *, now: datetime
+) -> None:
+    """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
+    due_at = now + timedelta(seconds=context.policy.lease_seconds)
+    renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
+    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, is_step=False)
+
+
+def offer_and_settle(
+    tx: Tx,
+    context: DeliveryContext,
+    claimed: Sequence[ClaimedInvitation],
+    outcomes: Sequence[AttemptOutcome],
+    *,
+    now: datetime,
+) -> tuple[set[int], Callable[[], None] | None]:
+    """Write `offered` for some, and what became of others, in the same statements.
+
+    `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what to call before they do
+    (`_count_offer`). An invitation that was cancelled meanwhile, or has lost its lease, is not among them.
+    """
+    due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
+    offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
+    changes: list[tuple[StateChange, Invitation | ClaimedInvitation]] = [
+        (offer, invitation) for invitation in claimed
+    ]
+    changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
+    written = apply_changes(tx, changes, now=now, windows=context.windows)
+    # A report can have come while this attempt, or one before it whose answer was lost, was under way.
+    may_have_left = {
+        outcome.invitation.message_id
+        for outcome in outcomes
+        if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
+    }
+    apply_early_reports(tx, may_have_left, now=now)
+    granted = {invitation.id for invitation in claimed} & written
+    return granted, _count_offer(tx) if granted else None
+
+
+def apply_changes(
+    tx: Tx,
+    changes: Sequence[tuple[StateChange, Invitation | ClaimedInvitation]],
+    *,
+    now: datetime,
+    windows: HourlyWindows | None = None,
+    is_step: bool = True,
+) -> set[int]:
+    """Write the changes that still hold, with their timeline if `is_step`; returns the ids of those. Others stay as they are.
+
+    With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
+    change that docs/states.md does not draw.
+    """
+    stored: dict[StateChange, dict[str, object]] = {}  # many invitations share a change
+    rows, left = [], set()
+    for change, invitation in changes:
+        start, end = change.from_state, change.state
+        if change not in stored:
+            if start is not end and (start, end) not in TRANSITIONS:
+                raise ValueError("no such change of state (docs/states.md)")
+            due_at = stored_time(change.due_at) if change.due_at else None
+            times = {"due_at": due_at, "updated_at": stored_time(now)}
+            stored[change] = change._asdict() | times | {"closes": int(change.closes)}
+        if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
+            left.add(invitation.id)
+        rows.append(stored[change] | {"id": invitation.id, "epoch": invitation.epoch})
+    written = store.change_states(tx, rows, is_step=is_step)
+    if windows is not None:
+        sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
+        windows.count_sent(tx, Counter(sent), now)
+    return {row[0] for row in written}
+
+
+def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
+    """Apply what was reported about these messages while their workers still waited for the relay's answer.
+
+    Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
+    its answer, and than the end of a killed worker's lease.
+    """
+    for report in store.find_reports(tx, message_ids) if message_ids else ():
+        invitation = store.lock_by_message_id(tx, report.message_id)
+        if invitation is not None:
+            settle_by_report(tx, invitation, report, now=now)
+
+
+def settle_by_report(
+    tx: Tx, invitation: Invitation, report: DeliveryReport, *, now: datetime
+) -> InvitationState:
+    """The report brings the relay's lost answer, or what came after it. Returns the state that the invitation is in then."""
+    state = invitation.state
+    if invitation.message_id != report.message_id:
+        return state  # it is about a message before the present one
+    bounced = report.event is ReportEvent.BOUNCED
+    if not (is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
+        return state
+    settled = InvitationState.FAILED if bounced else InvitationState.SENT
+    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
+    apply_changes(tx, [(change, invitation)], now=now)
+    return settled
+
+
+def is_unclear(invitation: Invitation) -> bool:
+    """Whether the relay's answer was lost, and no attempt is under way that brings another."""
+    in_line = invitation.state in (InvitationState.PENDING, InvitationState.CLAIMED)
+    return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
+
+
+def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: datetime) -> StateChange:
+    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED, closes=True)
+    if invitation.state is InvitationState.CLAIMED:
+        return change._replace(state=InvitationState.PENDING, due_at=now)
+    if invitation.state is InvitationState.OFFERED:
+        return _ambiguous(change, invitation.losses, policy, now)
+    if invitation.losses <= 1:
+        return change._replace(state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
+    return change._replace(reason=InvitationStep.ANSWER_LOST)  # stays ambiguous until an operator settles it
+
+
+def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
+    policy, attempts = context.policy, outcome.invitation.attempts + 1
+    start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
+    final = StateChange(start, InvitationState.FAILED, InvitationStep.REFUSED, code=outcome.code)
+    again = StateChange(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, now, outcome.code)
+    match outcome.result:
+        case AttemptResult.ACCEPTED:
+            return final._replace(state=InvitationState.SENT, reason=InvitationStep.ACCEPTED)
+        case AttemptResult.REFUSED:
+            return final
+        case AttemptResult.NOT_WRITABLE:
+            return final._replace(reason=InvitationStep.NOT_WRITABLE)
+        case AttemptResult.LOST:
+            lost = final._replace(reason=InvitationStep.ANSWER_LOST)
+            return _ambiguous(lost, outcome.invitation.losses, policy, now)
+        case AttemptResult.NOT_TRIED:
+            return again
+        case AttemptResult.PUT_ASIDE:
+            return again._replace(due_at=now + timedelta(seconds=policy.first_retry_seconds))
+        case AttemptResult.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
+            return final._replace(reason=InvitationStep.TOO_MANY_ATTEMPTS, attempts=attempts)
+        case AttemptResult.REFUSED_FOR_NOW:
+            # Doubling to an hour, and up to a quarter more: what failed together must not return together.
+            pause = min(MAX_RETRY_SECONDS, policy.first_retry_seconds * 2 ** min(attempts - 1, 10))
+            due_at = now + timedelta(seconds=pause * context.jitter.uniform(1.0, 1.25))
+            return again._replace(reason=InvitationStep.REFUSED_FOR_NOW, due_at=due_at, attempts=attempts)
+
+
+def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime) -> StateChange:
+    """Held once, so that it can be settled; after a second loss without end."""
+    due_at = now + timedelta(seconds=policy.ambiguous_hold_seconds) if losses == 0 else None
+    return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
+
+
+def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
+    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
+    home = store.find_home(tx)
+    reason = find_hold_reason(tx, home)
+    if reason is None:
+        if home.home is None:
+            release(tx)  # the first delivery of this database: its home is here
+        return None
+    if home.held_reason is None:
+        hold(tx, reason, now=now)
+    return Hold(reason, home.held_at or now)
+
+
+def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
+    """Why nothing may be delivered, None if it may; changes nothing."""
+    home = home or store.find_home(tx)
+    if home.held_reason is not None:
+        return HoldReason(home.held_reason)
+    counter = read_counter(tx)
+    if home.home is None:
+        return HoldReason.OLDER if counter else None
+    if home.home != database_identity(tx, _HOME_TABLE) or counter is None:
+        return HoldReason.MOVED
+    return HoldReason.OLDER if counter > home.offers else None
+
+
+def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
+    """Deliver nothing from now on; what workers hold is still finished."""
+    store.save_home(tx, held_reason=reason.value, held_at=now)
+
+
+def release(tx: Tx) -> None:
+    """Deliver (again): this database's home is where it is now."""
+    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None, held_at=None)
+    set_counter(tx, store.find_home(tx).offers)
+
+
+def _count_offer(tx: Tx) -> Callable[[], None] | None:
+    """Count a commit after which mail leaves. Call what it returns before any does: it notes the count outside the database.
+
+    None on PostgreSQL, whose identity changes with every restore.
+    """
+    path = counter_path(tx)
+    return None if path is None else partial(raise_counter, path, store.count_offers(tx))

@@ -1,0 +1,77 @@
+"""Dependents without an address: they live with the subscriber of their family (docs/834.md, Dependents).
+
+REF*0F names the family, in tables a rule of the mapping. A dependent that stands before its subscriber waits for the end of the
+file. One whose REF*0F is no subscriber's lives with the subscriber before it, if the last names are equal.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from frontdesk.eligibility.model import ADDRESS, Action
+from frontdesk.errors import Fault
+from frontdesk.mapping.model import ADDRESS_OF_SUBSCRIBER, Row
+
+# What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
+FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
+
+NO_ADDRESS = Fault(
+    "zipcode",
+    "required",
+    "is required for a new member, and the subscriber of its family (REF*0F of an 834, the mapping's family of a table) has none "
+    "that can be used",
+)
+
+Address = Mapping[str, object]
+
+
+class FamilyAddresses:
+    """The addresses of the subscribers that the file has named, and the dependents that wait for one."""
+
+    def __init__(self, *, needs_role: bool = True) -> None:
+        """Unless it `needs_role`, a row that does not say its part in the family gives and takes the address too."""
+        self._givers = {"Primary"} if needs_role else {"Primary", None}
+        self._needs_role = needs_role
+        self._addresses: dict[str, Address] = {}
+        self._waiting: list[tuple[Row, str, Address]] = []
+
+    def note(self, row: Row, family: str) -> None:
+        """Remember the address of a subscriber with a later row."""
+        values = row.values
+        if family and "zipcode" in values and values.get("subscriber_relationship") in self._givers:
+            if len(self._addresses) >= FAMILIES_LIMIT and family not in self._addresses:
+                del self._addresses[next(iter(self._addresses))]
+            self._addresses[family] = {name: values[name] for name in ADDRESS if name in values}
+
+    def take(self, row: Row, family: str, before: Address) -> Iterator[Row]:
+        """The row, with the address of its subscriber if it needs one; nothing if it has to wait. `before` is the address of the
+        subscriber before it, empty without one."""
+        values = row.values
+        relationship = values.get("subscriber_relationship")
+        needs_address = row.action is not Action.END and "zipcode" not in values and relationship != "Primary"
+        if not needs_address or (relationship is None and self._needs_role):
+            if row.action is not Action.END:
+                self.note(row, family)
+            yield row
+        elif family and family not in self._addresses and len(self._waiting) < WAITING_LIMIT:
+            self._waiting.append((row, family, before))
+        else:
+            yield self._at_home(row, family, before)
+
+    def rest(self) -> Iterator[Row]:
+        """The dependents that have waited, in the order of the file. Call it at its end."""
+        for row, family, before in self._waiting:
+            yield self._at_home(replace(row, part=None), family, before)
+        self._waiting.clear()
+
+    def _at_home(self, row: Row, family: str, before: Address) -> Row:
+        address = self._addresses.get(family) or before
+        if not address or address != before:
+            row = replace(row, part=None, leans_on_other=True)
+        if address:
+            warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
+            return replace(row, values={**address, **row.values}, warnings=warnings)
+        person = row.context.person
+        context = row.context._replace(
+            address_of=person.family if person else "", causes=(*row.context.causes, NO_ADDRESS)
+        )
+        return replace(row, context=context)

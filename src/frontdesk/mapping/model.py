@@ -1,0 +1,160 @@
+"""The rows of a file as its mapping reads them, with the values of a request body; what a reader may find wrong with one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
+from frontdesk.errors import Fault
+from frontdesk.formats.model import FORMAT_ROW_FAULTS, FileMode, Format
+from frontdesk.formats.x12 import Family
+
+
+@dataclass(slots=True)
+class Row:
+    """One member of a file, as every reader gives it. `place` is its number: the header of a CSV is row 1, the first line
+    of JSON lines is 1, the ISA of an 834 is segment 1.
+
+    `values` are the interface's fields, as a JSON body carries them; a row that ends a member has `external_id` and
+    `expiry_date` only. `plan` is the external_id of the plan that the row names, None for the plan of the file. A row
+    with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
+    that the mapping leaves out.
+
+    A member that is not stored yet also takes `values_of_new`. `context` says what the values can't. In tables, rows of one
+    `family` share an address. A row of an 834 is a `part` of a family if the text of that family says all of it; it
+    `leans_on_other` if it needs the address of a family elsewhere in the file.
+    """
+
+    place: int
+    values: dict[str, object]
+    action: Action = Action.ENROL
+    plan: str | None = None
+    faults: tuple[Fault, ...] = ()
+    warnings: tuple[str, ...] = ()
+    values_of_new: Mapping[str, object] | None = None
+    context: RowContext = NO_CONTEXT
+    skipped: bool = False
+    family: str = ""
+    part: "FamilyPart | None" = field(default=None, compare=False)
+    leans_on_other: bool = field(default=False, compare=False)
+
+    @property
+    def is_warned(self) -> bool:
+        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
+        return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
+
+    @property
+    def key(self) -> object:
+        """The external_id as the row has it."""
+        return self.values.get("external_id")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRows:
+    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
+    one, at ten times the cost of the rest.
+
+    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
+    external_ids as `read` would have them; "" or None where there is none.
+    """
+
+    place: int
+    keys: Sequence[str | None]
+    texts: Sequence[str]
+    read: Callable[[int, str], Row]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, start: int, end: int | None = None) -> "UnreadRows":
+        """The rows from the position `start`, up to `end`."""
+        return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
+
+    def row(self, position: int) -> Row:
+        return self.read(self.place + position, self.texts[position])
+
+    def rows(self) -> Iterator[Row]:
+        return map(self.row, range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadLoops:
+    """Rows of an 834 before they are read. In the order of the file, each is to be read, or passed if the members of its
+    `family` are known; both give rows that came before, too."""
+
+    read: Callable[[], Iterator[Row]]
+    family: Family | None = None
+    pass_by: Callable[[], Iterator[Row]] = lambda: iter(())
+
+
+# A family of an 834, and the position of a member in it.
+FamilyPart = tuple[Family, int]
+# What a reader gives: a row, or several that need not be read to be recognised.
+ReadItem = Row | UnreadRows | UnreadLoops
+
+
+def read_loops(items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows]:
+    """The items, all read that are loops."""
+    for item in items:
+        if isinstance(item, UnreadLoops):
+            yield from item.read()
+        else:
+            yield item
+
+
+def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
+    """The rows, all read."""
+    for item in read_loops(items):
+        if isinstance(item, UnreadRows):
+            yield from item.rows()
+        else:
+            yield item
+
+
+@dataclass(frozen=True, slots=True)
+class FileHeader:
+    """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
+
+    `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
+    table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
+    """
+
+    format: Format
+    mode: FileMode | None = None
+    file_date: str | None = None
+    ignored: Sequence[str] = field(default=())
+    columns: Sequence[str] = ()
+    encoding: str | None = None
+
+    @property
+    def delimiter(self) -> str | None:
+        """Of a CSV."""
+        return self.columns[0] if self.columns else None
+
+
+# Faults of one row that a reader or the mapping finds. The row is refused, its neighbours are not.
+ROW_FAULTS = FORMAT_ROW_FAULTS | {
+    "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
+    "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
+    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
+    "for it, or name members in another way.",
+    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
+    "another way (identify).",
+    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
+    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
+    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
+}
+
+
+# Those, and what all rows of a member together may have.
+ROW_CODES = ROW_FAULTS | {
+    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
+    "identifier from more columns.",
+    "no_medical_coverage": "The 834 carries no coverage that counts (`coverages` of the mapping): a member keeps its access, a "
+    "new one is refused.",
+}
+
+ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
+REPEATED = Fault("external_id", "repeated_differently", ROW_CODES["repeated_differently"])
+NO_MEDICAL_COVERAGE = Fault("effective_date", "no_medical_coverage", ROW_CODES["no_medical_coverage"])
+UNKNOWN_PLAN = Fault("plan", "unknown_plan", ROW_FAULTS["unknown_plan"])
+IDENTIFIER_SHARED = Fault("external_id", "identifier_shared", ROW_FAULTS["identifier_shared"])

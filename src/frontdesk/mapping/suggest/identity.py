@@ -1,0 +1,132 @@
+"""Suggests how an account's 834s name their members: counts, over the whole file, who carries which reference (docs/834.md).
+
+The only place that guesses. A person accepts the guess before anything of the file is loaded.
+"""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from frontdesk.eligibility.persons import fold_name
+from frontdesk.formats.x12_loop import LONGEST_PERSON_CODE, SSN_QUALIFIER, MemberLoop
+from frontdesk.text import looks_like_ssn
+
+FEW = 20  # people show too little of what their sender does
+MOST_REFERENCES = 12  # each takes 16 bytes for each of its people
+FAMILY, FAMILY_AND_CODE = "REF*0F", "REF*0F+person_code"
+# What may be proposed for everybody, the strongest first. Other references are a category or a group's with many senders.
+_STRONGEST = ("REF*23", "NM109", FAMILY, FAMILY_AND_CODE, "ssn")
+_BY_FAMILY = {"subscriber": FAMILY, "dependent": "REF*0F+first_name+dob"}
+
+
+@dataclass(slots=True)
+class ReferenceCount:
+    """Who carries a reference: hashes of its values, and of the people beside them."""
+
+    values: "array[int]" = field(default_factory=lambda: array("q"))
+    people: "array[int]" = field(default_factory=lambda: array("q"))
+    ssns: int = 0
+
+    def add(self, value: str, person: int) -> None:
+        self.values.append(hash(value))
+        self.people.append(person)
+        self.ssns += looks_like_ssn(value)
+
+    def figures(self) -> tuple[int, int]:
+        """How many people carry it, and how many of them carry it together with somebody else."""
+        pairs = set(zip(self.values, self.people, strict=True))
+        carriers: dict[int, int] = {}
+        for value, _ in pairs:
+            carriers[value] = carriers.get(value, 0) + 1
+        shared = {person for value, person in pairs if carriers[value] > 1}
+        return len({person for _, person in pairs}), len(shared)
+
+
+def suggest_identity(loops: Iterable[MemberLoop]) -> dict[str, Any]:
+    """The suggested part `834` of a mapping with its reasons and figures, as JSON. It holds no value of a member."""
+    counts: dict[str, ReferenceCount] = {}
+    subscribers = ReferenceCount()  # their family numbers
+    people: set[int] = set()
+    dependents = 0
+    for loop in loops:
+        first_name, dob = fold_name(loop.element("NM1", 4)), loop.dob
+        person = hash((loop.family, loop.is_subscriber, first_name, dob))
+        dependents += person not in people and not loop.is_subscriber
+        people.add(person)
+        for name, value in _references(loop):
+            if name in counts or len(counts) < MOST_REFERENCES:
+                counts.setdefault(name, ReferenceCount()).add(value, person)
+        if loop.is_subscriber and loop.family:
+            subscribers.add(loop.family, person)
+    references = [_figures(name, count) for name, count in counts.items()]
+    identify, reasons = _choose(references, len(people), dependents, subscribers)
+    return {
+        "type": "mapping_suggestions",
+        "format": "834",
+        "mapping": {"834": {"identify": identify}},
+        "reasons": reasons,
+        "people": len(people),
+        "dependents": dependents,
+        "references": references,
+    }
+
+
+def _references(loop: MemberLoop) -> Iterable[tuple[str, str]]:
+    """The numbers that the member carries, but those of the whole transaction."""
+    of_all = loop.transaction.references
+    for qualifier, value in loop.own.references.items():
+        if value and of_all.get(qualifier) != value:
+            yield f"REF*{qualifier}", value
+    if number := loop.element("NM1", 9):
+        yield "ssn" if loop.element("NM1", 8) == SSN_QUALIFIER else "NM109", number
+    code = loop.own.references.get("17", "")
+    if loop.family and code and len(code) <= LONGEST_PERSON_CODE:
+        yield FAMILY_AND_CODE, f"{loop.family}-{code}"
+
+
+def _figures(name: str, count: ReferenceCount) -> dict[str, Any]:
+    carriers, shared = count.figures()
+    is_ssn = name == "ssn" or count.ssns * 2 > len(count.values)
+    return {"reference": name, "people": carriers, "with_others": shared, "looks_like_ssn": is_ssn}
+
+
+def _choose(
+    references: list[dict[str, Any]], people: int, dependents: int, subscribers: ReferenceCount
+) -> tuple[Any, list[str]]:
+    """The way, and the reasons for it."""
+    by_name = {each["reference"]: each for each in references}
+    for name in _STRONGEST:
+        found = by_name.get(name)
+        if found is None or found["people"] < people or found["with_others"]:
+            continue
+        if name in (FAMILY, "ssn") and (people < FEW or dependents in (0, people)):
+            continue  # a later file may have the rest of these families
+        reason = f"Each of the people carries {name} ({people:,} of {people:,}), and nobody shares it."
+        return name, [reason, *_on_size(people), *_on_ssns(found)]
+    carriers, shared = subscribers.figures()
+    reasons = [
+        "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a "
+        "dependent by that number with a short digest of first name and birth date. A corrected first name is followed where "
+        "the sender writes the old one (NM1*70)."
+        if dependents
+        else "All people of the file are subscribers. Dependents of later files are named by REF*0F with a digest of first name "
+        "and birth date."
+    ]
+    if (found := by_name.get(FAMILY)) is None or found["people"] < people:
+        missing = people - (found["people"] if found else 0)
+        reasons.append(f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused.")
+    if shared:
+        reasons.append(f"{shared:,} of {carriers:,} subscribers share a REF*0F: their rows would be refused.")
+    return dict(_BY_FAMILY), [*reasons, *_on_size(people), *(_on_ssns(found) if found else [])]
+
+
+def _on_size(people: int) -> list[str]:
+    few = f"The file has few people ({people:,}): look at a larger one of the sender before you accept."
+    return [few] if people < FEW else []
+
+
+def _on_ssns(found: dict[str, Any]) -> list[str]:
+    if not found["looks_like_ssn"]:
+        return []
+    return ["The numbers look like social security numbers: a keyed digest of them stands in the identifier."]

@@ -1,0 +1,215 @@
+"""What senders call the fields of a member, and what they write in columns of few words: HR and payroll exports in English.
+
+A name is compared by its words: without accents and letter case, with the usual abbreviations spelt out.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+from frontdesk.eligibility.fields import FIELDS, HIPAA_RELATIONSHIPS
+from frontdesk.mapping.values import words_in
+
+FULL_NAME = "full name"  # first and last name in one column
+PERSON_NUMBER = "person number"  # a person's number in the family
+RELATIONSHIP = "relationship"
+OFFICIAL = "official number"  # numbers that must not become identifiers
+COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
+# The begin of access only where no column of a file has a better date. In a record of its own a start date is that of access.
+START_DATE, HIRE_DATE = "start date", "hire date"
+LONGEST_NAME = 200  # of a column; what is longer is a text
+
+_SPELT_OUT = {
+    "number": "no nr num nbr numero", "employee": "emp ee empl associate worker staff personnel", "date": "dt",
+    "effective": "eff", "expiry": "exp expiration", "termination": "term", "zip": "postal post zipcode",
+    "first name": "fname firstname", "last name": "lname lastname surname", "middle name": "middlename mname",
+    "dependent": "dependant dep", "relationship": "rel relation", "coverage": "cov", "email": "mail", "state": "province",
+    "phone": "tel telephone mobile cell ph", "birth date": "birthdate birthday dob", "start": "begin beginning from",
+    "end": "thru through", "subscriber": "sub subscr", "gender": "sex", "id": "identifier identification",
+    "member": "mem mbr qb", "name": "nm", "code": "cd", "address": "addr", "employee id": "emplid empid eid",
+    "effective date": "effdt", "hire date": "doh", "date of": "dateof", "benefit": "benefits",
+    "eligibility": "elig eligible", "": "eec eep",
+}  # fmt: skip
+_MEANT_BY = {short: words for words, texts in _SPELT_OUT.items() for short in words_in(texts)}
+_OTHER_PERSONS = words_in(
+    "emergency manager supervisor beneficiary spouse father mother physician doctor provider employer company agent broker bank"
+)
+# Words that name an owner or a place, and say nothing about the field.
+_NOISE = words_in(
+    "legal home primary address mailing residential residence personal patient current participant person permanent employee"
+    " member subscriber dependent demographic business contact preferred of the biological administrative private at work worker"
+)
+
+# The names of a field, the best first; after "~" those that may mean something else. The order of their words does not matter.
+_NAMES = {
+    "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|person number|record id"
+    "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id"
+    "~member id|subscriber id|member number|code|key",
+    "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
+    "|subscriber id|subscriber number|enrollee id|program id|medical id",
+    "first_name": "first name|given name|forename|first|given names|given",
+    "last_name": "last name|family name|last|family~maiden name",
+    "middle_name": "middle name|middle|middle initial|mi|second name",
+    "dob": "birth date|born|d o b",
+    "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
+    "email": "email|e email|email address|work email|e email address|home email|personal email|email id",
+    "phone": "phone|phone number|home phone|work phone|day phone|primary phone",
+    "zipcode": "zip|zip code|zip number|zip 4",
+    "city": "city|town|city name|municipality|locality|town or city",
+    "county": "county|county name",
+    "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|state territory|state id"
+    "|home state id|region 2",
+    "effective_date": "effective date|coverage start|effective start|period start|valid start|effective~benefit service date",
+    START_DATE: "~start date|start|since",
+    HIRE_DATE: "~hire date|original hire date|last hire date|rehire date|hired|most recent hire date|adjusted hire date"
+    "|employment start date|employment date|joining date|date joined",
+    "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|period end|terminated on"
+    "|date terminated|terminated|separation date|departure date|stop date|leaving date|exit date|last day of coverage"
+    "|employment termination date|employment end date|ends|until"
+    "~last day|last day worked|last date worked|last day of work|last working day|death date",
+    "medical_eligibility": "medical eligibility|is eligibility|benefit eligibility|eligibility",
+    "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
+    "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
+    "|medical plan name",
+    "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
+    "|payor display",
+    "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
+    RELATIONSHIP: "relationship|relationship code|relationship type|dependent type|family relationship|member type"
+    "|relationship to subscriber|relationship to employee|relationship to member|relationship to insured|dependent relationship",
+    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|coverage line|product type|product"
+    "|insurance type|insurance line|insurance line code|benefit line|coverage category|line of business|lob|policy type"
+    "|plan category|benefit plan type",
+    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi|employee name"
+    "|member name|patient name|legal name|participant name|payroll name",
+    PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
+    "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
+    "|dependent sequence number",
+    OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
+    "|passport|passport number|drivers|drivers license|driver license|drivers license number|social",
+}
+_ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
+# Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
+_OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment")
+_OF_BEGIN, _OF_END = words_in("start date"), words_in("end termination expiry stop to until last")
+_ALONE = {"external_id", FULL_NAME}  # what a shortened name never means
+_GOOD_NAME, _SHORTENED_NAME, _OTHER_MEANING, _DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
+
+
+def words_of(name: str) -> list[str]:
+    """The words that are compared."""
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name.replace("#", " number "))
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    spelt = (_MEANT_BY.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
+    return " ".join(spelt).replace("qualified beneficiary", "member").split()
+
+
+def _key(words: Iterable[str]) -> str:
+    """Equal for `Date of Birth` and `Birth Date`, and for `Employee_EmployeeNumber` and `Employee Number`."""
+    return " ".join(sorted({*words} - {"of", "the"}))
+
+
+# Phrase to the fields that it may mean, each with a score: earlier names of a field are better.
+_KNOWN: dict[str, dict[str, float]] = {}
+for _field, _text in _NAMES.items():
+    for _names, _score in zip(_text.split("~"), (_GOOD_NAME, _OTHER_MEANING), strict=False):
+        for _place, _name in enumerate(filter(None, _names.split("|"))):
+            _KNOWN.setdefault(_key(words_of(_name)), {}).setdefault(_field, round(_score - _place * 0.002, 3))
+for _field in FIELDS:
+    _KNOWN.setdefault(_key(words_of(_field)), {})[_field] = _GOOD_NAME
+
+
+def meanings(name: str) -> dict[str, float]:
+    """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
+    if len(name) > LONGEST_NAME or not _OTHER_PERSONS.isdisjoint(words := words_of(name)):
+        return {}
+    if (found := _KNOWN.get(_key(words))) is not None:
+        return dict(found)
+    if (plain := _ASIDE.sub("", name)) != name:
+        return meanings(plain)
+    score = _DEPENDENTS_NAME if "dependent" in words else _SHORTENED_NAME
+    # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
+    for text in (name, re.split(r" - |[:/.|]", name)[-1]):
+        known = _KNOWN.get(_key(word for word in words_of(text) if word not in _NOISE), {})
+        if found := {field: round(sure * score, 3) for field, sure in known.items() if field not in _ALONE}:
+            return found
+    return _date_of_access(set(words) - _NOISE)
+
+
+def _date_of_access(words: set[str]) -> dict[str, float]:
+    """`ELIG_FROM_DT`, `Benefits Eligibility Date`, `Health Plan Thru`."""
+    if not words <= _OF_ACCESS | _OF_BEGIN | _OF_END or words.isdisjoint(_OF_ACCESS):
+        return {}
+    if not words.isdisjoint(_OF_END):
+        return {"expiry_date": _SHORTENED_NAME}
+    return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": _SHORTENED_NAME}
+
+
+def likely_field(name: str) -> str | None:
+    """The field of a record that an unknown name surely means; None if there is none."""
+    meant = meanings(name)
+    if START_DATE in meant:
+        return "effective_date"
+    sure = {field: score for field, score in meant.items() if field in FIELDS and score >= _SHORTENED_NAME}
+    return max(sure, key=lambda field: sure[field], default=None)
+
+
+def _by_word(values: Mapping[str, str]) -> dict[str, str]:
+    return {word: value for value, words in values.items() for word in words.split("|")}
+
+
+GENDER_OF = _by_word(
+    {
+        "male": "m|male|man|boy",
+        "female": "f|female|woman|girl",
+        "other": "x|nonbinary|non-binary|non binary|nb|other|o|transgender|gender nonconforming|another gender",
+        "unknown": "u|unknown|n/a|na|unspecified|undisclosed|undeclared|declined|missing|?|-|not specified|not disclosed"
+        "|not declared|not provided|not applicable|not known|prefer not to say|prefer not to answer|prefer not to disclose"
+        "|i prefer not to say|i prefer not to answer|decline to answer|decline to state|declined to answer|declined to state"
+        "|choose not to disclose",
+    }
+)
+GENDER_NUMBERS = {"0": "unknown", "1": "male", "2": "female", "9": "unknown"}  # ISO 5218
+BOOLEAN_OF = dict.fromkeys(words_in("y yes true t 1 x enrolled eligible active"), True) | dict.fromkeys(
+    words_in("n no false f 0 non waived ineligible"), False
+)
+RELATIONSHIP_OF = _by_word(
+    {
+        "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|s",
+        "01": "spouse|wife|husband|sp|w|h",
+        "53": "domestic partner|life partner|dp|partner|civil union partner",
+        "19": "child|son|daughter|ch|c|dependent child|d|biological child|natural child",
+        "17": "stepchild|step child|stepson|stepdaughter|sc",
+        "09": "adopted child|adopted son|adopted daughter",
+        "10": "foster child",
+        "15": "ward|legal ward|court ordered child",
+        "05": "grandchild|grandson|granddaughter",
+        "25": "ex-spouse|ex spouse|former spouse",
+        "03": "parent|father|mother",
+        "14": "sibling|brother|sister",
+        "G8": "other|other relationship|other dependent|disabled dependent",
+    }
+) | {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
+
+# Words of a status, by what they say of its rows: there never was access, it has ended, that depends on the plan, it goes on.
+STATUS_WORDS = {
+    "skip": words_in("declined decline waived waive waiver ineligible opt out"),
+    "end": words_in(
+        "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
+        " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
+        " not non t i d x"
+    ),
+    "unsure": words_in(
+        "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
+        " sabbatical layoff laid absence l p q r s w c u"
+    ),
+    "active": words_in(
+        "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
+        " temp on off of with without paid unpaid pay voluntary involuntary employee"
+    ),
+}
+# `Marital Status`, `FLSA Status`, `Status Date`
+OTHER_STATUS = words_in(
+    "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"
+    " military citizenship immigration visa residency medicare vaccination date reason i9 handicap race ethnicity"
+)

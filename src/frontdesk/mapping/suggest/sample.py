@@ -1,0 +1,127 @@
+"""The first rows of a file with names that are not known yet: its columns as texts, and values masked for people to look at."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from io import BufferedReader
+from itertools import chain, islice
+from typing import Any
+
+from frontdesk.errors import Fault
+from frontdesk.formats.csv_rows import read_csv
+from frontdesk.formats.json_rows import ObjectRow, read_json
+from frontdesk.formats.model import Format, Table, Unreadable
+from frontdesk.formats.source import Source
+from frontdesk.formats.workbook import read_sheet
+from frontdesk.mapping.suggest.names import meanings
+from frontdesk.mapping.table import cell_of
+
+SAMPLE_ROWS, MOST_COLUMNS = 1000, 200
+SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
+_SHOWN, _LONGEST_SHOWN = 5, 24
+# Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
+_VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
+    for workbooks."""
+
+    format: Format
+    names: list[str]
+    rows: list[list[str]]
+    odd_rows: list[list[str]] = field(default_factory=list)
+    delimiter: str | None = None
+
+    def column(self, position: int) -> list[str]:
+        """The cells of a column that are not blank, trimmed."""
+        cells = (row[position].strip() for row in self.rows)
+        return [cell for cell in cells if cell]
+
+
+def read_sample(
+    content: BufferedReader, source: Source | None, found: Format, *, is_cut: bool, sheet: str | None = None
+) -> Sample:
+    """The first rows of what `open_source` gives, of a workbook those of the sheet; `is_cut` says that a text may end within one.
+    Raises Unreadable for what has no names of columns."""
+    if source is not None and found is not Format.CSV:
+        sample = _of_objects(read_json(source, found), found, is_cut=is_cut)
+    else:
+        table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
+        sample = _of_table(table, found, is_cut=is_cut)
+    if not sample.rows:
+        raise Unreadable("no_rows", "The file has no row below its header.")
+    return sample
+
+
+def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
+    """The header is the row that means most, the uppermost of several."""
+    return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
+
+
+def _of_table(table: Table, found: Format, *, is_cut: bool) -> Sample:
+    names = [*table.names]
+    _check_width(names)
+    if any(_VALUE.fullmatch(name.strip()) for name in names) or not any(map(meanings, names)):
+        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
+    split = chain.from_iterable(table.blocks)
+    # No wider than what tells that there are too many cells: a short line of a hostile file has 65,000.
+    rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
+    taken = _first(rows, is_cut=is_cut)
+    even = [row for row in taken if len(row) == len(names)]
+    odd = [row for row in taken if len(row) != len(names)]
+    return Sample(found, names, even, odd, table.delimiter or None)
+
+
+def _of_objects(objects: Iterator[ObjectRow], found: Format, *, is_cut: bool) -> Sample:
+    """Each object is a row. Objects of a hostile file have keys of their own, which all rows would have cells for."""
+    names = dict[str, None]()
+
+    def cells_of(values: dict[str, Any]) -> list[str]:
+        names.update(dict.fromkeys(values))
+        _check_width(names)
+        return ["" if values.get(name) is None else cell_of(values[name]) for name in names]
+
+    dicts = (values for _, values in objects if not isinstance(values, Fault))
+    rows = _first(map(cells_of, dicts), is_cut=is_cut)
+    return Sample(found, [*names], [[*cells, *[""] * (len(names) - len(cells))] for cells in rows])
+
+
+def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
+    """The first rows, of a text that may end anywhere without the last one."""
+    taken, left = list[list[str]](), SAMPLE_LETTERS
+    try:
+        for row in islice(rows, SAMPLE_ROWS):
+            if (left := left - sum(map(len, row))) < 0:
+                break
+            taken.append(row)
+    except Unreadable as error:
+        if error.code == "too_large" or not is_cut:
+            raise
+    return taken[:-1] if is_cut else taken
+
+
+def _check_width(names: Collection[str]) -> None:
+    if len(names) > MOST_COLUMNS:
+        message = (
+            f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
+        )
+        raise Unreadable("too_large", message)
+
+
+def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:
+    """Up to five shapes of the values, the most frequent first: letters are X and x, digits 9. None of them is in `real`."""
+    shapes = Counter(_shape(value) for value in values)
+    shown = (shape if shape not in real else re.sub("[Xx9]", "?", shape) for shape, _ in shapes.most_common())
+    return list(dict.fromkeys(shape for shape in shown if shape not in real))[:_SHOWN]
+
+
+def _shape(value: str) -> str:
+    """The value with other letters and digits; what is neither a letter, a digit nor plain punctuation is ?."""
+    letters = (
+        "9" if letter.isdigit() else "X" if letter.isupper() else "x" if letter.isalpha() else letter
+        for letter in value[:_LONGEST_SHOWN]
+    )
+    return re.sub(r"[^Xx9 \-/.,:@()+#_]", "?", "".join(letters))

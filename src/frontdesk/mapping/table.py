@@ -1,0 +1,313 @@
+"""A table: which of its first rows is the header, and what its cells mean as values of a request body; JSON objects as the rows
+of one (docs/file-formats.md)."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import compress, count, islice
+from operator import not_
+from typing import Any
+
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.model import Action, RowContext
+from frontdesk.errors import Fault
+from frontdesk.formats.csv_rows import PlainRows, split_quoted
+from frontdesk.formats.json_rows import ObjectRow
+from frontdesk.formats.model import HeaderRank, Table, Unreadable
+from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
+from frontdesk.mapping.parser import FileMapping
+from frontdesk.mapping.values import FAMILY, METADATA_PREFIX, PLAN, FieldRule, RowRule, field_named, fold_name
+from frontdesk.text import SHOWN_NAMES, shown_name
+
+KEY, END_DAY = "external_id", "expiry_date"
+MOST_HEADERS = 64  # the objects of a file have few sets of keys; those of a hostile one have many
+_ENDS = RowContext(ends_access=True)
+_CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
+_FIELD_TWICE = Fault("row", "not_json", "two keys of the object hold one field")
+_TOO_LONG = Fault(
+    "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
+)
+
+
+def header_rank(mapping: FileMapping) -> HeaderRank:
+    """Ranks the mapping's row highest, else the first that has the key, split where it has most fields, else the one that names
+    most fields."""
+    key_columns = mapping.fields[KEY].columns if KEY in mapping.fields else ()
+
+    def rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
+        folded = {fold_name(name) for name in names}
+        targets = [target_of(name, mapping) for name in names]
+        has_key = KEY in targets or (bool(key_columns) and folded.issuperset(key_columns))
+        count = sum(target is not None for target in targets) + sum(
+            not folded.isdisjoint(rule.columns) for rule in mapping.fields.values()
+        )
+        return (place == mapping.header_row, has_key, *((-place, count) if has_key else (count, -place)))
+
+    return rank
+
+
+class TableColumns:
+    """The header of a table: which fields its columns hold, and how a row's cells become its values.
+
+    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
+    """
+
+    def __init__(
+        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, needs_key: bool = True
+    ) -> None:
+        self._mapping, self._place, self._needs_key = mapping, place, needs_key
+        self.width = len(names)
+        folded = [*map(fold_name, names)]
+        self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
+        own = [target_of(name, mapping) for name in names]
+        # A rule goes before the column that has its field's name.
+        self._plain = [None if name in mapping.fields else name for name in own]
+        rules = [
+            (target, rule, positions)
+            for target, rule in mapping.fields.items()
+            if (positions := self._positions(target, rule, own)) or rule.constant is not None
+        ]
+        self._skips, self._ends = (
+            [(self._position(rule.column, part), rule) for rule in rows]
+            for part, rows in (("skip", mapping.skip), ("end", mapping.end))
+        )
+        targets = [*filter(None, self._plain), *(target for target, _, _ in rules)]
+        self._check(targets)
+        self._uses = Counter(at for _, _, positions in rules for at in positions)
+        self._most_uses = max(self._uses.values(), default=0)
+        used = {*self._uses, *(position for position, _ in (*self._skips, *self._ends))}
+        self._are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
+        self.ignored = tuple(
+            shown_name(name) if name.strip() else f"(column {number})"
+            for number, name in islice(compress(enumerate(names, 1), map(not_, self._are_read)), SHOWN_NAMES)
+        )
+        self._names = [name or "" for name in self._plain]
+        self._makers = [(name, rule.maker(name, at, mapping.clear)) for name, rule, at in rules]
+        converters = [(name, FIELDS[name].kind.from_text) for name in targets if name in FIELDS]
+        self._conversions = [(name, convert) for name, convert in converters if convert is not None]
+        self._metadata = [name for name in targets if name.startswith(METADATA_PREFIX)]
+        self._make_key = next((make for target, make in self._makers if target == KEY), None)
+        self._key_at = self._plain.index(KEY) if KEY in self._plain else self.width
+        self._are_read_whole = not {PLAN, FAMILY}.isdisjoint(targets)
+        self._are_told_by_key = not (self._skips or self._ends or self._make_key or self._are_read_whole)
+
+    def items(self, table: Table) -> Iterator[ReadItem]:
+        """The rows of the table that are not blank, unread where their texts say all."""
+        delimiter, errors = table.delimiter, table.errors
+
+        def read(place: int, text: str) -> Row:
+            return self.row(place, split_quoted(text, delimiter) if '"' in text else text.split(delimiter))
+
+        for block in table.blocks:
+            if isinstance(block, PlainRows) and (told := self._keys_of(block)):
+                yield UnreadRows(block.place, told, block.texts, read)
+                continue
+            keys, texts = list[str | None](), list[str]()
+            for place, cells, text, fault in block:
+                if text is not None and self._is_known_by_text(cells):
+                    keys.append(self._key(cells))
+                    texts.append(text)
+                    continue
+                if texts:
+                    yield UnreadRows(place - len(texts), keys, texts, read)
+                    keys, texts = [], []
+                if errors and not errors.isdisjoint(compress(cells, self._are_read)):
+                    fault = _CELL_ERROR  # noqa: PLW2901 - the row's
+                if fault is not None or any(map(str.strip, cells)):
+                    yield self.row(place, cells, fault)
+            if texts:
+                yield UnreadRows(place - len(texts) + 1, keys, texts, read)
+
+    def _keys_of(self, rows: PlainRows) -> Sequence[str | None]:
+        """The keys of the rows, if these need no more to be recognised by their texts, else none. A row with a key is not blank,
+        and what follows the key need not be split."""
+        cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
+        if not all(map(str.strip, cells)):
+            return []
+        clear = self._mapping.clear
+        return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
+
+    def _is_known_by_text(self, cells: Sequence[str]) -> bool:
+        """Whether the row need not be read to be recognised: its text says all, and that it is the row of a member."""
+        is_plain = len(cells) == self.width and not self._are_read_whole and any(map(str.strip, cells))
+        return is_plain and not _applies(self._skips, cells) and not _applies(self._ends, cells)
+
+    def _key(self, cells: Sequence[str]) -> str | None:
+        """The value of external_id alone, as `row` would have it; "" or None if it has none, or too few cells."""
+        try:
+            if self._make_key is not None:
+                return self._make_key(cells)
+            key = cells[self._key_at]
+        except IndexError:
+            return None
+        return None if key in self._mapping.clear else key
+
+    def row(self, place: int, cells: Sequence[str], fault: Fault | None = None) -> Row:
+        """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
+        if _applies(self._skips, cells):
+            return Row(place, {}, skipped=True)
+        if fault is None and len(cells) != self.width:
+            message = f"has {len(cells)} cells where the header has {self.width} columns"
+            fault = Fault("row", "wrong_column_count", message)
+        if fault is None and self._makers and self._is_too_long(cells):
+            fault = _TOO_LONG
+        if fault is not None:
+            return _refused(place, self._key(cells), fault)
+        values = self._values(cells)
+        row = self._placed(place, values) if self._are_read_whole else Row(place, values)
+        if not _applies(self._ends, cells):
+            return row
+        kept = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
+        return replace(row, values=kept, action=Action.END, context=_ENDS, family="")
+
+    def _values(self, cells: Sequence[str]) -> dict[str, object]:
+        """A blank cell is absent, the clearing word is null."""
+        values: dict[str, object] = dict(
+            compress(zip(self._names, cells, strict=True), map(str.strip, cells))
+        )
+        values.pop("", None)
+        clear = self._mapping.clear
+        if not clear.isdisjoint(cells):
+            values = {name: None if value in clear else value for name, value in values.items()}
+        for target, make in self._makers:
+            if (value := make(cells)) != "":
+                values[target] = value
+        for name, convert in self._conversions:
+            if isinstance(text := values.get(name), str):
+                values[name] = convert(text.strip())
+        if self._metadata:
+            _gather(values, self._metadata)
+        return values
+
+    def _is_too_long(self, cells: Sequence[str]) -> bool:
+        """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
+        if sum(map(len, cells)) * self._most_uses <= LONGEST_LINE:
+            return False
+        return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
+
+    def _placed(self, place: int, values: dict[str, object]) -> Row:
+        """The row of its plan and family."""
+        family, plan = str(values.pop(FAMILY, None) or ""), values.pop(PLAN, None)
+        if isinstance(plan, str) and self._mapping.plans:
+            plan = self._mapping.plans.get(plan)
+            if not plan:
+                return _refused(place, values.get(KEY), UNKNOWN_PLAN)
+        return Row(place, values, plan=plan if isinstance(plan, str) else None, family=family)
+
+    def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int]:
+        """The places of the rule's columns; none for a constant, and for a column that the file need not have."""
+        if rule.columns:
+            return [self._position(name, f"fields.{shown_name(target)}") for name in rule.columns]
+        if own.count(target) > 1 and rule.constant is None:
+            raise self._repeated(target)
+        return [own.index(target)] if target in own and rule.constant is None else []
+
+    def _position(self, folded: str, part: str) -> int:
+        if folded not in self._at:
+            message = f"the mapping's {part} names a column that the file does not have"
+            raise Unreadable("missing_column", message, place=self._place)
+        if self._times[folded] > 1:
+            raise self._repeated(folded)
+        return self._at[folded]
+
+    def _check(self, known: list[str]) -> None:
+        twice = sorted(target for target, times in Counter(known).items() if times > 1)
+        if "metadata" in known and any(target.startswith(METADATA_PREFIX) for target in known):
+            twice.append("metadata")
+        if twice:
+            raise self._repeated(twice[0])
+        if KEY in known or not self._needs_key:
+            return
+        if known:
+            raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
+        message = (
+            "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
+        )
+        raise Unreadable("no_header", message, place=self._place)
+
+    def _repeated(self, name: str) -> Unreadable:
+        return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
+
+
+def _refused(place: int, key: object, fault: Fault) -> Row:
+    """It has its key for the report, and so that the member does not count as missing."""
+    return Row(place, {KEY: key} if key else {}, faults=(fault,))
+
+
+def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
+    """True for a row that one of the rules is about."""
+    return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
+
+
+def _gather(values: dict[str, object], names: list[str]) -> None:
+    """Make one object of the `metadata.key` columns: absent without any value, empty if they are all cleared."""
+    given = {name[len(METADATA_PREFIX) :]: values.pop(name) for name in names if name in values}
+    if given:
+        values["metadata"] = {key: value for key, value in given.items() if value is not None}
+
+
+class ObjectKeys:
+    """Makes rows of JSON objects: bodies of a POST, or with a mapping rows of a table with their values as cells. `ignored` names
+    the keys that are no field, of all objects so far."""
+
+    def __init__(self, mapping: FileMapping) -> None:
+        self.ignored: list[str] = []
+        self._mapping, self._clear = mapping, min(mapping.clear)
+        self._is_translated = bool(mapping.columns or mapping.fields or mapping.skip or mapping.end)
+        in_rules = [column for rule in mapping.fields.values() for column in rule.columns]
+        self._needed = dict.fromkeys([*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))])
+        self._unseen = set(self._needed)
+        self._columns_of = lru_cache(MOST_HEADERS)(self._columns)
+
+    def rows(self, objects: Iterable[ObjectRow]) -> Iterator[Row]:
+        """The rows. Raises Unreadable after the last one if the mapping names a key that no object has."""
+        for place, found in objects:
+            if isinstance(found, Fault):
+                yield Row(place, {}, faults=(found,))
+            elif self._is_translated:
+                yield self._translated(place, found)
+            else:
+                if not found.keys() <= FIELDS.keys() and len(self.ignored) < SHOWN_NAMES:
+                    self._ignore([shown_name(name) for name in found if name not in FIELDS])
+                yield Row(place, found)
+        if self._unseen and self._columns_of.cache_info().currsize:
+            raise Unreadable("missing_column", "The mapping names a key that no row of the file has.")
+
+    def _translated(self, place: int, values: dict[str, Any]) -> Row:
+        try:
+            columns = self._columns_of(tuple(values))
+        except Unreadable:
+            return Row(place, {}, faults=(_FIELD_TWICE,))
+        cells = [self._clear if value is None else cell_of(value) for value in values.values()]
+        return columns.row(place, [*cells, *[""] * (columns.width - len(cells))])
+
+    def _columns(self, names: tuple[str, ...]) -> TableColumns:
+        """The columns of objects with these keys. A key that a rule needs may be absent from some of them."""
+        folded = set(map(fold_name, names))
+        self._unseen -= folded
+        absent = [name for name in self._needed if name not in folded]
+        columns = TableColumns([*names, *absent], self._mapping, needs_key=False)
+        self._ignore(columns.ignored)
+        return columns
+
+    def _ignore(self, names: Sequence[str]) -> None:
+        new = [name for name in names if name not in self.ignored]
+        self.ignored += new[: SHOWN_NAMES - len(self.ignored)]
+
+
+def cell_of(value: Any) -> str:
+    """A JSON value that is not null as the cell of a table."""
+    if type(value) is str:
+        return value
+    whole = type(value) is float and value.is_integer()
+    return json.dumps(int(value) if whole else value, ensure_ascii=False)
+
+
+def target_of(name: str, mapping: FileMapping) -> str | None:
+    """The field that a column of this name holds, as the mapping or else the interface calls it; None if there is none, or if
+    the mapping says that the column is not read."""
+    target = mapping.columns.get(fold_name(name))
+    return field_named(name) if target is None else target or None

@@ -1,0 +1,87 @@
+"""POST of queue events (docs/queue-events.md): each event is parsed and stored on its own, and has an outcome of its own. GET of
+a plan's queue (docs/operator.md): what its customer is told now, with the interval."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from frontdesk.app import App
+from frontdesk.db.races import write_together
+from frontdesk.errors import Fault, Invalid
+from frontdesk.plans import get_plan
+from frontdesk.queues.events import parse_event
+from frontdesk.queues.ingest import ingest
+from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
+from frontdesk.web.request import Request, parse_json
+from frontdesk.web.response import Header, Response, name_list
+
+BODY_LIMIT_BYTES = 1024 * 1024
+MAX_EVENTS = 1000
+
+
+async def post(app: App, request: Request) -> Response:
+    """`POST /operator/v1/queue-events`: 207 with an outcome for each event, sent after the commit.
+
+    Raises Invalid when the list itself is at fault, and Unavailable.
+    """
+    raw, strict = await request.body(limit_bytes=BODY_LIMIT_BYTES), request.prefers_strict()
+    # In a thread: to parse a thousand events would hold up the event loop.
+    return await app.in_thread(lambda: _store(app, raw, strict=strict))
+
+
+def _store(app: App, raw: bytes, *, strict: bool) -> Response:
+    now = app.clock()
+    parsed = [parse_event(sent, now=now, strict=strict) for sent in _list(parse_json(raw))]
+    events = [one.event for one in parsed if one.event is not None]
+    stored = write_together(app.db, events, lambda tx, some: ingest(tx, some, now=now)) if events else []
+    body = _body(parsed, iter(stored))
+    ignored = tuple(sorted({name for one in parsed for name in one.ignored}))
+    headers: tuple[Header, ...] = ((b"cache-control", b"no-store"),)
+    if ignored and not strict:
+        headers += ((b"ignored-fields", name_list(ignored)),)
+    return Response(207, orjson.dumps(body), headers)
+
+
+def _list(body: object) -> Sequence[object]:
+    """The events of the body: one, an array of them, or an object with the array under `events`. Raises Invalid."""
+    if isinstance(body, dict) and "events" in body:
+        body = body["events"]
+        if type(body) is not list:
+            raise Invalid([Fault("events", "wrong_type", "must be an array")])
+    if type(body) is dict:
+        return [body]
+    if type(body) is not list:
+        raise Invalid([Fault("events", "wrong_type", "must be an event or an array of events")])
+    if len(body) > MAX_EVENTS:
+        raise Invalid([Fault("events", "too_many", f"must be {MAX_EVENTS} events at most")])
+    return body
+
+
+def _body(parsed: Sequence[ParsedEvent], stored: Iterator[EventResult | Exception]) -> dict[str, Any]:
+    """How many events had each outcome, and the result of each. `stored` has those of the events without a fault."""
+    counts = dict.fromkeys(EventOutcome, 0)
+    items: list[dict[str, Any]] = []
+    for one in parsed:
+        result = next(stored) if one.event else EventResult(EventOutcome.REFUSED, one.faults)
+        if isinstance(result, Exception):
+            raise result
+        counts[result.outcome] += 1
+        errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
+        items.append({"id": one.id, "outcome": result.outcome} | errors)
+    return {outcome.value: count for outcome, count in counts.items()} | {"results": items}
+
+
+async def show(app: App, request: Request) -> Response:
+    """`GET /operator/v1/plans/:plan_id/queue`: a plan of any account.
+
+    `queue_info` and `queue_interval` are absent while no values can be had. Raises NotFound and Unavailable.
+    """
+    plan_id = request.path_id("plan_id")
+    plan = await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, None, plan_id)))
+    snapshot = await app.queue_snapshot(plan.account_id, [plan_id])
+    body: dict[str, object] = {"plan_id": plan_id, "account_id": plan.account_id}
+    if snapshot is not None and plan_id in snapshot.queues:
+        body["queue_info"] = snapshot.serialize(plan_id)
+        body["queue_interval"] = snapshot.serialize_interval(plan_id)
+    return Response(200, orjson.dumps(body), ((b"cache-control", b"no-store"),))

@@ -1,0 +1,298 @@
+"""What the past visits say about a group's doctors: how late the ends of visits are reported, and how long doctors pause.
+
+`Turns` follows the known visits once, in the order of their starts. A doctor that takes a patient has ended the visit before,
+whatever the feed says: so a late end shows where a patient waited. A pause begins when a doctor has room for a patient, and ends
+when the doctor is ready for the next one: notes, a short break, a visit that the feed does not report. Times in `Turns` are
+seconds before now, negative.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from math import inf
+from operator import itemgetter, mul
+from typing import NamedTuple
+
+from frontdesk.queues.estimate.distributions import POINTS, Lengths, Point, curve, recency_weights
+from frontdesk.queues.estimate.model import (
+    KNOWN_VISITS,
+    LEAST_SECONDS,
+    READY_SECONDS,
+    SHORTEST_SECONDS,
+    Doctor,
+    DoctorPool,
+)
+
+MOST_TURNS = 120  # the latest that are followed
+IN_TIME_WEIGHT = 2.0  # number of ends reported in time that are assumed before any is known
+# Number of pauses of no length that are assumed before any is known; 2 made all of them too short.
+READY_WEIGHT = 0.5
+LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty was forgotten
+# A pause unlike all known ones: its share, and its mean from now on. It counts only against a doctor that is passed over or lets
+# a patient wait.
+RARE_SHARE = 0.01
+RARE_SECONDS = 600.0
+
+# Start, end, doctor, plan, seconds waited, place among the past visits (-1: in progress).
+_Visit = tuple[float, float, str, int, float | None, int]
+
+
+class Turn(NamedTuple):
+    """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had room since a visit.
+
+    None where that is not known, as at the start of a shift.
+    """
+
+    ago: float
+    plan_id: int
+    waited_seconds: float | None
+    idle_seconds: float | None
+
+
+class _Work:
+    """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off duty now."""
+
+    def __init__(self, capacity: int | None, duty_starts: list[float]) -> None:
+        self.capacity = capacity
+        self.duty_starts = duty_starts
+        self.last_duty_start = max(duty_starts, default=-inf)
+        self.ends: list[float] = []  # of the visits in progress
+        self.changed_at = -inf  # when a visit last began or ended, or the doctor came on duty
+        self.after_visit = False
+        self.last_visit = -1
+
+    def room_since(self, at: float) -> float:
+        """Since when the doctor has had room just before `at`; `at` itself without room."""
+        ends = self.ends
+        if len(ends) == 1 and ends[0] <= at:  # nearly always
+            self.changed_at = ends.pop()
+            if self.changed_at >= self.last_duty_start:
+                return self.changed_at
+        elif over := [end for end in ends if end <= at]:
+            self.changed_at, self.ends = max(over), [end for end in ends if end > at]
+        elif len(ends) >= (self.capacity or 1):
+            return at
+        for start in self.duty_starts:
+            if self.changed_at < start <= at:
+                self.changed_at, self.after_visit = start, False
+        return self.changed_at
+
+
+class Turns:
+    """The turns of a pool, `taken`, the latest first; and `past`, its visits with corrected ends.
+
+    A visit ends when its doctor takes the next patient, if its own end was reported later. Where no patient waited to show
+    that, the visit is shorter by `late_seconds`, the mean delay of ends; `late_ends`: the distribution of the delays, None where
+    ends are in time. `idle_seconds`: for how long each doctor that has room has had it. `horizon`: for how many seconds back all
+    visits are known.
+    """
+
+    def __init__(self, pool: DoctorPool) -> None:
+        self.past = list(pool.past)
+        visits = sorted(_visits(pool), key=itemgetter(0))[-MOST_TURNS:]
+        self.horizon, staff, taken = _horizon(pool), _Staff(pool), []
+        if len(visits) == MOST_TURNS:
+            self.horizon = min(self.horizon, -visits[0][0])
+        any_late, known_from, work = False, -self.horizon, staff.work
+        for start, end, name, plan_id, waited, place in visits:
+            doctor = work.get(name) or staff.work_of(name)
+            since = doctor.room_since(start)
+            idle = start - since if doctor.after_visit and since >= known_from else None
+            taken.append(Turn(-start, plan_id, waited, idle))
+            if doctor.capacity == 1 and doctor.ends:
+                any_late |= self._cut(doctor.last_visit, start)
+                doctor.ends.clear()
+            doctor.ends.append(end)
+            doctor.changed_at, doctor.after_visit, doctor.last_visit = start, True, place
+        self.taken = taken[::-1]
+        self._learn_late_ends(_overruns(visits, staff) if any_late else {})
+        self.idle_seconds = {
+            doctor.name: min(self.horizon, -staff.work_of(doctor.name).room_since(0.0))
+            for doctor in pool.doctors
+            if doctor.name is not None
+            and doctor.on_duty_seconds is not None
+            and len(doctor.visits) < doctor.capacity
+        }
+
+    def _cut(self, place: int, at: float) -> bool:
+        """End the past visit when its doctor took the next patient. False: the visit is in progress."""
+        if place >= 0:
+            visit = self.past[place]
+            start = -visit.ended_seconds_ago - visit.seconds
+            self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
+        return place >= 0
+
+    def _learn_late_ends(self, overruns: dict[int, float]) -> None:
+        """Take the mean delay off the visits whose own delay is not known."""
+        self.late_ends, self.late_seconds = None, 0.0
+        if max(overruns.values(), default=0.0) <= LEAST_SECONDS:
+            return
+        delays = list(overruns.values())[::-1]  # the latest first
+        weights = recency_weights(len(delays))[: len(delays)]
+        self.late_ends = Lengths([(0.0, IN_TIME_WEIGHT), *zip(delays, weights, strict=True)])
+        self.late_seconds = sum(map(mul, delays, weights)) / (IN_TIME_WEIGHT + sum(weights))
+        self.past = [
+            visit
+            if place in overruns
+            else visit._replace(seconds=max(SHORTEST_SECONDS, visit.seconds - self.late_seconds))
+            for place, visit in enumerate(self.past)
+        ]
+
+
+def _overruns(visits: Iterable[_Visit], staff: "_Staff") -> dict[int, float]:
+    """By place of the visit, the delay of its end, where the doctor's next patient had waited when the visit was over."""
+    found: dict[int, float] = {}
+    before: dict[str, _Visit] = {}
+    for visit in visits:
+        start, _, name, _, waited, _ = visit
+        last = before.get(name)
+        before[name] = visit
+        if last is None or last[-1] < 0 or waited is None or staff.work[name].capacity != 1:
+            continue
+        reported_end = last[1]
+        if waited >= start - reported_end:
+            found[last[-1]] = max(0.0, reported_end - start)
+    return found
+
+
+def _visits(pool: DoctorPool) -> list[_Visit]:
+    visits: list[_Visit] = [
+        (-ago - seconds, -ago, doctor, plan_id, waited, place)
+        for place, (plan_id, seconds, ago, doctor, waited) in enumerate(pool.past)
+        if doctor is not None
+    ]
+    return visits + [
+        (-visit.elapsed_seconds, inf, doctor.name, visit.plan_id, visit.waited_seconds, -1)
+        for doctor in pool.doctors
+        if doctor.name is not None
+        for visit in doctor.visits
+    ]
+
+
+class _Staff:
+    """The work of each doctor, made on demand: of many doctors few took one of the latest turns."""
+
+    def __init__(self, pool: DoctorPool) -> None:
+        self._doctors = {doctor.name: doctor for doctor in pool.doctors if doctor.on_duty_seconds is not None}
+        self._starts: defaultdict[str, list[float]] = defaultdict(list)
+        for span in pool.duty:
+            self._starts[span.doctor].append(-span.from_ago)
+        self.work: dict[str, _Work] = {}
+
+    def work_of(self, name: str) -> _Work:
+        if name not in self.work:
+            doctor = self._doctors.get(name)
+            if doctor is None:
+                self.work[name] = _Work(None, [])
+            else:
+                starts = [*self._starts[name], -(doctor.on_duty_seconds or 0.0)]
+                self.work[name] = _Work(doctor.capacity, starts)
+        return self.work[name]
+
+
+def _horizon(pool: DoctorPool) -> float:
+    """How far back ALL visits are known. Beyond, a doctor that looks idle may have been with a patient of another plan."""
+    ended: defaultdict[int, list[float]] = defaultdict(list)
+    for visit in pool.past:
+        ended[visit.plan_id].append(visit.ended_seconds_ago)
+    return min((max(ago) for ago in ended.values() if len(ago) >= KNOWN_VISITS), default=inf)
+
+
+class _Evidence(NamedTuple):
+    """What the patients that a team serves show about its idle doctors."""
+
+    waits_now: float  # the longest present wait
+    let_wait_ago: float | None  # when the last patient with a wait was taken
+    chosen_ago: list[float]  # when each idle doctor was chosen for a patient, the latest first
+    idle: int  # doctors that look free
+
+
+class Pauses:
+    """The pauses of a pool: those that follow a visit, and those that idle doctors may be in.
+
+    A pause shows only while a patient waits: a doctor that takes a new patient at once may have been ready for long. So most
+    pauses are known as "not longer than this". The product-limit estimator for such data (Lynden-Bell 1971) uses them as they
+    are, from the longest pause down.
+    """
+
+    def __init__(self, pool: DoctorPool, turns: Turns) -> None:
+        self._pool = pool
+        self._turns = turns
+        self._points = _points(turns.taken)
+        self._rare = [(RARE_SECONDS * part, RARE_SHARE / POINTS) for part in curve()]
+        self._evidence: dict[frozenset[int] | None, _Evidence] = {}
+
+    def after_visit(self, count: int) -> list[float] | None:
+        """`count` equally likely parts, in order; None where doctors take the next patient at once."""
+        return Lengths(self._points).parts(count) if self._points[-1][0] > LEAST_SECONDS else None
+
+    def rest(self, doctor: Doctor, count: int) -> list[float] | None:
+        """The time until an idle doctor is ready, as `count` equally likely parts; None: the doctor is ready."""
+        idle = self._turns.idle_seconds.get(doctor.name or "")
+        if idle is None:
+            return None
+        seen = self._evidence_of(doctor.plan_ids)
+        away = 0.0  # the least time that the doctor has been away for, because a patient waited
+        if min(idle, seen.waits_now) > READY_SECONDS:
+            away = idle
+        elif seen.let_wait_ago is not None and idle - seen.let_wait_ago > READY_SECONDS:
+            away = idle - seen.let_wait_ago
+        passed = 0 if doctor.visits else bisect_left(seen.chosen_ago, idle)
+        if not (away or passed or self._points[-1][0] > idle):
+            return None
+        ready = (1 - 1 / (seen.idle + 1)) ** passed
+        points = [
+            (max(0.0, seconds - idle), weight if seconds > idle else weight * ready)
+            for seconds, weight in self._points
+            if seconds > away or not away
+        ]
+        return Lengths(points + self._rare).parts(count)
+
+    def _evidence_of(self, plan_ids: frozenset[int] | None) -> _Evidence:
+        found = self._evidence.get(plan_ids)
+        if found is None:
+            found = self._evidence[plan_ids] = _evidence(self._pool, self._turns.taken, plan_ids)
+        return found
+
+
+def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int] | None) -> _Evidence:
+    own = [turn for turn in turns if plan_ids is None or turn.plan_id in plan_ids]
+    # A patient that joined before one that was taken has been overtaken: the end of its wait was not reported, or its turn is
+    # later.
+    overtaken = min((turn.ago + (turn.waited_seconds or 0.0) for turn in own), default=inf)
+    waits = (
+        waited
+        for plan_id, waited in zip(pool.waiting, pool.waited, strict=False)
+        if waited < overtaken and (plan_ids is None or plan_id in plan_ids)
+    )
+    let_wait = (turn.ago for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
+    idle = sum(len(one.visits) < one.capacity for one in pool.doctors if one.plan_ids == plan_ids)
+    return _Evidence(
+        next(waits, 0.0), next(let_wait, None), [turn.ago for turn in own if turn.idle_seconds], idle
+    )
+
+
+def _points(latest_first: Sequence[Turn]) -> list[Point]:
+    """The lengths of pauses with their shares, in order; none longer than 0 if no pause is known."""
+    known, total = [], READY_WEIGHT
+    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=False):
+        idle, waited = turn.idle_seconds, turn.waited_seconds
+        if idle is None or waited is None:
+            continue
+        total += weight
+        # The patient waited already when the doctor had room, or waited long: the pause ended when the patient was taken.
+        if idle and (waited > idle or waited > READY_SECONDS):
+            known.append((idle, True, weight))
+        elif idle:
+            known.append((idle - waited, False, weight))
+    known.sort(reverse=True)
+    left, points = 1.0, []
+    for seconds, exact, weight in known:
+        if exact:
+            share = left * weight / total
+            points.append((min(LONGEST_SECONDS, seconds), share))
+            left -= share
+        total -= weight
+    if len(points) > POINTS:
+        points = [(seconds, (1.0 - left) / POINTS) for seconds in Lengths(points).parts(POINTS)][::-1]
+    return [(0.0, left), *points[::-1]]

@@ -1,0 +1,1 @@
+"""Tests of what an account says of its files, and of suggested mappings."""

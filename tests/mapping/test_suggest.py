@@ -1,0 +1,449 @@
+"""Suggested mappings: exports load after the suggestion is accepted, and nothing of a member is in it."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+from frontdesk.errors import Unavailable
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import open_source
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.suggest import sample, suggestion
+from frontdesk.mapping.suggest.suggestion import suggest_apart, suggest_mapping
+from tests.files.exports import excel_export, hr_export, synthea, written
+from tests.files.loading import Desk
+from tests.formats.reading import rows_of
+from tests.formats.workbooks import workbook
+
+EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
+COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
+
+
+def suggested(content: bytes | str, **options: Any) -> dict[str, Any]:
+    raw = content.encode() if isinstance(content, str) else content
+    return suggest_mapping(io.BytesIO(raw), today="2026-11-22", **options)
+
+
+def answered(found: dict[str, Any]) -> dict[str, Any]:
+    """The suggested mapping after a person has said of every status that it says nothing about access."""
+    mapping: dict[str, Any] = found["mapping"]
+    return mapping | {"questions": dict.fromkeys(mapping.get("questions", {}), "unrelated")}
+
+
+def rules_of(content: bytes | str) -> dict[str, Any]:
+    """What the mapping says of each field: a rule."""
+    mapping = suggested(content)["mapping"]
+    plain = {field: {"column": name} for name, field in mapping.get("columns", {}).items()}
+    rules: dict[str, Any] = plain | mapping.get("fields", {})
+    return rules
+
+
+def typed(cell: str) -> Any:
+    """The cell as Excel keeps what is typed into it: dates and numbers, without their zeros."""
+    if re.fullmatch(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", cell):
+        month, day, year = map(int, cell.split("/"))
+        return date(year, month, day)
+    return int(cell) if cell.isdigit() else cell or None
+
+
+def as_workbook(content: bytes, make: Callable[[str], Any]) -> bytes:
+    text = content.decode()
+    rows = csv.reader(text.splitlines(), delimiter=";" if ";" in text else ",")
+    return workbook([], sheets={"Notes": [["A list"]], "People": [[*map(make, row)] for row in rows]})
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("make", [None, typed, lambda cell: cell or None])
+def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: Desk, make: Any) -> None:
+    content, sheet = (as_workbook(EXPORTS[name](), make), "People") if make else (EXPORTS[name](), None)
+    found = suggested(content, sheet=sheet)
+    mapping = found["mapping"]
+    assert mapping.get("sheet") == sheet
+    missing = {each["field"] for each in found["refused"]}
+    assert missing <= {"effective_date"}
+    if missing:
+        mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
+    file = desk.load(content, mapping=mapping)
+    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
+    assert found["skipped_rows"] == file.counts.get("skipped", 0)
+    assert found["refused_rows"] == (40 if missing else 0)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_no_value_of_a_member_is_in_a_suggestion(name: str) -> None:
+    content = EXPORTS[name]().decode()
+    found = suggested(content)
+    header = {column["column"] for column in found["columns"]}
+    delimiter = found["mapping"].get("delimiter", ",")
+    cells = {cell.strip() for row in csv.reader(io.StringIO(content), delimiter=delimiter) for cell in row}
+    samples = {sample for column in found["columns"] for sample in column["samples"]}
+    assert samples
+    assert samples.isdisjoint(cells - {""})
+    assert all(len(column["samples"]) <= 5 for column in found["columns"])
+    told = json.dumps([found["columns"], found["refused"]])
+    for cell in cells - header:
+        if len(cell) > 4 and not cell.islower():
+            assert cell not in told
+
+
+def test_values_of_an_export_become_rules() -> None:
+    rules = rules_of(hr_export())
+    assert rules["dob"] == {"column": "DOB", "dates": ["MM/DD/YYYY"]}
+    assert rules["zipcode"] == {"column": "Home Address - Zip", "pad": 5}
+    assert rules["phone"] == {"column": "Home Phone", "part": "phone"}
+    assert rules["gender"]["values"] == {"f": "female", "m": "male", "": "unknown"}
+    assert rules["relationship_code_hipaa"]["values"] == {"self": "18", "spouse": "01", "child": "19"}
+    assert rules["subscriber_relationship"]["values"]["child"] == "Dependent"
+    assert rules["member_id"] == {"column": "Employee ID"}
+    # A column without a value may get one later.
+    assert rules["expiry_date"] == {"column": "Term Date", "dates": ["MM/DD/YYYY"]}
+    rules = rules_of(excel_export())
+    assert rules["expiry_date"] == {"column": "Expiration Date", "dates": ["excel"], "open": ["9999-12-31"]}
+    assert rules["first_name"] == {"column": "Name", "part": "first_name"}
+
+
+HEADERS = {
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|EMPLID|PERSON_NUMBER|Position ID"
+    "|employeeId",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|MEM_FIRST_NM|firstName",
+    "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Employee DOB",
+    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
+    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
+    "|Private ZIP Code",
+    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
+    "phone": "Phone|Mobile Phone|Home Phone|Cell",
+    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|EFFDT|COV_EFF_DT|Start date|Hire Date"
+    "|Employee_HireDate",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|Departure date|COV_TERM_DT|Last Day"
+    "|COVERAGE_THRU_DATE",
+    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
+    "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
+    "state": "State|Home Address - State|Home State|REGION_2|Home state id",
+}
+VALUE = {
+    "dob": "1977-01-11",
+    "gender": "female",
+    "zipcode": "02134",
+    "email": "a@example.com",
+    "phone": "6175550100",
+    "state": "MA",
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, names in HEADERS.items() for name in names.split("|")]
+)
+def test_the_names_of_senders_are_known(field: str, name: str) -> None:
+    value = VALUE.get(field, "2026-01-01" if "date" in field else "Sample")
+    found = suggested(written([["Something", name], ["x", value], ["y", value]]))
+    column = found["columns"][1]
+    assert field in column["fields"]
+    assert column["confidence"] > 0.3
+
+
+ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999", "900-12-3456"]
+NOT_ISSUED = ["000123456", "666123456", "900123456", "123006789", "123450000", "12345678", "1234567890"]
+OFFICIAL = ["SSN", "Social Security Number", "Tax ID", "Passport"]
+
+
+@pytest.mark.parametrize(
+    "name", [*OFFICIAL, "Member ID", "member_id", "Card Number", "External ID", "Dependent ID"]
+)
+@pytest.mark.parametrize(
+    "numbers", [ISSUED, [*ISSUED, *NOT_ISSUED[:4]], NOT_ISSUED, [*ISSUED[:3], *NOT_ISSUED[:3]]]
+)
+def test_a_column_of_social_security_numbers_is_no_identifier_and_the_suggestion_says_why(
+    name: str, numbers: list[str]
+) -> None:
+    rows = ([each, f"E{each}", "Robin"] for each in numbers)
+    content = written([[name, "Employee ID", "First Name"], *rows])
+    found = suggested(content)
+    column, is_official = found["columns"][0], name in OFFICIAL
+    are_ssns = sum(each in ISSUED for each in numbers) * 2 > len(numbers)
+    is_unused = is_official or are_ssns or name == "Dependent ID"  # nobody shares a number here
+    assert (column["fields"] == []) is is_unused
+    assert (column["note"] is None) is (is_official or not are_ssns)
+    if is_unused:
+        assert column["samples"] == []
+        [first, *_] = rows_of(content, mapping=found["mapping"])
+        assert (first.values["external_id"], first.values["member_id"]) == (f"E{numbers[0]}",) * 2
+    if column["note"]:
+        assert ["Ask the sender" in column["note"], '"ssn": "plain"' in column["note"]] == [True, True]
+
+
+def test_without_another_number_no_row_of_social_security_numbers_has_an_identifier() -> None:
+    content = written([["External ID", "Member ID", "First Name"], *([n, n, "Robin"] for n in ISSUED)])
+    found = suggested(content)
+    assert found["mapping"]["columns"] == {"External ID": None, "Member ID": None}
+    assert {each["field"] for each in found["refused"]} > {"external_id", "member_id"}
+    with pytest.raises(Unreadable, match="external_id"):
+        rows_of(content, mapping=found["mapping"])
+
+
+@pytest.mark.parametrize(
+    "name", ["Emergency Contact First Name", "Manager Email", "Spouse DOB", "Employer Zip"]
+)
+def test_columns_about_another_person_are_left_out(name: str) -> None:
+    assert suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"] == []
+
+
+DATES: list[tuple[list[str], dict[str, Any]]] = [
+    (["1/2/1980", "1/31/1980"], {"dates": ["MM/DD/YYYY"]}),
+    (["1/2/1980", "31/1/1980"], {"dates": ["DD/MM/YYYY"]}),
+    (["1.2.1980"], {"dates": ["DD.MM.YYYY"]}),
+    (["01/02/80", "12/31/99"], {"dates": ["MM/DD/YY"], "pivot": 26}),
+    (["January 13, 1977"], {"dates": ["MON DD, YYYY"]}),
+    (["11-Jan-1977"], {"dates": ["DD-MON-YYYY"]}),
+    (["19770111"], {"dates": ["YYYYMMDD"]}),
+    (["28136", "1977-01-11"], {"dates": ["excel"]}),
+    (["28136", "1/31/1977"], {"dates": ["excel", "MM/DD/YYYY"]}),
+    (["1977-01-11", "1977-01-11T00:00:00Z"], {}),
+]
+
+
+@pytest.mark.parametrize(("values", "rule"), DATES)
+def test_formats_of_dates_are_found(values: list[str], rule: dict[str, Any]) -> None:
+    rows = ([str(number), value] for number, value in enumerate(values))
+    found = rules_of(written([["Employee ID", "Birth Date"], *rows]))["dob"]
+    assert {
+        name: {*named} if name == "dates" else named for name, named in found.items() if name != "column"
+    } == {name: {*named} if name == "dates" else named for name, named in rule.items()}
+
+
+def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
+    sure, unsure = (
+        suggested(written([["Employee ID", "Birth Date"], ["1", day]]))["columns"][1]["confidence"]
+        for day in ("1/31/1980", "1/2/1980")
+    )
+    assert (sure, unsure) == (1.0, 0.6)
+
+
+def test_a_familys_number_is_joined_with_the_persons() -> None:
+    rows = [["Subscriber ID", "Person Code", "First Name"], ["F1", "01", "Robin"], ["F1", "02", "Lee"]]
+    rule = {"column": ["Subscriber ID", "Person Code"], "join": "-"}
+    rules = rules_of(written(rows))
+    assert (rules["external_id"], rules["member_id"]) == (rule, rule)
+    [first, _] = rows_of(written(rows), mapping=suggested(written(rows))["mapping"])
+    assert first.values["external_id"] == "F1-01"
+
+
+def test_the_interfaces_own_names_need_no_mapping() -> None:
+    header = "external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date"
+    found = suggested(f"{header}\n1,1,Robin,Sample,1980-01-01,male,02134,2026-01-01\n")
+    assert (found["mapping"], found["refused"], found["refused_rows"]) == ({}, [], 0)
+
+
+def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
+    rows = [
+        ["Employee ID", "First Name", "Last Name", "DOB", "Sex", "Zip", "Start Date"],
+        ["1", "Robin", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["2", "Robin", "Sample", "1780-01-01", "F", "02134", "2026-01-01"],
+        ["3", "Robin", "Sample", "1980-01-01", "F", "what", "2026-01-01"],
+        ["4", "Robin", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["4", "Kim", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["5", "Robin"],
+    ]
+    found = suggested(written(rows))
+    assert {(each["field"], each["code"]): each["rows"] for each in found["refused"]} == {
+        ("dob", "before_1900"): 1,
+        ("zipcode", "malformed_zipcode"): 1,
+        ("external_id", "repeated_differently"): 2,
+        ("row", "wrong_column_count"): 1,
+    }
+    assert (found["rows"], found["refused_rows"]) == (6, 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("7,Robin,Sample,1977-01-31,F,02134\n8,Lee,Sample,1978-01-31,M,02134\n", "no_header"),
+        ("id,robin@example.com\n1,2\n", "no_header"),
+        (",,\n1,2,3\n", "no_header"),
+        ("Employee ID,DOB\n", "no_rows"),
+        ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
+        ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
+        (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
+        ("ISA*00*          *00*          *ZZ*S", "cut_off"),
+        ("Employee ID,First\n1,J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
+        (b"PK\x03\x04rest", "bad_workbook"),
+        (workbook([["E1", "Robin"], ["E2", "Lee"]]), "no_header"),
+        (workbook([["Employee ID", "DOB"]]), "no_rows"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "old_workbook"),
+        (b"", "empty"),
+    ],
+)
+def test_what_has_no_names_of_columns_is_refused(content: bytes | str, code: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        suggested(content)
+    assert caught.value.code == code
+    assert "robin" not in caught.value.detail.lower()
+
+
+def test_a_part_of_a_file_may_end_anywhere() -> None:
+    content = "Employee ID,First Name\n" + "".join(f"{n},J\u00f6rg\n" for n in range(80))
+    raw = content.encode()
+    for end in range(len(raw) - 20, len(raw)):
+        assert suggested(raw[:end], is_cut=True)["rows"] >= 77
+    with pytest.raises(Unreadable):
+        suggested(raw[: raw.rindex("\u00f6".encode()) + 1])
+
+
+def test_only_the_first_thousand_rows_are_looked_at() -> None:
+    def lines() -> Any:
+        yield b"Employee ID,First Name\n"
+        while True:
+            yield b"1,Robin\n" * 1000
+
+    class Endless(io.RawIOBase):
+        made = lines()
+
+        def read(self, size: int = -1, /) -> bytes:
+            return bytes(next(self.made))[:size]
+
+    found = suggest_mapping(Endless(), today="2026-11-22")
+    assert found["rows"] == 1000
+
+
+def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
+    names = [
+        "Employee ID",
+        "Employee-ID",
+        "Birth Date",
+        "birth_date",
+        "",
+        "-",
+        "City",
+        "M\u0000",
+        "State" * 30,
+    ]
+    found = suggested(written([names, [str(n) for n in range(9)]]))
+    parse_mapping(found["mapping"])
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_no_row_of_a_sample_is_wider_than_what_is_looked_at(delimiter: str) -> None:
+    content = f"Employee ID{delimiter}DOB\n" + (delimiter.join(["a"] * 30_000) + "\n") * 20
+    opened = open_source(io.BytesIO(f"{content}1{delimiter}2\n".encode()), None, "utf-8")
+    found = sample.read_sample(*opened, is_cut=False)
+    assert found.rows == [["1", "2"]]
+    assert {len(row) for row in found.odd_rows} == {sample.MOST_COLUMNS + 1}
+
+
+def test_so_many_letters_of_a_file_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "SAMPLE_LETTERS", 500)
+    rows = [["Employee ID", "First Name"], *([str(n), "Robin"] for n in range(200))]
+    for content in (written(rows), workbook(rows)):
+        assert 5 < suggested(content)["rows"] < 100
+
+
+def test_a_name_as_long_as_a_text_means_nothing() -> None:
+    found = suggested(written([["Employee ID", f"DOB ({'x' * 200})"], ["1", "1980-01-01"]]))
+    assert found["columns"][1]["fields"] == []
+
+
+def asked(content: bytes, **options: Any) -> dict[str, Any]:
+    told = {"format": None, "encoding": "utf-8", "sheet": None, "is_cut": False} | options
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        return suggest_apart(file, today="2026-11-22", **told)
+
+
+def test_another_process_suggests_the_same() -> None:
+    assert asked(hr_export()) == suggested(hr_export())
+    sheets = {"Notes": [["A list"]], "People": [["Employee ID", "DOB"], ["1", "1977-01-13"]]}
+    content = workbook([], sheets=sheets)
+    assert asked(content, format=Format.XLSX, sheet="People") == suggested(content, sheet="People")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", "empty"), (b"1,Robin\n2,Lee\n", "no_header"), (b"PK\x03\x04rest", "bad_workbook")],
+)
+def test_a_file_that_cannot_be_read_is_refused_for_its_own_fault(content: bytes, code: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        asked(content)
+    assert caught.value.code == code
+
+
+def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggestion, "SECONDS", 0.01)
+    with pytest.raises(Unreadable) as caught:
+        asked(hr_export())
+    assert (caught.value.code, "first 100 rows" in caught.value.detail) == ("too_large", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("XCPU", Unreadable), ("ABRT", Unreadable), ("KILL", Unavailable), ("TERM", Unavailable)],
+)
+def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
+    name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = subprocess.Popen
+
+    def start(_command: Any, **options: Any) -> Any:
+        return started(["/bin/sh", "-c", f"kill -s {name} $$"], **options)
+
+    monkeypatch.setattr("subprocess.Popen", start)
+    with pytest.raises(error):
+        asked(b"x")
+
+
+LARGE = f"""
+from frontdesk.mapping.suggest import suggestion
+suggestion.suggest_mapping = lambda *_, **__: bytearray({4 * suggestion.MEMORY_BYTES})
+suggestion.main()
+"""
+
+
+def test_the_process_gets_no_more_memory_than_its_limit() -> None:
+    command = [sys.executable, "-c", LARGE, json.dumps({"format": None})]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+    assert json.loads(ended.stdout)[0] == "too_large"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"employeeId": 7, "firstName": "Robin", "birthDate": "1/31/1980", "sex": "M", "zip": 2134}\n',
+        '[{"employeeId": 7, "firstName": "Robin", "birthDate": "1/31/1980", "sex": "M", "zip": 2134}]',
+    ],
+)
+def test_json_is_looked_at_too(content: str) -> None:
+    mapping = suggested(content)["mapping"]
+    [row] = rows_of(content, mapping=mapping)
+    assert row.values == {
+        "external_id": "7",
+        "member_id": "7",
+        "first_name": "Robin",
+        "dob": "1980-01-31",
+        "gender": "male",
+        "zipcode": "02134",
+    }
+
+
+def test_objects_with_keys_of_their_own_are_refused_before_they_make_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def parse(line: str) -> Any:
+        read.append(line)
+        return json.loads(line)
+
+    monkeypatch.setattr("frontdesk.formats.json_rows.parse_strictly", parse)
+    content = "".join(json.dumps({f"dob{n}-{key}": 1 for key in range(180)}) + "\n" for n in range(1000))
+    with pytest.raises(Unreadable) as caught:
+        suggested(content)
+    assert (caught.value.code, len(read)) == ("too_large", 2)
