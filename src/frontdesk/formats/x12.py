@@ -124,10 +124,10 @@ class SegmentReader:
             whole, _, begun = text.rpartition(terminator)
             whole = _without_breaks(whole, self._separator, terminator, self._note)
             *parts, last = self._ends.split(terminator.join(filter(None, (held, whole))))
-            # A family may go on in the next block.
+            # The last family may go on in the next block.
             held = last if self._wants_family() and self._is_family(last) else ""
             for at, part in enumerate(parts if held else (*parts, last)):
-                if self._is_family(part) and self._wants_family():
+                if at < len(parts) and self._is_family(part) and self._wants_family():
                     yield self._number + 1, FamilyText(part, self._separator, terminator)
                     self._number += part.count(terminator) + 1
                 elif (rest := (yield from self._segments(part))) is not None:
