@@ -185,7 +185,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     package = Path(frontdesk.__file__).parent
     folders = [package / name for name in ("formats", "mapping", "files")]
     code = "".join(path.read_text() for folder in folders for path in folder.rglob("*.py"))
-    code += (package / "eligibility/restore.py").read_text()
+    code += (package / "eligibility/enrol.py").read_text()
     faults = set(re.findall(r'\b(?:Fault|_fault)\(\s*"?\w+"?,\s*"(\w+)"', code))
     problems = set(re.findall(r'(?:\bU|_u)nreadable\(\s*"(\w+)"', code)) | {
         *BRAKES,

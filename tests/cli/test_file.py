@@ -216,7 +216,7 @@ def test_ctrl_c_ends_the_wait_for_a_database_that_is_away(
         signal.raise_signal(signal.SIGINT)
         raise Unavailable("The database is away.")
 
-    monkeypatch.setattr("frontdesk.files.run_next", try_in_vain)
+    monkeypatch.setattr("frontdesk.cli.file.run_next", try_in_vain)
     with pytest.raises(FrontdeskError) as stopped:
         work_on(db, config, 7)
     assert (stopped.value.code, tries) == ("unavailable", [7])

@@ -93,7 +93,7 @@ def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
     """The first rows, of a text that may end anywhere without the last one."""
     taken, left = list[list[str]](), SAMPLE_LETTERS
     try:
-        for row in islice(rows, SAMPLE_ROWS):
+        for row in islice(rows, SAMPLE_ROWS + is_cut):
             if (left := left - sum(map(len, row))) < 0:
                 break
             taken.append(row)
