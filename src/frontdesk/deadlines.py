@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from frontdesk.errors import Fault, RateLimited
+from frontdesk.errors import RateLimited
 
 BODY_SECONDS = 10.0
 CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
@@ -87,15 +87,6 @@ class ReaderTooSlow(Exception):
     """The reader of a response has taken nothing of it for READER_SECONDS."""
 
 
-class TooManyUploads(RateLimited, kind="rate_limited"):
-    """The account has as many uploads open as it may have."""
-
-    def __init__(self) -> None:
-        detail = f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them have ended."
-        super().__init__(detail, retry_after_seconds=RETRY_UPLOAD_SECONDS)
-        self.faults = (Fault("body", "too_many_uploads", detail),)
-
-
 class UploadPace:
     """What is left of the time of an upload's sender: 10 s for each 64 KiB, and an hour in all. The time that the service
     itself takes between two pieces does not count."""
@@ -142,9 +133,13 @@ class PeerDeadlines:
 
     @contextmanager
     def uploading(self, account_id: int) -> Iterator[None]:
-        """Raises TooManyUploads."""
+        """Counts one of the account's open uploads. Raises RateLimited `too_many_uploads`."""
         if self._uploads[account_id] >= OPEN_UPLOADS:
-            raise TooManyUploads
+            detail = (
+                f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them have ended."
+            )
+            fault = ("body", "too_many_uploads")
+            raise RateLimited(detail, retry_after_seconds=RETRY_UPLOAD_SECONDS, fault=fault)
         self._uploads[account_id] += 1
         try:
             yield

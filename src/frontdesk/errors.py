@@ -89,9 +89,14 @@ class Suspended(FrontdeskError, kind="suspended"):
 class RateLimited(FrontdeskError, kind="rate_limited"):
     """The caller sends too many requests. It may send the next one after `retry_after_seconds`."""
 
-    def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
+    def __init__(
+        self, detail: str, *, retry_after_seconds: int, fault: tuple[str, str] | None = None
+    ) -> None:
+        """`fault`: the field and the code of a fault with the same sentence."""
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+        if fault is not None:
+            self.faults = (Fault(*fault, detail),)
 
 
 class Unavailable(FrontdeskError, kind="unavailable"):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk import deadlines
-from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow, TooManyUploads, UploadPace
+from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow, UploadPace
+from frontdesk.errors import RateLimited
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
 
@@ -126,7 +127,7 @@ def test_open_uploads_are_counted_by_account() -> None:
     entered = [peers.uploading(1) for _ in range(deadlines.OPEN_UPLOADS)]
     for one in entered:
         one.__enter__()
-    with pytest.raises(TooManyUploads) as error, peers.uploading(1):
+    with pytest.raises(RateLimited) as error, peers.uploading(1):
         pass
     assert [fault.code for fault in error.value.faults] == ["too_many_uploads"]
     with peers.uploading(2):

@@ -21,7 +21,7 @@ from frontdesk.access.model import ApiClient, Caller, RequestAllowance, Scope, d
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import Fault, RateLimited, Unauthorized, Unavailable
+from frontdesk.errors import RateLimited, Unauthorized, Unavailable
 
 LIFETIME_SECONDS = 7200
 # Of one client. A program that gets a token for each run and forgets it goes on for ever, since the oldest token ends. A refusal
@@ -136,7 +136,9 @@ class RequestLimits:
         minute, second = divmod(int(self._clock().timestamp()), 60)
         block = self._blocks.get(client)
         if block is None or block.minute != minute:
-            block = self._blocks[client] = self._new_block(minute, own_limit)
+            share = self._default // BLOCK_SHARE
+            whole = _Block(minute, max(1, share), share, self._default - share)
+            block = self._blocks[client] = whole if own_limit is None else _Block(minute)
         if block.left > 0:
             block.left -= 1
             return RequestAllowance(limit, block.left + block.free, 60 - second)
@@ -152,16 +154,6 @@ class RequestLimits:
             while (allowance := self.admit_now(client, own_limit)) is None:
                 await asyncio.to_thread(self._refill, self._blocks[client], client, own_limit)
             return allowance
-
-    def limit_of(self, own_limit: int | None) -> int:
-        """Requests per minute."""
-        return own_limit or self._default
-
-    def _new_block(self, minute: int, own_limit: int | None) -> _Block:
-        if own_limit is not None:
-            return _Block(minute)
-        share = self._default // BLOCK_SHARE
-        return _Block(minute, max(1, share), share, self._default - share)
 
     def _refill(self, block: _Block, client: int, own_limit: int | None) -> None:
         share = self._default // BLOCK_SHARE
@@ -181,24 +173,16 @@ class RequestLimits:
         block.size = min(2 * block.size, max(1, limit // BLOCK_SHARE))
 
 
-class StillBusy(RateLimited, kind="rate_limited"):
-    """The thing is being done for the same client or account."""
-
-    def __init__(self, field: str, code: str, detail: str) -> None:
-        super().__init__(detail, retry_after_seconds=RETRY_AFTER_SECONDS)
-        self.faults = (Fault(field, code, detail),)
-
-
 class OneAtATime:
-    """The ids for which the thing is being done. `field`, `code` and `detail` are those of the refusal."""
+    """The ids for which a thing is being done. `field`, `code` and `detail` are those of the refusal."""
 
     def __init__(self, field: str, code: str, detail: str) -> None:
-        self._refusal = (field, code, detail)
+        self._fault, self._detail = (field, code), detail
         self._busy: set[int] = set()
 
     def begin(self, id_: int) -> Callable[[], None]:
-        """Returns what ends it, from any thread. Raises StillBusy."""
+        """Returns what ends it, from any thread. Raises RateLimited."""
         if id_ in self._busy:
-            raise StillBusy(*self._refusal)
+            raise RateLimited(self._detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=self._fault)
         self._busy.add(id_)
         return lambda: self._busy.discard(id_)

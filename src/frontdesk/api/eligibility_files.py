@@ -152,7 +152,7 @@ def _idempotency_key(request: Request) -> str | None:
 async def _suggest(
     app: App, request: Request, new: NewFile, start: bytes, rest: AsyncIterator[bytes]
 ) -> Response:
-    """The suggestion for the body, of which the start has been read. Raises NotFound, Invalid, Unreadable; StillBusy
+    """The suggestion for the body, of which the start has been read. Raises NotFound, Invalid, Unreadable; RateLimited
     while another one is being made for the account."""
     rule = "must not be given with suggest_mapping, which loads nothing"
     if faults := [Fault(name, "not_allowed", rule) for name in request.query(*_OF_A_LOAD)]:

@@ -168,7 +168,7 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
         if allowance is None:
             allowance = await app.in_time(limits.admit(client, own_limit))
     except RateLimited as error:
-        spent = RequestAllowance(limits.limit_of(own_limit), 0, error.retry_after_seconds)
+        spent = RequestAllowance(own_limit or app.config.requests_per_minute, 0, error.retry_after_seconds)
         request.extra_headers += _allowance_headers(spent)
         raise
     if own_limit is not None or allowance.remaining * LOW_SHARE < allowance.limit:

@@ -178,7 +178,7 @@ class Request:
             raise _overdue() from None
 
     def uploading(self) -> AbstractContextManager[None]:
-        """Counts one of the account's open uploads. Raises TooManyUploads."""
+        """Counts one of the account's open uploads. Raises RateLimited."""
         return self._deadlines.uploading(self.account_id)
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
