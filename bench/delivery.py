@@ -172,12 +172,7 @@ def allow_batches(db: Database, account: int) -> None:
     """Let batched invitations of the account go out as fast as they can."""
     with db.write() as tx:
         invitations.set_deliverability(
-            tx,
-            account,
-            enabled=True,
-            batch_size=1_000_000,
-            batch_interval_seconds=1,
-            hourly_limit=10_000_000,
+            tx, account, enabled=True, batch_size=1_000_000, batch_interval_seconds=1, hourly_limit=10_000_000
         )
 
 

@@ -92,11 +92,7 @@ def _split(path: Path) -> Iterator[object]:
 
 
 _LIMITS = {Format.CSV: _csv_dicts, Format.JSON_LINES: _json_loads, Format.X12: _split}
-_LIMIT_NAMES = {
-    Format.CSV: "csv.reader and dict",
-    Format.JSON_LINES: "json.loads",
-    Format.X12: "str.split",
-}
+_LIMIT_NAMES = {Format.CSV: "csv.reader and dict", Format.JSON_LINES: "json.loads", Format.X12: "str.split"}
 
 if __name__ == "__main__":
     main()

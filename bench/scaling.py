@@ -84,11 +84,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def _clusters(options: argparse.Namespace) -> Iterator[tuple[str, Cluster]]:
     for nodes in options.nodes:
-        for name, databases, times in (
-            ("one", 1, 1),
-            (f"one, {LARGER} x", 1, LARGER),
-            ("spread", nodes, 1),
-        ):
+        for name, databases, times in (("one", 1, 1), (f"one, {LARGER} x", 1, LARGER), ("spread", nodes, 1)):
             yield (
                 name,
                 Cluster(

@@ -249,8 +249,7 @@ def _tables(measured: list[Measured], positions: list[dict[str, str]]) -> list[T
         table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
         for column in rows[0]:
             table.add_column(
-                column,
-                justify="left" if column in {"scenario", "best other", "patients ahead"} else "right",
+                column, justify="left" if column in {"scenario", "best other", "patients ahead"} else "right"
             )
         for row in rows:
             table.add_row(*row.values())

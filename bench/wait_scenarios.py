@@ -134,9 +134,7 @@ SCENARIOS = [
         measured=(4 * HOUR, 10 * HOUR),
     ),
     Scenario(
-        "abandonment",
-        {1: steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8))},
-        all_day(5),
+        "abandonment", {1: steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8))}, all_day(5)
     ),
     Scenario(
         "chat, three visits at a time", {1: steady(34, lognormal(22 * MINUTE, 0.6))}, all_day(4, capacity=3)

@@ -12,13 +12,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import (
-    ATTEMPTS_ALONE,
-    ATTEMPTS_TOGETHER,
-    write_alone,
-    write_in_one,
-    write_together,
-)
+from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer

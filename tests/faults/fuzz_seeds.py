@@ -13,10 +13,7 @@ from tests.formats.test_any_bytes import CANARY, SAMPLES
 from tests.formats.workbooks import GOOD, HEADER, cell, workbook
 from tests.invitations.test_bounces import bounce
 
-CSV_SEEDS = [
-    SAMPLES[Format.CSV],
-    *(made()[:1500] for made in (synthea, hr_export, excel_export)),
-]
+CSV_SEEDS = [SAMPLES[Format.CSV], *(made()[:1500] for made in (synthea, hr_export, excel_export))]
 CSV_TOKENS = [b'"\n"', b'","', b'"a""b"', b"sep=;\n", *(name.encode() for name in list(FIELDS)[:12])]
 
 DEPENDENT = MEMBER.replace("INS*Y*18", "INS*N*19").replace("Robin", "Kim").replace("REF*17*01", "REF*17*02")

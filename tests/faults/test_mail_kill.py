@@ -34,10 +34,7 @@ FAULTS = {
     "mail": (0.03, ["4yz", "drop", "garbage", "slow"]),
     "rcpt": (0.05, ["4yz", "5yz", "drop", "slow"]),
     "data": (0.04, ["4yz", "5yz", "drop", "garbage", "go on and drop"]),
-    "content": (
-        0.25,
-        ["4yz", "5yz", "drop", "garbage", "slow", "take and drop", "take and garbage", "421"],
-    ),
+    "content": (0.25, ["4yz", "5yz", "drop", "garbage", "slow", "take and drop", "take and garbage", "421"]),
 }
 
 

@@ -16,12 +16,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.hourly_window import HourlyWindows
-from frontdesk.invitations.model import (
-    AttemptOutcome,
-    AttemptResult,
-    ClaimedInvitation,
-    DeliveryPolicy,
-)
+from frontdesk.invitations.model import AttemptOutcome, AttemptResult, ClaimedInvitation, DeliveryPolicy
 from frontdesk.invitations.protocol import DeliveryContext, claim, expire_leases, offer_and_settle
 from frontdesk.mail.model import MailMessage
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of

@@ -145,11 +145,7 @@ def child(name: str = "Kim", number: str = "02", code: str = "021") -> str:
 
 @pytest.mark.parametrize(
     "files",
-    [
-        [[SUBSCRIBER, child()]],
-        [[child(), SUBSCRIBER]],
-        [[SUBSCRIBER], [child()]],
-    ],
+    [[[SUBSCRIBER, child()]], [[child(), SUBSCRIBER]], [[SUBSCRIBER], [child()]]],
     ids=["after", "before", "stored"],
 )
 def test_a_dependent_without_an_address_takes_that_of_its_subscriber(

@@ -51,10 +51,7 @@ def test_rows_are_the_same_in_small_blocks_and_in_one(
     assert values[:20] == [cells_of(line) for line in PLAIN[:20]]
     assert [each for each in values if str(each.get("member_id")) < "M-99"][-20:] == values[
         -21:-1
-    ] or kind in (
-        "blank",
-        "blank cells",
-    )
+    ] or kind in ("blank", "blank cells")
     for size in (16, 61, 500):
         monkeypatch.setattr(source, "_BLOCK", size)
         assert told([*read_rows(items_of(text, encoding))]) == rows

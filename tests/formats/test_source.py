@@ -5,13 +5,7 @@ import gzip
 import pytest
 
 from frontdesk.formats.model import Format
-from frontdesk.formats.source import (
-    MEDIA_TYPES,
-    START_BYTES,
-    UnsupportedContent,
-    check_start,
-    detect_content,
-)
+from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, UnsupportedContent, check_start, detect_content
 from tests.formats.reading import HEADER, file_834, refused, rows_of
 
 

@@ -6,17 +6,7 @@ import pytest
 
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.model import FileMode
-from tests.formats.reading import (
-    GS,
-    ISA,
-    MEMBER,
-    file_834,
-    interchange,
-    read,
-    refused,
-    rows_of,
-    transaction,
-)
+from tests.formats.reading import GS, ISA, MEMBER, file_834, interchange, read, refused, rows_of, transaction
 
 GOOD = file_834()
 PLACES = [8]
@@ -120,8 +110,7 @@ def test_a_file_cut_off_anywhere_is_refused(length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("*ZZ*SENDER         *", "*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")],
+    ("old", "new"), [("*ZZ*SENDER         *", "*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")]
 )
 def test_a_damaged_isa_is_refused(old: str, new: str) -> None:
     code, sentence = refused(lambda: read(GOOD.replace(old, new)))

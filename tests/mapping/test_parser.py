@@ -166,10 +166,7 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         [("skip.0", "wrong_type"), ("skip.1.like", "unknown_field"), ("skip.1", "required")],
     ),
     ({"skip": [{"column": "a"}, {"equals": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
-    (
-        {"skip": [{"column": "a", "starts_with": ""}]},
-        [("skip.0.starts_with", "not_allowed")],
-    ),
+    ({"skip": [{"column": "a", "starts_with": ""}]}, [("skip.0.starts_with", "not_allowed")]),
     (
         {"skip": [{"column": "-", "equals": []}]},
         [("skip.0.column", "not_allowed"), ("skip.0.equals", "not_allowed")],

@@ -12,14 +12,7 @@ from typing import NamedTuple
 from frontdesk.queues.estimate.model import WaitEstimate
 
 # By the number of patients ahead, at least: what the lower and the upper half of the runs' interval are multiplied by.
-WIDTHS = (
-    (0, 1.0, 1.2),
-    (1, 1.05, 1.2),
-    (2, 1.05, 1.3),
-    (4, 1.15, 1.25),
-    (8, 1.45, 1.15),
-    (16, 1.7, 1.3),
-)
+WIDTHS = ((0, 1.0, 1.2), (1, 1.05, 1.2), (2, 1.05, 1.3), (4, 1.15, 1.25), (8, 1.45, 1.15), (16, 1.7, 1.3))
 ALLOWED = 0.1  # the share of the waits at either side of the interval
 # A half width is multiplied by e to the power of GAIN times the share that is too much. It was chosen on 36 simulated days.
 GAIN = 20.0

@@ -10,15 +10,7 @@ from sqlalchemy import Select, Table, and_, delete, or_, select
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import (
-    Row,
-    delete_set,
-    find_set,
-    insert_set,
-    next_ids,
-    one_round_trip,
-    update_set,
-)
+from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.model import (

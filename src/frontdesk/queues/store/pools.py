@@ -110,9 +110,7 @@ PAST_VISITS = (
 PAST_WAITS = (
     select(*_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"])
     .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _encounter.state.in_(_OVER),
-        _encounter.joined_at >= _SINCE,
+        _encounter.provider_group_id.in_(_GROUPS), _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE
     )
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))

@@ -88,11 +88,7 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
 
 
 def list_outcomes(
-    tx: Tx,
-    since: datetime,
-    *,
-    account_id: int | None = None,
-    ended: tuple[datetime, datetime] | None = None,
+    tx: Tx, since: datetime, *, account_id: int | None = None, ended: tuple[datetime, datetime] | None = None
 ) -> list[WaitOutcome]:
     """Each estimate since then, beside the wait of the first patient that joined under it and was seen, by time of joining.
 
@@ -119,9 +115,7 @@ def list_outcomes(
         )
         .select_from(of_plans)
         .where(
-            columns.joined_at >= since,
-            columns.started_at.is_not(None),
-            log.expires_at > columns.joined_at,
+            columns.joined_at >= since, columns.started_at.is_not(None), log.expires_at > columns.joined_at
         )
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(MAX_OUTCOMES)
