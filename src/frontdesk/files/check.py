@@ -383,7 +383,7 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
     """
     missing = 0
     if check.mode is FileMode.FULL:
-        missing = sum(map(len, _missing(claim, check, limit=LISTED_TOGETHER)))
+        missing = sum(map(len, _missing(claim, check)))
         if claim.file.members_missing is None:
             claim.update(members_missing=missing)
     reasons = claim.db.ask(partial(_reasons, file=claim.file, check=check, missing=missing))
@@ -392,7 +392,7 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
         _list(claim, _accesses(claim, check.moving), _would_move)
         _list(claim, _accesses(claim, sorted(places)), partial(_would_be_similar, places=places))
     if missing and (reasons or claim.file.dry_run):
-        _list(claim, _missing(claim, check, limit=LISTED_TOGETHER), partial(_would_end, check=check))
+        _list(claim, _missing(claim, check), partial(_would_end, check=check))
     if reasons:
         raise ApprovalNeeded(reasons)
 
@@ -405,8 +405,13 @@ def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[
     change is newer than the file. Members that are ended already are not found again, so a killed run goes on where it
     stopped.
     """
-    for batch in _missing(claim, check, limit=ENDED_TOGETHER):
-        write([_ending(claim.file, member, check) for member in batch])
+    ended = 0
+    for batch in _missing(claim, check):
+        for start in range(0, len(batch), ENDED_TOGETHER):
+            claim.checkpoint(FileStep.END, ended + start)
+            some = batch[start : start + ENDED_TOGETHER]
+            write([_ending(claim.file, member, check) for member in some])
+        ended += len(batch)
 
 
 def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int) -> list[tuple[str, str]]:
@@ -450,12 +455,12 @@ def _reason_of_ends(tx: Tx, file: EligibilityFile, *, missing: int, unnamed: int
     return ""
 
 
-def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Sequence[MemberAccess]]:
+def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAccess]]:
     """The members to end, in batches. Each batch is read before the one before it is written over."""
     after = found = 0
     while True:
         claim.checkpoint(FileStep.END, found)
-        next_ids = partial(list_ids_under, plan_id=claim.file.plan_id, after_id=after, limit=limit)
+        next_ids = partial(list_ids_under, plan_id=claim.file.plan_id, after_id=after, limit=LISTED_TOGETHER)
         if not (ids := claim.db.ask(next_ids)):
             return
         # Most files name nearly all, so few are read.
