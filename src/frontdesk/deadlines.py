@@ -1,7 +1,7 @@
 """Deadlines for many waits of the same length by one timer, and how long the service waits for slow senders and readers.
 
 `asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. No caller may take the
-places of the others: docs/decisions/0106 has the figures.
+places of the others: docs/decisions/0106 says why.
 """
 
 import asyncio

@@ -354,7 +354,7 @@ class ChunkState:
     def _without_taken_email(
         self, submission: Submission, scope: int, *, own: StoredMember | None
     ) -> Submission:
-        """An address that another record carries is left out: a family shares one, and no one loses access for it (0085).
+        """An address that another record carries is left out: a family often shares one (docs/decisions/0079).
 
         The row keeps no digest, so that it is read again: the address may be free by then.
         """

@@ -211,7 +211,7 @@ def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
     """The columns of an update, few: SQLite renews the indexes of every named column, and PostgreSQL reads them all.
 
     Many records name only what they change. A few name also what others changed before: so there are at most as many
-    prepared statements as columns, whatever callers change together (docs/decisions/0071).
+    prepared statements as columns, whatever callers change together (docs/decisions/0013).
     """
     found = {
         name for _, result in accepted if result.outcome is not Outcome.CREATED for name in result.changes
@@ -370,7 +370,7 @@ def _write_undone(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> Non
 
 
 class Enrolments(GroupCommit[Submission, Enrolled]):
-    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028).
+    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0013, 0028).
 
     `await submit(submission)` returns what became of the record, once it is committed.
 

@@ -82,7 +82,7 @@ _PLAIN_EMAIL = re.compile(
 )
 _PLAIN_EMAIL_LENGTH = 64
 
-# What refused values look like: patterns of a whole text, without letter case, that take linear time (docs/decisions/0089).
+# What refused values look like: patterns of a whole text, without letter case, that take linear time (docs/decisions/0008).
 _M, _N = "(?:0?[0-9]|1[0-2])[/.-]", "[0-9]{1,2}[/.-]"
 _ORDERS = {
     _M + _M: "it looks like month/day/year or day/month/year",

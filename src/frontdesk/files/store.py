@@ -1,7 +1,7 @@
 """The SQL of eligibility files: the files, their content in parts, their reports, the accounts' mappings.
 
 Rows that changed nothing and have no warning are kept by the chunk as packed numbers: as rows they would double the time of an
-unchanged file (docs/decisions/0140).
+unchanged file (docs/decisions/0026).
 """
 
 import zlib
