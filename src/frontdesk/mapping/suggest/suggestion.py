@@ -11,11 +11,12 @@ import resource
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
-from frontdesk.errors import Fault, Unavailable
+from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import open_source
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
@@ -88,22 +89,20 @@ def suggest_mapping(
 
 
 def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
-    """Names alone in `columns`, what needs work in `fields`."""
+    """Names alone in `columns`, what needs work in `fields`. A column with the name of a field needs neither, unless the field is
+    another one."""
     names = draft.sample.names
     own = [field_named(name) for name in names]
-    # A column with the name of a field is read as that field unless the mapping says otherwise.
     columns: dict[str, str | None] = {names[at]: None for at in draft.notes if own[at] in FIELDS}
     fields: dict[str, Any] = {}
-    plain: set[int] = set()
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
-        [first, *others], _, rule = draft.fields[target]
-        is_own = own[first] == target
-        if rule or others or target == FAMILY or first in plain or (target in own and not is_own):
-            column = [names[first], *(names[at] for at in others)] if others else names[first]
-            fields[target] = {"column": column} | rule
-            continue
-        plain.add(first)
-        columns |= {} if is_own else {names[first]: target}
+        found = draft.fields[target]
+        [name, *others] = (names[at] for at in found.columns)
+        held, is_plain = own[found.columns[0]], not (found.rule or others or target == FAMILY)
+        if is_plain and held is None and name not in columns and target not in own:
+            columns[name] = target
+        elif not (is_plain and held == target):
+            fields[target] = {"column": [name, *others] if others else name} | found.rule
     return {"columns": columns, "fields": fields}
 
 
@@ -131,22 +130,20 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
     table = TableColumns(sample.names, parse_mapping(mapping), place=1, needs_key=False)
     rows = [row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped]
     records = [parse_member(row.values, today=today, lenient=True) for row in rows]
-    keys = [record.external_id or "" for record in records]
-    versions: defaultdict[str, set[str]] = defaultdict(set)
-    for row, key, record in zip(rows, keys, records, strict=True):
-        versions[key] |= set() if row.faults else {repr(record.given)}
-    counted: Counter[Fault] = Counter()
-    refused = 0
-    for row, key, record in zip(rows, keys, records, strict=True):
-        wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = [*(row.faults or [*record.faults, *missing_on_create(record), *filter(None, [wrong])])]
-        faults += [REPEATED] if key and len(versions[key]) > 1 else []
-        counted.update([*dict.fromkeys(fault._replace(message="") for fault in faults)])
-        refused += bool(faults)
+    versions: defaultdict[str | None, set[str]] = defaultdict(set)
+    for row, record in zip(rows, records, strict=True):
+        versions[record.external_id] |= set() if row.faults else {repr(record.given)}
+    faults_of_rows = []
+    for row, record in zip(rows, records, strict=True):
+        dates = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
+        faults = row.faults or (*record.faults, *missing_on_create(record), *filter(None, [dates]))
+        repeated = [REPEATED] if record.external_id and len(versions[record.external_id]) > 1 else []
+        faults_of_rows.append(dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated)))
+    counted = Counter(chain.from_iterable(faults_of_rows))
     whole = sum(not row.faults for row in rows)
     return {
         "rows": len(given),
-        "refused_rows": refused,
+        "refused_rows": sum(map(bool, faults_of_rows)),
         "skipped_rows": len(given) - len(rows),
         "refused": [
             {
@@ -157,7 +154,7 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
                 if code == "required" and times == whole
                 else None,
             }
-            for (field, code, _), times in counted.most_common()
+            for (field, code), times in counted.most_common()
         ],
     }
 
