@@ -4,11 +4,12 @@ grows, column by column."""
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, STATE_CODES, FieldContext, Storage, day_exists
+from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, STATE_CODES, FieldContext, day_exists
 from frontdesk.mapping import values
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest import names
@@ -31,17 +32,14 @@ _ON_SSNS = (
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
 _DATES = ("dob", "effective_date", "expiry_date")
-_MONTH_FIRST, _DAY_FIRST = (
-    [order.replace(" ", sign) for sign in "/-" for order in (f"{days} YYYY", f"{days} YY")]
-    + [f"{days}YYYY".replace(" ", "")]
-    for days in ("MM DD", "DD MM")
-)
+_MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
+_DAY_FIRST = ("DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD/MM/YY", "DD-MM-YY")
 _PLAIN_DATES = [
     *("YYYY-MM-DD", "YYYY/MM/DD", "YYYYMMDD", "DD-MON-YYYY", "DD MON YYYY", "MON DD, YYYY", "DD-MON-YY"),
     *("DD.MM.YYYY", "DD.MM.YY", values.EXCEL_SERIAL),
 ]
-_ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
-_LOOKED_AT = 300  # each format is tried on each of them
+_LATEST_PIVOT = 99
+_LOOKED_AT = 300  # values of a column; each format of dates is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
 # What stands for no end in columns of dates.
 _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")
@@ -107,7 +105,6 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
         if target in FIELDS and target not in draft.fields and used.isdisjoint(found.columns):
             draft.fields[target] = found
             used.update(found.columns)
-    _add_date_formats(draft)
     if FULL_NAME in best and "last_name" not in draft.fields:
         _add_names(draft, best[FULL_NAME])
     if RELATIONSHIP in best:
@@ -121,19 +118,20 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
 
 def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
     """What each column may hold, fields and other meanings."""
-    sample = draft.sample
-    formats, is_order_shown = _date_formats(sample)
-    for column, meant in _known_meanings(draft).items():
+    sample, known = draft.sample, _known_meanings(draft)
+    dated = (sample.column(at) for at, meant in known.items() if not meant.keys().isdisjoint(_DATES))
+    formats, is_order_known = _date_formats({cell for cells in dated for cell in cells[:_LOOKED_AT]})
+    for column, meant in known.items():
         cells = sample.column(column)
         has_blanks = len(cells) < len(sample.rows)
         for target, score in meant.items():
             rule = _rule_for(cells, target, formats, year)
             if target == "gender" and has_blanks:
                 rule["values"] = rule.get("values", {}) | {"": "unknown"}
-            is_guess = not (is_order_shown or {*rule.get("dates", ())} <= {*_PLAIN_DATES})
             # Genders in numbers are read by ISO 5218, which not every sender means.
-            is_guess |= target == "gender" and bool(cells) and all(map(str.isdigit, cells))
-            sure = score * _share(cells, target, rule) * (_GUESSED if is_guess else 1)
+            is_guess = target == "gender" and bool(cells) and all(map(str.isdigit, cells))
+            is_guess |= "dates" in rule and not is_order_known
+            sure = score * _share(cells[:_LOOKED_AT], target, rule) * (_GUESSED if is_guess else 1)
             # A dependent's name that is blank on the employee's row is not the name of the row's person.
             is_other = target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[column])
             if sure >= _LEAST and not is_other:
@@ -162,7 +160,7 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
 def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
     """What makes values of the field from such cells."""
     if target in _DATES:
-        return _date_rule(cells[:_LOOKED_AT], target, formats, year)
+        return _date_rule(cells, target, formats, year)
     if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
         return {"pad": 5}
     if target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
@@ -196,49 +194,41 @@ def _reader(target: str, rule: Rule) -> Callable[[str], bool]:
     return accepts
 
 
-def _date_formats(sample: Sample) -> tuple[list[str], bool]:
-    """The formats, by the order of day and month that all columns together show, and whether they show one."""
-    cells = filter(None, (_ORDER.match(cell.strip()) for row in sample.rows[:200] for cell in row))
-    are_above = ((int(found[1]) > 12, int(found[2]) > 12) for found in cells)
-    shown = Counter(first for first, second in are_above if first != second)
-    orders = (_MONTH_FIRST, _DAY_FIRST) if shown[False] >= shown[True] else (_DAY_FIRST, _MONTH_FIRST)
-    return [*_PLAIN_DATES, *orders[0], *orders[1]], bool(shown)
+def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
+    """The formats that read the dates of all columns, and whether the order of day and month is known: all columns together show
+    it, by days above 12."""
+    pairs = [(int(found[1]) > 12, int(found[2]) > 12) for found in map(_ORDER.match, cells) if found]
+    shown = Counter(first for first, second in pairs if first != second)
+    used: list[str] = []
+    left = {cell for cell in cells if not _ISO.match(cell)}
+    orders = (_DAY_FIRST, _MONTH_FIRST) if shown[True] > shown[False] else (_MONTH_FIRST, _DAY_FIRST)
+    for name in chain(_PLAIN_DATES, *orders):
+        earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
+        read = date_reader([*filter(None, [parse_format(name)])], _LATEST_PIVOT)
+        days = {cell: day for cell in left if (day := read(cell)) != cell and day >= earliest}
+        if likely := {cell for cell, day in days.items() if day_exists(day)}:
+            used.append(name)
+            left -= likely
+    return used, bool(shown) or {*used} <= {*_PLAIN_DATES}
 
 
 def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
-    is_end, latest = target == "expiry_date", f"{year if target == 'dob' else 9999}-12-31"
-    pivot = year % 100 if target == "dob" else 99 if is_end else (year + 10) % 100
+    """A column without any date is read as the others are: later rows may have one."""
+    is_end, rule = target == "expiry_date", Rule()
     no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
-    days = {cell: cell[:10] for cell in cells if _ISO.match(cell)}
-    left = [cell for cell in cells if cell not in days and cell.casefold() not in no_ends]
-    used: list[str] = []
-    for name in formats:
-        earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
-        read = date_reader([*filter(None, [parse_format(name)])], pivot)
-        likely = {cell: day for cell in left if earliest <= (day := read(cell)) <= latest and day != cell}
-        likely = {cell: day for cell, day in likely.items() if day_exists(day)}
-        if sum(cell in likely for cell in left) > _ENOUGH * len(cells):
-            used.append(name)
-            days |= likely
-            left = [cell for cell in left if cell not in likely]
-    rule: Rule = {"dates": used} if used else {}
+    dated = [cell for cell in cells if cell.casefold() not in no_ends]
+    pivot = year % 100 if target == "dob" else _LATEST_PIVOT if is_end else (year + 10) % 100
+    if formats and not (dated and all(map(_ISO.match, dated))):
+        rule["dates"] = formats
+        if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in formats):
+            rule["pivot"] = pivot
     if no_ends:
         rule["values"] = dict.fromkeys(sorted(no_ends))
-    if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in used):
-        rule["pivot"] = pivot
-    if is_end and (is_open := [day for day in _OPEN_DATES if day in days.values()]):
+    read = date_reader([*filter(None, map(parse_format, formats))], pivot)
+    days = {read(cell)[:10] for cell in dated} if is_end else set()
+    if is_open := [day for day in _OPEN_DATES if day in days]:
         rule["open"] = is_open
     return rule
-
-
-def _add_date_formats(draft: MappingDraft) -> None:
-    """A column of dates without any date is read as the others are: later rows may have one."""
-    rules = {name: draft.fields[name] for name in draft.fields if FIELDS[name].kind.storage is Storage.DATE}
-    formats = dict.fromkeys(each for found in rules.values() for each in found.rule.get("dates", ()))
-    pivots = [found.rule["pivot"] for found in rules.values() if "pivot" in found.rule]
-    for [column], _, rule in rules.values():
-        if formats and {*map(str.casefold, draft.sample.column(column))} <= rule.get("values", {}).keys():
-            rule.update({"dates": [*formats]} | ({"pivot": max(pivots)} if pivots else {}))
 
 
 def _add_names(draft: MappingDraft, found: ReadField) -> None:
