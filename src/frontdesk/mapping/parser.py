@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH, day_exists
@@ -67,15 +66,15 @@ class FileMapping:
     subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are refused where they are strict.
     """
 
-    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, FieldRule] = field(default_factory=dict)
     skip: tuple[RowRule, ...] = ()
     end: tuple[RowRule, ...] = ()
     delimiter: str | None = None
     header_row: int | None = None
     sheet: str | None = None
     clear: frozenset[str] = frozenset({r"\N"})
-    plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    plans: Mapping[str, str] = field(default_factory=dict)
     ssn: str = ""
     identify: MemberWay | None = None
     member_id: MemberWay | None = None

@@ -3,27 +3,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from frontdesk.mapping.parser import UNRELATED
+from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.columns import MappingDraft
-from frontdesk.mapping.suggest.names import (
-    ACTIVE_WORDS,
-    COVERAGE_LINE,
-    ENDED_WORDS,
-    LONGEST_NAME,
-    OTHER_STATUS,
-    UNSURE_WORDS,
-    meanings,
-    words_of,
-)
+from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample
 from frontdesk.mapping.values import field_named, fold_name
 
-_TOTALS = ("total", "grand total", "sum", "record count", "end of")
+_TOTALS = ("total", "grand total", "record count", "end of")
 _MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")
 _OTHER = re.compile(
     r"\b(?:den|dent|dental|vis|vision|eye|life|add|ad d|std|ltd|disability|fsa|hsa|dcfsa|hra|accident|critical|hospital|legal|pet"
@@ -43,7 +35,7 @@ def other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
     no such rows. Every word of the column must be known: another one may be medical.
     """
     for position, name in enumerate(sample.names):
-        is_such = COVERAGE_LINE in meanings(name)
+        is_such = names.COVERAGE_LINE in meanings(name)
         words = {word.casefold() for word in sample.column(position)} if is_such else set()
         plain = {word: " ".join(re.findall("[a-z0-9]+", word)) for word in words}
         medical = {word for word in words if _MEDICAL.search(plain[word])}
@@ -56,27 +48,21 @@ def other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
 
 def totals(draft: MappingDraft) -> list[dict[str, Any]]:
     """Rules that leave out lines with a total or without an identifier, where all such rows are half empty."""
-    names, key = draft.sample.names, draft.column_of("external_id")
-    if key is None or not draft.sample.rows:
+    sample, key = draft.sample, draft.column_of("external_id")
+    if key is None or not sample.rows:
         return []
-    half = median(map(_filled, draft.sample.rows)) / 2
-    rows = [*draft.sample.rows, *draft.sample.odd_rows]
-
-    def are_no_members(column: int, word: str) -> bool:
-        """Whether all rows that begin with the word, or are blank, are half empty."""
-        cells = [(row[column].strip().casefold(), _filled(row)) for row in rows if column < len(row)]
-        filled = [count for cell, count in cells if (cell.startswith(word) if word else not cell)]
-        return bool(filled) and max(filled) <= half
-
-    words = {at: [word for word in _TOTALS if are_no_members(at, word)] for at in (key, 0)}
-    rules: list[dict[str, Any]] = [
-        {"column": names[at], "starts_with": found} for at, found in words.items() if found
-    ]
-    return [*rules, {"column": names[key], "equals": ""}] if are_no_members(key, "") else rules
-
-
-def _filled(row: Sequence[str]) -> int:
-    return sum(map(bool, map(str.strip, row)))
+    rows = [(row, sum(map(bool, map(str.strip, row)))) for row in (*sample.rows, *sample.odd_rows)]
+    half = median(filled for _, filled in rows) / 2
+    rules: list[dict[str, Any]] = []
+    for column in dict.fromkeys((key, 0)):
+        cells = [(row[column].strip().casefold(), filled) for row, filled in rows if column < len(row)]
+        of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
+        if of_totals and max(of_totals) <= half:
+            rules.append({"column": sample.names[column], "starts_with": [*_TOTALS]})
+        blank = [filled for cell, filled in cells if column == key and not cell]
+        if blank and max(blank) <= half:
+            rules.append({"column": sample.names[key], "equals": ""})
+    return rules
 
 
 def status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
@@ -96,9 +82,11 @@ def status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
 def _is_status(name: str, words: Collection[str]) -> bool:
     of_name = {*words_of(name)}
     tokens = {token for word in words for token in _tokens(word)}
-    are_known = tokens <= ENDED_WORDS | UNSURE_WORDS | ACTIVE_WORDS and len(words) <= _MOST_WORDS
+    are_known = (
+        tokens <= names.ENDED_WORDS | names.UNSURE_WORDS | names.ACTIVE_WORDS and len(words) <= _MOST_WORDS
+    )
     is_such = not of_name.isdisjoint(_OF_STATUS) or (are_known and not tokens.isdisjoint(_TELLING))
-    return is_such and of_name.isdisjoint(OTHER_STATUS)
+    return is_such and of_name.isdisjoint(names.OTHER_STATUS)
 
 
 def _tokens(word: str) -> set[str]:
@@ -109,10 +97,12 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
     """Proposes to end the members of the words that mean so, else of those that usually do."""
     bad = _NO if _ENDED.isdisjoint(words_of(name)) else _YES
     # Words that are not known may be values of a member: they are counted, and never shown.
-    known = ENDED_WORDS.union(UNSURE_WORDS, ACTIVE_WORDS, _YES, _NO)
+    known = names.ENDED_WORDS.union(names.UNSURE_WORDS, names.ACTIVE_WORDS, _YES, _NO)
     shown = {word: tokens for word in words if (tokens := _tokens(word)) <= known}
-    ended = sorted(word for word, tokens in shown.items() if tokens & (ENDED_WORDS | bad))[:_MOST_WORDS]
-    unsure = _listed(word for word, tokens in shown.items() if tokens & UNSURE_WORDS and word not in ended)
+    ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[:_MOST_WORDS]
+    unsure = _listed(
+        word for word, tokens in shown.items() if tokens & names.UNSURE_WORDS and word not in ended
+    )
     if not ended:
         ended = sorted(bad) if words and words.keys() <= _YES | _NO else _USUAL_ENDS
     question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
