@@ -62,7 +62,7 @@ def test_each_choice_says_who_has_access_and_does_that(desk: Desk) -> None:
         assert unrelated == {"questions": {"Job Status": "unrelated"}}
         said = question["choices"][0]["does"]
         assert '"terminated - voluntary", "waived" (4 of the rows' in said
-        assert "on the day in Term Date" in said
+        assert "on the row's expiry_date, else on the day of the file" in said
         assert '"cobra", "leave of absence", "loa", "retired" have access' in question["question"]
         assert desk.load(content, mapping=mapping).counts["skipped"] == 4
     assert set(desk.members()) == {"0", "2", "3", "5", "6"}

@@ -307,26 +307,21 @@ def _plans(given: dict[str, Any]) -> dict[str, str] | None:
     return {name.strip(): plan.strip() for name, plan in given.items()} if fits else None
 
 
-def _way(text: str) -> Way | None:
-    return _split(text) if len(text) <= LONGEST_WAY and WAY.fullmatch(text.strip()) else None
-
-
-def _split(way: str) -> Way:
-    return tuple(part.strip() for part in way.split("+"))
+def _way(text: str, pattern: re.Pattern[str] = WAY) -> Way | None:
+    fits = len(text) <= LONGEST_WAY and pattern.fullmatch(text.strip())
+    return tuple(part.strip() for part in text.split("+")) if fits else None
 
 
 def _member_way(value: Any) -> MemberWay | None:
     if isinstance(value, str):
-        way = _way(value)
-        return MemberWay(way, way) if way else None
+        return MemberWay(way, way) if (way := _way(value)) else None
     is_pair = value.keys() == set(MemberWay._fields)
     return MemberWay(**_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY))) if is_pair else None
 
 
 def _plan_ways(value: Any) -> Alternatives | None:
-    ways = _words(value, most=MOST_ALTERNATIVES)
-    fits = ways and all(len(way) <= LONGEST_WAY and SOURCES.fullmatch(way) for way in ways)
-    return tuple(map(_split, ways)) if fits else None
+    ways = [_way(text, SOURCES) for text in _words(value, most=MOST_ALTERNATIVES)]
+    return tuple(filter(None, ways)) if ways and None not in ways else None
 
 
 def _lines(value: Any) -> frozenset[str] | None:

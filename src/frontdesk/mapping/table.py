@@ -183,9 +183,8 @@ class TableColumns:
 
     def _is_too_long(self, cells: Sequence[str]) -> bool:
         """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
-        if sum(map(len, cells)) * self._most_uses <= LONGEST_LINE:
-            return False
-        return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
+        may_be = sum(map(len, cells)) * self._most_uses > LONGEST_LINE
+        return may_be and sum(len(cells[at]) * uses for at, uses in self._uses.items()) > LONGEST_LINE
 
     def _placed(self, place: int, values: dict[str, object]) -> Row:
         """The row of its plan and family."""

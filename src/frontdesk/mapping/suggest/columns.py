@@ -39,7 +39,7 @@ _PLAIN_DATES = [
     *("DD.MM.YYYY", "DD.MM.YY", values.EXCEL_SERIAL),
 ]
 _LATEST_PIVOT = 99
-_LOOKED_AT = 300  # values of a column; each format of dates is tried on each of them
+_LOOKED_AT = 200  # values of a column; each format of dates is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
 # What stands for no end in columns of dates.
 _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")

@@ -199,6 +199,7 @@ ACTIVE_WORDS = words_in(
     "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary temp on off of"
     " with without paid unpaid pay voluntary involuntary employee"
 )
+STATUS_WORDS = ENDED_WORDS | UNSURE_WORDS | ACTIVE_WORDS
 # `Marital Status`, `FLSA Status`, `Status Date`
 OTHER_STATUS = words_in(
     "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"

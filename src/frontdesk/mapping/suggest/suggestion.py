@@ -146,16 +146,14 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
         can_be_named = bool(fold_name(name)) and len(name) <= LONGEST_NAME
         if is_flag or (not uses and can_be_named and _is_status(name, words)):
-            questions.append(_status_question(name, words, draft))
+            questions.append(_status_question(name, words))
     return questions[:_MOST_QUESTIONS]
 
 
 def _is_status(name: str, words: Collection[str]) -> bool:
     of_name = {*words_of(name)}
     tokens = {token for word in words for token in _tokens(word)}
-    are_known = (
-        tokens <= names.ENDED_WORDS | names.UNSURE_WORDS | names.ACTIVE_WORDS and len(words) <= _MOST_WORDS
-    )
+    are_known = tokens <= names.STATUS_WORDS and len(words) <= _MOST_WORDS
     is_such = not of_name.isdisjoint(_OF_STATUS) or (are_known and not tokens.isdisjoint(_TELLING))
     return is_such and of_name.isdisjoint(names.OTHER_STATUS)
 
@@ -164,16 +162,13 @@ def _tokens(word: str) -> set[str]:
     return set(re.findall(r"\w+", word))
 
 
-def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -> dict[str, Any]:
+def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
     """Proposes to end the members of the words that mean so, else of those that usually do."""
     bad = _NO if _ENDED.isdisjoint(words_of(name)) else _YES
     # Words that are not known may be values of a member: they are counted, and never shown.
-    known = names.ENDED_WORDS.union(names.UNSURE_WORDS, names.ACTIVE_WORDS, _YES, _NO)
-    shown = {word: tokens for word in words if (tokens := _tokens(word)) <= known}
+    shown = {word: tokens for word in words if (tokens := _tokens(word)) <= names.STATUS_WORDS | _YES | _NO}
     ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[:_MOST_WORDS]
-    unsure = _listed(
-        word for word, tokens in shown.items() if tokens & names.UNSURE_WORDS and word not in ended
-    )
+    unsure = _listed(word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS)
     if not ended:
         ended = sorted(bad) if words and words.keys() <= _YES | _NO else _USUAL_ENDS
     question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
@@ -181,11 +176,10 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
         question += f" Whether rows with {unsure} have access is for you to say."
     if others := len(words) - len(shown):
         question += f" {others} of its {len(words)} words are not known here: look at them too."
-    at = draft.column_of("expiry_date")
-    day = None if at is None else f"on the day in {draft.sample.names[at]}, else on that of the file"
+    times = sum(words.get(word, 0) for word in ended)
     ends = (
-        f"Ends the members of rows with {_listed(ended)} ({sum(words.get(word, 0) for word in ended):,} of the rows that were "
-        f"looked at), {day or 'on the day of the file'}. Rows with any other word are members with access."
+        f"Ends the members of rows with {_listed(ended)} ({times:,} of the rows that were looked at), on the row's expiry_date, "
+        "else on the day of the file. Rows with any other word are members with access."
     )
     unrelated = "Says that the column says nothing about access. Every row is a member with access until its expiry_date."
     choices = [
