@@ -107,7 +107,6 @@ _UNANSWERED = (
     "must be answered: the column may say whose access has ended. End these members, or leave their rows out, by a rule in end "
     f'or skip that names the column, or write "{UNRELATED}" if it says nothing about access'
 )
-_WORDS = (str, list)
 
 
 class MappingPart(NamedTuple):
@@ -169,22 +168,23 @@ def _number(least: int, most: int) -> MappingPart:
     return MappingPart((int, float), rule, lambda number: int(number) if number in numbers else None)
 
 
-def _some_words(make: Callable[[Iterable[str]], Any], *, blank: bool = False) -> MappingPart:
-    kind = "string" if blank else "string that is not blank"
-    rule = f"must be a {kind}, or an array of up to {MOST_WORDS} of them"
-    return MappingPart(_WORDS, rule, lambda value: make(_words(value, blank=blank)) or None)
+def _words(
+    make: Callable[[str], Any],
+    rule: str = "",
+    *,
+    most: int = MOST_WORDS,
+    into: Callable[[list[Any]], Any] = tuple,
+) -> MappingPart:
+    """A word or several. `make` gives None for a word that breaks the rule."""
+    rule = rule or f"must be a string that is not blank, or an array of up to {most} of them"
+    return MappingPart((str, list), rule, lambda value: into(_each(value, make, most)) or None)
 
 
-def _words(value: str | list[Any], *, most: int = MOST_WORDS, blank: bool = False) -> list[str]:
-    """The words, trimmed; none if one of them is no word."""
+def _each(value: str | list[Any], make: Callable[[str], Any], most: int) -> list[Any]:
+    """What is made of each word, trimmed; nothing if one is no word or breaks the rule."""
     words = [value] if isinstance(value, str) else value
-    are_words = len(words) <= most and all(type(word) is str and (blank or word.strip()) for word in words)
-    return [word.strip() for word in words] if are_words else []
-
-
-def _joined_columns(value: Any) -> tuple[str, ...] | None:
-    folded = tuple(map(fold_name, _words(value, most=MOST_JOINED)))
-    return folded if folded and all(folded) and len(set(folded)) == len(folded) else None
+    made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
+    return [] if None in made or len(made) > most else made
 
 
 def _cell_values(given: dict[str, Any]) -> dict[str, Value] | None:
@@ -202,14 +202,16 @@ def _cell(value: Any) -> Value:
     return text if type(text) is str and len(text) <= LONGEST_VALUE else None
 
 
-def _dates(value: Any) -> tuple[Any, ...] | None:
-    formats = tuple(map(values.parse_format, _words(value, most=MOST_FORMATS)))
-    return formats if formats and None not in formats else None
+def _open_date(day: str) -> str | None:
+    return day if _ISO_DATE.fullmatch(day) and day_exists(day) else None
 
 
-def _open_dates(value: Any) -> frozenset[str] | None:
-    days = frozenset(_words(value))
-    return days if days and all(_ISO_DATE.fullmatch(day) and day_exists(day) for day in days) else None
+def _folded(column: str) -> str | None:
+    return fold_name(column) or None
+
+
+def _distinct(words: list[str]) -> tuple[str, ...]:
+    return tuple(words) if len(set(words)) == len(words) else ()
 
 
 _COLUMNS_RULE = f"must be the name of a column, or an array of up to {MOST_JOINED} of them, each once"
@@ -225,23 +227,24 @@ _CONSTANT_RULE = f"must be a boolean, or a string that is not blank of at most {
 _JOINT = _text(f".{{0,{LONGEST_JOIN}}}", f"must be a string of at most {LONGEST_JOIN} characters")
 _COLUMN_RULE = f"must be the name of a column, of at most {LONGEST_VALUE} characters"
 RULE_PARTS = {
-    "column": MappingPart(_WORDS, _COLUMNS_RULE, _joined_columns),
+    "column": _words(_folded, _COLUMNS_RULE, most=MOST_JOINED, into=_distinct),
     "join": _JOINT,
     "blank": _JOINT,
     "part": _choice(*values.CELL_PARTS, rule=f"must be one of {', '.join(values.CELL_PARTS)}"),
     "values": _object(_cell_values, _VALUES_RULE),
-    "dates": MappingPart(_WORDS, _DATES_RULE, _dates),
+    "dates": _words(values.parse_format, _DATES_RULE, most=MOST_FORMATS),
     "pivot": _number(0, 99),
-    "open": MappingPart(_WORDS, f"must be up to {MOST_WORDS} dates, YYYY-MM-DD", _open_dates),
+    "open": _words(_open_date, f"must be up to {MOST_WORDS} dates, YYYY-MM-DD", into=frozenset),
     "pad": _number(1, LONGEST_PAD),
     "constant": MappingPart(
         (str, bool), _CONSTANT_RULE, lambda item: (str(item).strip() and _cell(item)) or None
     ),
 }
+_EQUALS_RULE = f"must be a string, or an array of up to {MOST_WORDS} of them"
 ROW_RULE_PARTS = {
-    "column": _text(f".{{1,{LONGEST_VALUE}}}", _COLUMN_RULE, lambda name: fold_name(name) or None),
-    "equals": _some_words(lambda words: frozenset(map(str.casefold, words)), blank=True),
-    "starts_with": _some_words(lambda words: tuple(map(str.casefold, words))),
+    "column": _text(f".{{1,{LONGEST_VALUE}}}", _COLUMN_RULE, _folded),
+    "equals": _words(str.casefold, _EQUALS_RULE, into=frozenset),
+    "starts_with": _words(lambda word: word.casefold() or None),
 }
 
 
@@ -319,15 +322,10 @@ def _member_way(value: Any) -> MemberWay | None:
     return MemberWay(**_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY))) if is_pair else None
 
 
-def _plan_ways(value: Any) -> Alternatives | None:
-    ways = [_way(text, SOURCES) for text in _words(value, most=MOST_ALTERNATIVES)]
-    return tuple(filter(None, ways)) if ways and None not in ways else None
-
-
 def _lines(value: Any) -> frozenset[str] | None:
     """The codes, none of them for all."""
-    codes = _words(value, most=len(value)) if isinstance(value, list) else []
-    return frozenset(map(str.upper, codes)) if codes or value == EVERY_LINE else None
+    codes = _each(value, lambda code: code.upper() or None, len(value)) if isinstance(value, list) else []
+    return frozenset(codes) if codes or value == EVERY_LINE else None
 
 
 _WAY_RULE = (
@@ -347,8 +345,8 @@ _PARTS_834 = {
     "identify": _MEMBER_WAY,
     "member_id": _MEMBER_WAY,
     "person_code": _text(rf"\s*{_REF}\s*", "must be a reference such as REF*17", str.strip),
-    "plan": MappingPart(_WORDS, _PLAN_RULE, _plan_ways),
-    "coverages": MappingPart(_WORDS, 'must be "all" or an array of insurance line codes', _lines),
+    "plan": _words(partial(_way, pattern=SOURCES), _PLAN_RULE, most=MOST_ALTERNATIVES),
+    "coverages": MappingPart((str, list), 'must be "all" or an array of insurance line codes', _lines),
     "family_coverage": _choice(*FAMILY_WORDS),
     "verify": _choice(*VERIFY_WORDS),
     "counts": _choice(*COUNTS_WORDS),
@@ -375,7 +373,7 @@ _PARTS = {
     "delimiter": _choice(*DELIMITERS, rule="must be a comma, tab, pipe or semicolon"),
     "header_row": _number(1, SEARCHED_ROWS),
     "sheet": _text(f".{{1,{LONGEST_SHEET_NAME}}}", _SHEET_RULE),
-    "clear": _some_words(frozenset),
+    "clear": _words(lambda word: word or None, into=frozenset),
     "plans": _object(_plans, "must be an object of strings that are not blank"),
     SECTION_834: _object(_of_834),
 }
@@ -386,15 +384,16 @@ _CONSTANTS = {"gender": "unknown", "effective_date": "2026-01-01", "zipcode": "0
 
 def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     """What to put into a mapping when rows lack a required field."""
-    constant = json.dumps(
-        {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}, ensure_ascii=False
-    )
+    rule = {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}
+    constant = json.dumps(rule, ensure_ascii=False)
     if not is_table:
         return f"say in the mapping what new members get that lack it: {constant}"
     remedy = f'if a column holds it, name it in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
     if field_name in _CONSTANTS:
         remedy += f", or say one for all rows: {constant}"
     if field_name == "zipcode":
-        rule = json.dumps({"fields": {values.FAMILY: {"column": "Employee ID"}}})
-        remedy += f", or give dependents the address of the employee with the same number: {rule}"
+        remedy += (
+            ", or give dependents the address of the employee with the same number: "
+            '{"fields": {"family": {"column": "Employee ID"}}}'
+        )
     return remedy

@@ -25,9 +25,8 @@ _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
 _ON_SSNS = (
-    "Most values look like social security numbers, so the column is not used as an identifier: those are stored and shown as "
-    "they are. Ask the sender for a number of its own. If these are no social security numbers, or are to be stored as they are, "
-    "say so in the mapping: {}."
+    "Most values look like social security numbers, so the column is not used as an identifier. Ask the sender for a number of "
+    "its own. If they are none, or are to be stored and shown as they are, say so in the mapping: {}."
 )
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
@@ -232,13 +231,10 @@ def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: 
 
 
 def _add_names(draft: MappingDraft, found: ReadField) -> None:
-    """First and last names from a column with both. Beside a first name, a column `Name` is the last name."""
-    if "first_name" in draft.fields and draft.fields["first_name"].confidence >= _GUESSED:
-        draft.fields["last_name"] = found._replace(confidence=0.8)
-        return
-    middle = [] if "middle_name" in draft.fields else ["middle_name"]
-    for part in ("first_name", "last_name", *middle):
-        draft.fields[part] = found._replace(rule={"part": part})
+    """Names from a column with all of them, where no column that is as sure has a part."""
+    for part in ("first_name", "last_name", "middle_name"):
+        if part not in draft.fields or draft.fields[part].confidence < found.confidence * _GUESSED:
+            draft.fields[part] = found._replace(rule={"part": part})
 
 
 def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
