@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, STATE_CODES, FieldContext, day_exists
 from frontdesk.mapping import values
-from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.parser import MOST_FORMATS, parse_mapping
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.names import FULL_NAME, PERSON_NUMBER, RELATIONSHIP, meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample
-from frontdesk.mapping.values import FAMILY, date_reader, field_named, fold_name, parse_format
+from frontdesk.mapping.values import FAMILY, date_reader, field_named, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
@@ -138,19 +138,19 @@ def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField
 
 
 def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
-    """What the columns' names mean, by place. A name that stands twice can't be mapped."""
-    folded = Counter(map(fold_name, draft.sample.names))
-    known = {at: meanings(name) for at, name in enumerate(draft.sample.names) if folded[fold_name(name)] == 1}
+    """What the columns' names mean, by place."""
+    sample = draft.sample
+    known = {at: meanings(name) for at, name in enumerate(sample.names) if sample.can_be_mapped(at)}
     begins = [meant["effective_date"] for meant in known.values() if "effective_date" in meant]
     for column, meant in known.items():
         # A day of hire is none of access where a better date stands beside it.
         if meant.get("effective_date", 1) < min(_GUESSED, max(begins, default=0)):
             del meant["effective_date"]
         keys = meant.keys() & _IDENTIFIERS
-        if keys and are_mostly_ssns(draft.sample.column(column)):
+        if keys and are_mostly_ssns(sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
-            plain = {"columns": {draft.sample.names[column]: target}, "ssn": "plain"}
+            plain = {"columns": {sample.names[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
             known[column] = {name: score for name, score in meant.items() if name not in keys}
     return known
@@ -208,7 +208,7 @@ def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
         if likely := {cell for cell, day in days.items() if day_exists(day)}:
             used.append(name)
             left -= likely
-    return used, bool(shown) or {*used} <= {*_PLAIN_DATES}
+    return used[:MOST_FORMATS], bool(shown) or {*used} <= {*_PLAIN_DATES}
 
 
 def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:

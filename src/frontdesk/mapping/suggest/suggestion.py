@@ -29,10 +29,10 @@ from frontdesk.mapping.opening import with_addresses
 from frontdesk.mapping.parser import OPEN, UNRELATED, parse_mapping, remedy_for
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
-from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings, words_of
+from frontdesk.mapping.suggest.names import meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
 from frontdesk.mapping.table import TableColumns
-from frontdesk.mapping.values import FAMILY, field_named, fold_name
+from frontdesk.mapping.values import FAMILY, field_named
 from frontdesk.mapping.x12 import suggest_x12
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
     no such rows. Every word of the column must be known: another one may be medical.
     """
     for position, name in enumerate(sample.names):
-        is_such = names.COVERAGE_LINE in meanings(name)
+        is_such = sample.can_be_mapped(position) and names.COVERAGE_LINE in meanings(name)
         words = {word.casefold() for word in sample.column(position)} if is_such else set()
         plain = {word: " ".join(re.findall("[a-z0-9]+", word)) for word in words}
         medical = {word for word in words if _MEDICAL.search(plain[word])}
@@ -125,7 +125,7 @@ def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
     rows = [(row, sum(map(bool, map(str.strip, row)))) for row in (*sample.rows, *sample.odd_rows)]
     half = median(filled for _, filled in rows) / 2
     rules: list[dict[str, Any]] = []
-    for column in dict.fromkeys((key, 0)):
+    for column in filter(sample.can_be_mapped, dict.fromkeys((key, 0))):
         cells = [(row[column].strip().casefold(), filled) for row, filled in rows if column < len(row)]
         of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
         if of_totals and max(of_totals) <= half:
@@ -144,8 +144,8 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         words = Counter(map(str.casefold, draft.sample.column(position)))
         uses = draft.uses(position).keys()
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
-        can_be_named = bool(fold_name(name)) and len(name) <= LONGEST_NAME
-        if is_flag or (not uses and can_be_named and _is_status(name, words)):
+        can_be_asked = not uses and draft.sample.can_be_mapped(position)
+        if is_flag or (can_be_asked and _is_status(name, words)):
             questions.append(_status_question(name, words))
     return questions[:_MOST_QUESTIONS]
 
