@@ -52,13 +52,11 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
+    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing, or of one field.
     """
 
-    def __init__(
-        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, needs_key: bool = True
-    ) -> None:
-        self._mapping, self._place, self._needs_key = mapping, place, needs_key
+    def __init__(self, names: Sequence[str], mapping: FileMapping, place: int = 1) -> None:
+        self._mapping, self._place = mapping, place
         self.width = len(names)
         folded = [*map(fold_name, names)]
         self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
@@ -217,15 +215,13 @@ class TableColumns:
             twice.append("metadata")
         if twice:
             raise self._repeated(twice[0])
-        if KEY not in known and self._needs_key:
-            code, message = (
-                ("no_key_column", "no column holds external_id, the match key")
-                if known
-                else (
-                    "no_header",
-                    "the first rows name no field of a member, such as external_id,member_id,…",
-                )
-            )
+
+    def check_key(self) -> None:
+        """Raises Unreadable if no column holds the match key."""
+        if self._make_key is None and KEY not in self._plain:
+            code, message = "no_key_column", "no column holds external_id, the match key"
+            if not (self._makers or any(self._plain)):
+                code, message = "no_header", "the first rows name no field of a member, such as external_id,…"
             raise Unreadable(code, message, place=self._place)
 
     def _repeated(self, name: str) -> Unreadable:
@@ -289,7 +285,7 @@ class ObjectKeys:
         folded = set(map(fold_name, names))
         self._unseen -= folded
         absent = [name for name in self._needed if name not in folded]
-        columns = TableColumns([*names, *absent], self._mapping, needs_key=False)
+        columns = TableColumns([*names, *absent], self._mapping)
         self._ignore(columns.ignored)
         return columns
 

@@ -232,7 +232,7 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
     """Reads the rows by the mapping: how many would be refused if their members were new, and for what; how many left out."""
     given = [*sample.rows, *sample.odd_rows]
-    table = TableColumns(sample.names, parse_mapping(mapping), place=1, needs_key=False)
+    table = TableColumns(sample.names, parse_mapping(mapping))
     rows = [row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped]
     read = [(row, parse_member(row.values, today=today, lenient=True)) for row in rows]
     versions = {(record.external_id or "", repr(record.given)) for row, record in read if not row.faults}
