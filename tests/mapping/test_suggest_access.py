@@ -114,6 +114,7 @@ BEGINS = [
     ("Hire Date", "Health Plan Eligible From"),
     ("Date of Hire", "Benefits Service Date"),
     ("Hire Date", "Effective Date"),
+    ("Hire Date", "Dependent Effective Date"),
 ]
 
 

@@ -141,11 +141,10 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
     """What the columns' names mean, by place."""
     sample = draft.sample
     known = {at: meanings(name) for at, name in enumerate(sample.names) if sample.can_be_mapped(at)}
-    begins = [meant["effective_date"] for meant in known.values() if "effective_date" in meant]
+    has_begin = any("effective_date" in meant for meant in known.values())
     for column, meant in known.items():
-        # A day of hire is none of access where a better date stands beside it.
-        if meant.get("effective_date", 1) < min(_GUESSED, max(begins, default=0)):
-            del meant["effective_date"]
+        if (hired := meant.pop(names.HIRE_DATE, None)) is not None and not has_begin:
+            meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
         if keys and are_mostly_ssns(sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is hard to take back.

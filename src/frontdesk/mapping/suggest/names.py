@@ -14,6 +14,7 @@ FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
 COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
+HIRE_DATE = "hire date"  # the begin of access only where no column of the file has a better date
 LONGEST_NAME = 200  # of a column; what is longer is a text
 
 _SPELT_OUT = {
@@ -56,9 +57,9 @@ _NAMES = {
     "county": "county|county name",
     "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|state territory|state id"
     "|home state id|region 2",
-    # Those behind "~" only where no column of the file has a better date.
     "effective_date": "effective date|coverage start|effective start|period start|valid start|effective"
-    "~benefit service date|start date|start|since|hire date|original hire date|last hire date|rehire date|hired"
+    "~benefit service date",
+    HIRE_DATE: "~start date|start|since|hire date|original hire date|last hire date|rehire date|hired"
     "|most recent hire date|adjusted hire date|employment start date|employment date|joining date|date joined",
     "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|period end|terminated on"
     "|date terminated|terminated|separation date|departure date|stop date|leaving date|exit date|last day of coverage"
