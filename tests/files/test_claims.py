@@ -15,7 +15,7 @@ from frontdesk.files.model import FileKey, FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import OPTIONS, Desk, csv_of, row
-from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.patience import wait_until
 
 
 def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk) -> None:
@@ -85,7 +85,6 @@ def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(
 def test_a_lease_is_renewed_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
     monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
@@ -154,14 +153,13 @@ def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
 def test_a_claim_on_a_cancelled_file_is_lost_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
-    claim.running.clear()
     with renewing(claim):
         claim.checkpoint(FileStep.CHECK, 1)
         desk.cancel(file)
-        assert claim.running.wait(PATIENCE_SECONDS), "what waits for its turn goes on"
+        wait_until(lambda: claim.is_lost, "the claim to be lost")
         with pytest.raises(LostClaim):
             claim.checkpoint(FileStep.CHECK, 1)

@@ -1,19 +1,20 @@
 """Runs files: loads or undoes one, and stores how it ended. The command line runs its own.
 
 A worker runs several, because accounts take turns: it pauses the load of one file while files of other accounts have theirs. A
-paused load keeps its file, and all that it has read: nothing is read twice. Each load has a thread, and one of a worker's loads
-runs at a time.
+paused load keeps its file, and all that it has read: nothing is read twice. Each load is a greenlet, which pauses at a
+checkpoint; one of a worker's loads runs at a time.
 """
 
 import gc
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+from greenlet import greenlet
 
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
@@ -194,19 +195,16 @@ def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOut
 
 
 class OpenLoad:
-    """The load of a claimed file, in a thread that runs during the account's turns."""
+    """The load of a claimed file, in a greenlet: at a checkpoint it hands over to the worker until the account's next turn."""
 
     def __init__(self, claim: FileClaim, is_turn_over: Callable[["OpenLoad"], bool]) -> None:
-        self.claim, self._is_turn_over = claim, is_turn_over
-        self._rows_before = claim.file.rows_done
-        self._paused = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=f"file {claim.file.id}", daemon=True)
+        self.claim, self._is_turn_over, self._rows_before = claim, is_turn_over, claim.file.rows_done
+        self._greenlet = greenlet(run_file)
         claim.yield_turn = self._yield_turn
 
     @property
     def is_open(self) -> bool:
-        return self._thread.is_alive()
+        return not self._greenlet.dead
 
     @property
     def can_be_given_back(self) -> bool:
@@ -216,37 +214,24 @@ class OpenLoad:
 
     def take_turn(self) -> None:
         """Returns when the turn is over, or the load has ended. Raises what the load raised."""
-        claim, is_first = self.claim, self._thread.ident is None
-        if not is_first:
+        claim = self.claim
+        if self._greenlet:  # it has begun
             with claim.db.write() as tx:
                 claim.turn_at = database_time(tx)
                 store.take_turn(tx, claim.file.account_id, claim.turn_at)
-        self._paused.clear()
         claim.running.set()
-        if is_first:
-            self._thread.start()
-        while self.is_open and not self._paused.wait(1.0):
-            pass  # a lost load may have ended before its turn
-        if self._error is not None:
-            raise self._error
+        self._greenlet.switch(claim)
 
     def give_back(self) -> None:
         """Let the file wait for another turn, of any worker, which checks the file anew and goes on with its rows."""
-        self.claim.interrupt(Stopped)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            run_file(self.claim)
-        except BaseException as error:  # noqa: BLE001 - raised where the turn was taken
-            self._error = error
-        self._paused.set()
+        if self.is_open:
+            with suppress(Unavailable):  # the lease will run out
+                self._greenlet.throw(Stopped)
 
     def _yield_turn(self) -> None:
         if self._is_turn_over(self):
             self.claim.running.clear()
-            self._paused.set()
-            self.claim.running.wait()
+            self._greenlet.parent.switch()
 
 
 class FileTurns:
