@@ -18,7 +18,7 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import wire_time
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import store
 from frontdesk.files.model import (
     EligibilityFile,
@@ -32,7 +32,6 @@ from frontdesk.files.model import (
     SecondPersonNeeded,
     StoredMapping,
     TooManyBytes,
-    TooManyFiles,
     WrongState,
 )
 from frontdesk.formats.model import FileMode
@@ -42,6 +41,7 @@ from frontdesk.plans import get_plan
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
+RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -51,35 +51,33 @@ def begin_file(
     tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
 ) -> EligibilityFile:
     """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
-    TooManyFiles, TooManyBytes. Uploads that begin at the same moment don't see one another and may exceed the quota."""
+    RateLimited, TooManyBytes. Uploads that begin at the same moment don't see one another and may exceed the quota."""
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
     if quota is not None:
         count, size_bytes = store.find_backlog(tx, new.account_id)
         if count >= quota.files:
-            raise TooManyFiles(quota.files)
-        if size_bytes >= quota.size_bytes:
-            raise TooManyBytes(quota.size_bytes)
+            detail = f"The account has {quota.files} files that wait or run; send this one when some of them have ended."
+            fault = ("body", "too_many_files")
+            raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
+        _refuse_too_many_bytes(size_bytes + 1, quota)
     mapping_name, mapping = _mapping_of(tx, new)
     name = new.file_name
     if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
         rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
         raise Invalid([Fault("file_name", "not_allowed", rule)])
-    return store.insert_file(
-        tx,
-        requester,
-        account_id=new.account_id,
-        plan_id=new.plan_id,
-        state=FileState.RECEIVING,
-        format=new.format,
-        encoding=new.encoding,
-        file_name=name,
-        mapping=mapping,
-        mapping_name=mapping_name,
-        mode=new.mode or FileMode.CHANGE,
-        asked_mode=new.mode,
-        dry_run=new.dry_run,
-    )
+    said = {name: getattr(new, name) for name in ("account_id", "plan_id", "format", "encoding", "dry_run")}
+    said |= {"mode": new.mode or FileMode.CHANGE, "asked_mode": new.mode, "file_name": name}
+    said |= {"mapping": mapping, "mapping_name": mapping_name}
+    return store.insert_file(tx, requester, state=FileState.RECEIVING, **said)
+
+
+def _refuse_too_many_bytes(size_bytes: int, quota: FileQuota) -> None:
+    if size_bytes > quota.size_bytes:
+        most = quota.size_bytes
+        raise TooManyBytes(
+            f"The account's files that wait or run may have {most} bytes together; send this one when some have ended."
+        )
 
 
 def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
@@ -101,12 +99,8 @@ class Upload:
     together is bounded while the content arrives."""
 
     def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
-        self._db = db
-        self._file = file
-        self._quota = quota
-        self._buffer = bytearray()
-        self._parts = 0
-        self._digest = hashlib.sha256()
+        self._db, self._file, self._quota = db, file, quota
+        self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
         self.size_bytes = 0
 
     @property
@@ -128,8 +122,7 @@ class Upload:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
             if self._quota is not None:
                 store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
-                if store.find_backlog(tx, self._file.account_id)[1] > self._quota.size_bytes:
-                    raise TooManyBytes(self._quota.size_bytes)
+                _refuse_too_many_bytes(store.find_backlog(tx, self._file.account_id)[1], self._quota)
         self._parts += 1
 
     def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
@@ -189,13 +182,9 @@ def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
     """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
     than the key's."""
     file = store.find_file(tx, key.id, lock=lock)
-    if (
-        file is None
-        or key.account_id not in (None, file.account_id)
-        or key.plan_id not in (None, file.plan_id)
-    ):
-        raise NotFound("eligibility file")
-    return file
+    if file is not None and key.account_id in (None, file.account_id) and key.plan_id in (None, file.plan_id):
+        return file
+    raise NotFound("eligibility file")
 
 
 def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
@@ -220,7 +209,7 @@ def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     if (newer := newer_file(tx, file)) is not None:
         raise WrongState(overtaken_by(newer, file.id))
     if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
-        raise SecondPersonNeeded
+        raise SecondPersonNeeded("The client or operator that handed the file in can't approve it.")
     record_audit(tx, "file.approved", file, requester)
     return store.change_file(tx, file.id, state=FileState.WAITING, approved=True, problem=None)
 

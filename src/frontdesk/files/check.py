@@ -186,7 +186,7 @@ class _FileCheck:
                 raise _FamiliesDepend
             if len(sample) < SAMPLED_ROWS:
                 sample += islice(read_rows([item]), SAMPLED_ROWS - len(sample))
-            keys = _keys_of(item)
+            keys = keys_of(item)
             unnamed += keys.count(None)
             members.add(item, keys)
             identifiers.add(item, keys)
@@ -229,16 +229,16 @@ class _FileCheck:
         """Each row of these identifiers, with its identifier. Reads the file only if there are any."""
         items = open_rows(self._db, self._file, self._go_on)[1] if wanted else ()
         for item in read_loops(items):
-            for position, key in enumerate(_keys_of(item)):
+            for position, key in enumerate(keys_of(item)):
                 if key is not None and hash(key) in wanted:
-                    yield key, _row_of(item, position)
+                    yield key, row_of(item, position)
 
 
-def _keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
+def keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
     return read_external_ids(item.keys) if isinstance(item, UnreadRows) else [read_external_id(item.key)]
 
 
-def _row_of(item: Row | UnreadRows, position: int) -> Row:
+def row_of(item: Row | UnreadRows, position: int) -> Row:
     return item.row(position) if isinstance(item, UnreadRows) else item
 
 
@@ -354,7 +354,7 @@ class _MemberLookup:
             elif plan_id is not None:
                 new.append((item, position))
         if new and self._wants_similar:
-            self._find_similar(_row_of(*each) for each in new)
+            self._find_similar(row_of(*each) for each in new)
 
     def _find_similar(self, rows: Iterable[Row]) -> None:
         people, places = [], []
@@ -369,11 +369,7 @@ class _MemberLookup:
 
 
 class ApprovalNeeded(Exception):
-    """The file goes no further until a person approves it. `code` is that of the first reason."""
-
-    def __init__(self, reasons: Sequence[tuple[str, str]]) -> None:
-        super().__init__(" ".join(text for _, text in reasons))
-        self.code = reasons[0][0]
+    """The file goes no further until a person approves it. The arguments are the code of the first reason, and all of them."""
 
 
 def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
@@ -394,7 +390,7 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
     if missing and (reasons or claim.file.dry_run):
         _list(claim, _missing(claim, check, limit=LISTED_TOGETHER), partial(_would_end, check=check))
     if reasons:
-        raise ApprovalNeeded(reasons)
+        raise ApprovalNeeded(reasons[0][0], " ".join(text for _, text in reasons))
 
 
 def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[ChunkItem]], None]) -> None:

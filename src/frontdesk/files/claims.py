@@ -21,7 +21,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
-from frontdesk.errors import Unavailable
+from frontdesk.errors import Conflict, Unavailable
 from frontdesk.files import store
 from frontdesk.files.model import (
     BY_ABSENCE,
@@ -183,7 +183,7 @@ def claim_next(
         if file is None:
             return None
         # Another worker may be quicker, with this file or with another one of the account.
-        with suppress(store.AccountBusy), db.write() as tx:
+        with suppress(Conflict), db.write() as tx:
             now, lease_until = database_time(tx), options.lease_until(tx)
             if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
                 store.take_turn(tx, file.account_id, now)

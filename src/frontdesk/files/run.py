@@ -57,9 +57,6 @@ READ_BY = (
     "The file was read by the account's mapping {}. If that is the cause, correct it, or load the file with another one; "
     "`{{}}` is none."
 )
-REMEDIES = {
-    ONLY_COMPARED: ' If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
-}
 
 
 def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
@@ -119,7 +116,7 @@ def _run(claim: FileClaim) -> None:
     except MappingNeeded as error:
         _end(claim, FileState.HELD, NEEDS_MAPPING, suggestion=error.suggestion)
     except ApprovalNeeded as error:
-        _end(claim, FileState.HELD, error.code, str(error))
+        _end(claim, FileState.HELD, *error.args)
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
@@ -140,7 +137,7 @@ def _end(
         state = FileState.DONE
     finished_at = None if state is FileState.HELD else now
     if code is not None:
-        message = message or FILE_PROBLEMS[code] + REMEDIES.get(code, "")
+        message = message or FILE_PROBLEMS[code]
         if code in MAPPING_FAULTS and file.mapping_name is not None:
             message = f"{message.removesuffix('.')}. {READ_BY.format(file.mapping_name)}"
         problem = {"code": code, "message": message, "place": None} | more

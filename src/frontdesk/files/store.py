@@ -33,6 +33,7 @@ from frontdesk.db.failures import violation_as
 from frontdesk.db.sets import SameKey, insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
+from frontdesk.errors import Conflict
 from frontdesk.files.model import (
     CHANGED,
     EligibilityFile,
@@ -57,10 +58,6 @@ _columns, _rows, _unchanged = eligibility_files.c, file_rows.c, file_unchanged.c
 LARGEST_ID = 2**63 - 1
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
-
-
-class AccountBusy(Exception):
-    """A worker has another file of the account in hand."""
 
 
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
@@ -157,12 +154,12 @@ def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
 def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime) -> bool:
     """Start the next epoch of the file, under a lease. False if it was claimed after `epoch`, or its lease was renewed.
 
-    Raises AccountBusy.
+    Raises Conflict when a worker has another file of the account in hand.
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
     query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
     changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until}
-    with violation_as(AccountBusy(), eligibility_files, "account_id"):
+    with violation_as(Conflict(), eligibility_files, "account_id"):
         return tx.execute(query.values(**changes)).rowcount == 1
 
 
@@ -174,8 +171,9 @@ def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> bool:
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
-    applied = _is_full_of(plan_id) & (_columns.id < before_id) & (_columns.state == FileState.DONE)
-    query = select(_columns.rows_total).where(applied).order_by(_columns.id.desc())
+    applied = {"plan_id": plan_id, "mode": FileMode.FULL, "dry_run": False, "state": FileState.DONE}
+    query = select(_columns.rows_total).where(_columns.id < before_id).filter_by(**applied)
+    query = query.order_by(_columns.id.desc())
     return tx.execute(query.limit(1)).scalar()
 
 
@@ -341,10 +339,6 @@ def has_report(tx: Tx, file_id: int) -> bool:
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:
     return (_columns.state == FileState.RUNNING) & (_columns.lease_until < now)
-
-
-def _is_full_of(plan_id: int) -> ColumnElement[bool]:
-    return (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL) & _columns.dry_run.is_(False)
 
 
 def _files(tx: Tx, query: Executable) -> list[EligibilityFile]:
