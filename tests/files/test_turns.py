@@ -192,12 +192,13 @@ def test_a_paused_file_that_another_worker_has_taken_or_that_is_cancelled_is_dro
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_worker_with_as_many_loads_as_it_may_have_gives_one_back_if_it_can(
-    desk: Desk, other: Desk, dry_run: bool
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch, dry_run: bool
 ) -> None:
     """A dry run could only begin anew, so the other account waits for its end."""
+    monkeypatch.setattr("frontdesk.files.run.MOST_OPEN", 1)
     large = desk.hand_in(FORMATS["csv"](), dry_run=dry_run)
     theirs = other.hand_in(csv_of(row(100 + n) for n in range(50)), dry_run=dry_run)
-    worker = Worker(desk, most_open=1)
+    worker = Worker(desk)
     given_back = []
     while worker.turn():
         given_back += [file.id for file in (desk.reread(large), other.reread(theirs)) if file.epoch > 1]

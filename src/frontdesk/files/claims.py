@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -23,15 +23,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import (
-    BY_ABSENCE,
-    ENDED_BY_ABSENCE,
-    WARNED,
-    EligibilityFile,
-    FileState,
-    FileStep,
-    RowOutcome,
-)
+from frontdesk.files.model import BY_ABSENCE, ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileStep, RowOutcome
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 3  # so that some renewals may fail
@@ -92,19 +84,25 @@ class FileClaim:
     yield_turn: Callable[[], None] = lambda: None
     running: threading.Event = field(default_factory=threading.Event)
     is_lost: bool = False
+    _saved: EligibilityFile = field(init=False)
 
     def __post_init__(self) -> None:
+        self._saved = self.file
         self.running.set()
+
+    def renew(self, tx: Tx, **changes: Any) -> EligibilityFile | None:
+        """The file with a new lease and these changes; None if the claim was lost. From any thread."""
+        lease_until = self.options.lease_until(tx)
+        return store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes)
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
 
         After the commit, `refresh` brings the changes into `file`.
         """
-        lease_until = self.options.lease_until(tx)
-        if not store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes):
-            self.is_lost = True
+        if (file := self.renew(tx, **changes)) is None:
             raise LostClaim
+        self._saved = file
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
         """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises LostClaim."""
@@ -129,11 +127,8 @@ class FileClaim:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the file again. Raises LostClaim when another worker has claimed it since."""
-        file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if file is None or file.epoch != self.file.epoch or file.state is FileState.CANCELLED:
-            raise LostClaim
-        self.file = file
+        """What `save` has changed is committed."""
+        self.file = self._saved
 
     def checkpoint(self, step: FileStep, rows: int) -> None:
         """Between two pieces of work: report the progress, let other writers in, wait while other accounts have their turn.
@@ -156,8 +151,8 @@ def renewing(claim: FileClaim) -> Iterator[None]:
 
     def renew() -> None:
         while not (ended.wait(RENEW_SECONDS) or claim.is_lost):
-            with suppress(Unavailable, LostClaim), claim.db.write() as tx:
-                claim.save(tx)
+            with suppress(Unavailable), claim.db.write() as tx:
+                claim.is_lost = claim.renew(tx) is None
 
     thread = threading.Thread(target=renew, name="lease", daemon=True)
     thread.start()
@@ -185,9 +180,8 @@ def claim_next(
         # Another worker may be quicker, with this file or with another one of the account.
         with suppress(Conflict), db.write() as tx:
             now, lease_until = database_time(tx), options.lease_until(tx)
-            if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
+            if claimed := store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
                 store.take_turn(tx, file.account_id, now)
-                claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
                 return FileClaim(db, clock, options, claimed, now)
 
 

@@ -9,7 +9,7 @@ leaves nothing of the chunk, a kill after it everything: no row is applied twice
 the chunks, in the order of the file.
 """
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from hashlib import blake2b
@@ -63,7 +63,6 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
-from frontdesk.plans.model import Plan
 
 # Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
@@ -135,26 +134,21 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
 
 def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
     """The rows that are not applied yet, by the chunk: of rows that are parsed it has as many as a chunk writes, and with the
-    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` before each row."""
+    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` now and then."""
     db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
-    plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-    header, unread = open_rows(db, file, go_on, apart=check.apart)
-    recogniser = RowRecogniser(db, file, plans, header.columns, check.contradictory)
+    recogniser = RowRecogniser(db, file, check, today=today)
+    _, unread = open_rows(db, file, go_on, apart=check.apart)
     items = check.families.recognised(unread) if check.families else read_loops(unread)
-    parse = partial(_parse, file=file, today=today, cache=ValueCache(), contradictory=check.contradictory)
-    chunk, parsed = list[ChunkItem](), 0
+    chunk, room, unchanged = list[ChunkItem](), chunk_rows, Outcome.UNCHANGED.value
     for batch in _batches(items, skip=file.rows_done):
-        for found in recogniser.split(batch):
-            if isinstance(found, RowOutcome):
-                chunk.append(found)
-            else:
-                go_on()
-                chunk.append(parse(found))
-                parsed += 1
-            if parsed == chunk_rows or len(chunk) == MOST_ROWS:
+        go_on()
+        for item in recogniser.read(batch):
+            chunk.append(item)
+            room -= isinstance(item, ChunkRow) or item.outcome != unchanged
+            if room == 0 or len(chunk) == MOST_ROWS:
                 yield chunk
-                chunk, parsed = [], 0
+                chunk, room = [], chunk_rows
     if chunk:
         yield chunk
 
@@ -177,10 +171,6 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
     yield batch
 
 
-# A row to parse, its plan (None: the account has no such plan), and its digest (None for a row that is always parsed).
-SeenRow = tuple[Row, int | None, str | None]
-
-
 class SeenRows(NamedTuple):
     """Rows of one plan before they are parsed. `digests` are None for rows that are always parsed."""
 
@@ -191,30 +181,24 @@ class SeenRows(NamedTuple):
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows and finds those that are kept. `plans` are those of the account, `columns` those of the
-    file (FileHeader). Rows with `contradictory` identifiers are always parsed, and those for a plan that is not active: each gets
-    a warning."""
+    """Makes the digests of a file's rows, finds those that are kept, and parses the other rows. Rows with identifiers that the
+    check found contradictory are always parsed, and those for a plan that is not active: each gets a warning."""
 
-    def __init__(
-        self,
-        db: Database,
-        file: EligibilityFile,
-        plans: Collection[Plan],
-        columns: Sequence[str],
-        contradictory: Collection[int],
-    ) -> None:
-        self._db, self._file, self._contradictory = db, file, contradictory
+    def __init__(self, db: Database, file: EligibilityFile, check: CheckResult, *, today: str) -> None:
+        self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
+        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
         self._text_hasher = self._hasher.copy()
         self._families = FamilyRecogniser(db, file, plans)
-        told = (file.plan_id, columns, file.mapping)
+        told = (file.plan_id, check.header.columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
         self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
+        self._cache = ValueCache()
 
-    def split(self, items: Sequence[FileRows]) -> Iterator[RowOutcome | SeenRow]:
-        """In order: the outcomes of the rows that say what their members say, and the other rows."""
+    def read(self, items: Sequence[FileRows]) -> Iterator[ChunkItem]:
+        """In order: the outcomes of the rows that say what their members say, and the other rows, parsed."""
         batch = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
         known = self.known_digests([seen for seen in batch if isinstance(seen, SeenRows)])
         unchanged = Outcome.UNCHANGED.value
@@ -227,7 +211,7 @@ class RowRecogniser:
                 if digest in known:
                     yield RowOutcome(rows.place + position, keys[position], unchanged, known[digest])
                 else:
-                    yield row_of(rows, position), plan_id, digest
+                    yield self._parse(row_of(rows, position), plan_id, digest)
 
     def known_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
         """The members of the rows' identifiers, by the digest that each keeps, in one read."""
@@ -267,36 +251,34 @@ class RowRecogniser:
             return None
         return hasher.hexdigest()
 
-
-def _parse(
-    seen: SeenRow, *, file: EligibilityFile, today: str, cache: ValueCache, contradictory: Collection[int]
-) -> ChunkItem:
-    row, plan_id, digest = seen
-    if row.skipped:
-        return RowOutcome(row.place, None, SKIPPED)
-    values, context = row.values, row.context
-    if row.action is Action.END and not values.get("expiry_date"):
-        values, context = values | {"expiry_date": file.file_date}, context._replace(keeps_earlier_end=True)
-    of_new = row.values_of_new
-    record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
-    if of_new:
-        given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-        context = context._replace(given_of_new=given_of_new)
-    faults = list(row.faults)
-    if faults:  # they explain a missing identifier
-        faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
-    if plan_id is None:
-        faults.append(NO_PLAN)
-    if record.external_id is not None and hash(record.external_id) in contradictory:
-        faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
-    if faults or plan_id is None:
-        return RowOutcome.refused(row.place, record.external_id, faults)
-    action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
-    digest = None if record.faults or record.warnings or row.is_warned else digest
-    submission = Submission(
-        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest, context
-    )
-    return ChunkRow(row.place, record.external_id, submission, row.warnings)
+    def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> ChunkItem:
+        file = self._file
+        if row.skipped:
+            return RowOutcome(row.place, None, SKIPPED)
+        values, context = row.values, row.context
+        if row.action is Action.END and not values.get("expiry_date"):
+            values = values | {"expiry_date": file.file_date}
+            context = context._replace(keeps_earlier_end=True)
+        of_new = row.values_of_new
+        given = {**values, **of_new} if of_new else values
+        record = parse_member(given, today=self._today, lenient=True, cache=self._cache)
+        if of_new:
+            given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
+            context = context._replace(given_of_new=given_of_new)
+        faults = list(row.faults)
+        if faults:  # they explain a missing identifier
+            faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
+        if plan_id is None:
+            faults.append(NO_PLAN)
+        if record.external_id is not None and hash(record.external_id) in self._contradictory:
+            faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
+        if faults or plan_id is None:
+            return RowOutcome.refused(row.place, record.external_id, faults)
+        action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
+        digest = None if record.faults or record.warnings or row.is_warned else digest
+        by = (file.client, file.request_id, action, file.id, None, digest, context)
+        submission = Submission(file.account_id, plan_id, record, *by)
+        return ChunkRow(row.place, record.external_id, submission, row.warnings)
 
 
 class ChunkWriter:

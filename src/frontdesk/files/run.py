@@ -16,6 +16,7 @@ from typing import Any
 
 from greenlet import greenlet
 
+from frontdesk.audit import record_action
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -26,7 +27,7 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
-from frontdesk.files.actions import delete_content, get_file, record_audit
+from frontdesk.files.actions import delete_content, get_file
 from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.load import faults_of, run_load
@@ -143,10 +144,8 @@ def _end(
         problem = {"code": code, "message": message, "place": None} | more
     with claim.db.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
-        if finished_at is not None:
-            store.delete_parts(tx, file.id)
         requester = Requester(file.client, file.request_id, now)
-        record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
+        record_action(tx, requester, f"file.{state.value}", file.account_id, file.id, counts=file.counts)
     if finished_at is not None:
         delete_content(claim.db, file.id)
     claim.refresh()
@@ -158,26 +157,25 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     if claim.file.started_at is None:
         rows = sum(undone.counts.get(name, 0) for name in CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
-    file, options = claim.file, claim.options
+    file, uniqueness = claim.file, claim.options.uniqueness
     for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = claim.db.ask(partial(store.find_changed, file_id=undone.id, chunk=chunk))
-        request = UndoRequest(
-            undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
-        )
-        _undo_chunk(claim, changed, request)
+        found = claim.db.ask(partial(store.find_outcomes, file_id=undone.id, from_chunk=chunk))
+        changed = [each for each in reversed(found[1] if found else ()) if each.outcome in CHANGED]
+        request = UndoRequest(undone.id, file.id, file.client, file.request_id, claim.clock(), uniqueness)
+        take_back = partial(_take_back, request=request)
+        write_in_one(claim.db, changed, take_back, save=partial(_save_undone, claim, changed))
         claim.refresh()
 
 
-def _undo_chunk(claim: FileClaim, changed: Sequence[RowOutcome], request: UndoRequest) -> None:
-    def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[RestoredMember]:
-        return restore(tx, [each.member_id for each in outcomes], request)
+def _take_back(tx: Tx, outcomes: Sequence[RowOutcome], *, request: UndoRequest) -> Sequence[RestoredMember]:
+    return restore(tx, [each.member_id for each in outcomes], request)
 
-    def save(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
-        outcomes = [_restored(*pair) for pair in zip(changed, results, strict=True)]
-        claim.save_chunk(tx, outcomes, rows_done=len(changed))
 
-    write_in_one(claim.db, changed, take_back, save=save)
+def _save_undone(
+    claim: FileClaim, changed: Sequence[RowOutcome], tx: Tx, results: Sequence[RestoredMember | Exception]
+) -> None:
+    claim.save_chunk(tx, [*map(_restored, changed, results)], rows_done=len(changed))
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
@@ -234,17 +232,8 @@ class OpenLoad:
 class FileTurns:
     """What a worker does with files. A turn ends after `slice_seconds` if another account waits."""
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        options: RunOptions,
-        *,
-        slice_seconds: float,
-        most_open: int = MOST_OPEN,
-    ) -> None:
-        self._db, self._clock, self._options = db, clock, options
-        self._slice_seconds, self._most_open = slice_seconds, most_open
+    def __init__(self, db: Database, clock: Clock, options: RunOptions, *, slice_seconds: float) -> None:
+        self._db, self._clock, self._options, self._slice_seconds = db, clock, options, slice_seconds
         self._loads: list[OpenLoad] = []
         self._slice_began = 0.0
 
@@ -270,7 +259,7 @@ class FileTurns:
 
     def _claim(self, before: datetime | None) -> FileClaim | None:
         """Claim a file of an account whose last turn began earlier, if the worker has room for it."""
-        if len(self._loads) >= self._most_open:
+        if len(self._loads) >= MOST_OPEN:
             # The one whose turn was last: its account's next turn comes after those of the others.
             loads = [load for load in self._loads if load.can_be_given_back]
             last = max(loads, key=lambda load: load.claim.turn_at, default=None)
