@@ -25,7 +25,7 @@ from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
-from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.actions import delete_content, get_file
 from frontdesk.files.check import ApprovalNeeded
@@ -179,14 +179,11 @@ def _save_undone(
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
-    if isinstance(result, Exception):
-        faults: Sequence[Fault] = faults_of(result)
-    elif result.outcome is None:
-        faults = [result.fault or NOT_STORED]
-    else:
-        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
-    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults)
-    return refused._replace(member_id=outcome.member_id)
+    place, key, member_id = outcome.place, outcome.external_id, outcome.member_id
+    if isinstance(result, RestoredMember) and result.outcome is not None:
+        return RowOutcome(place, key, result.outcome.value, member_id)
+    faults = faults_of(result) if isinstance(result, Exception) else [result.fault or NOT_STORED]
+    return RowOutcome.refused(place, key, faults)._replace(member_id=member_id)
 
 
 class OpenLoad:

@@ -192,19 +192,17 @@ def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
 
 
-def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
-    """The account's mapping of this name; with None its default."""
-    table = eligibility_mappings
-    wanted = table.c.is_default.is_(True) if name is None else table.c.name == name
-    row = tx.execute(select(table).where(table.c.account_id == account_id, wanted)).mappings().first()
-    return None if row is None else StoredMapping(**row)
-
-
 def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
     """By name."""
     table = eligibility_mappings
     query = select(table).where(table.c.account_id == account_id).order_by(table.c.name)
     return [StoredMapping(**row) for row in tx.execute(query).mappings()]
+
+
+def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
+    """The account's mapping of this name; with None its default."""
+    kept = list_mappings(tx, account_id)
+    return next((each for each in kept if (each.is_default if name is None else each.name == name)), None)
 
 
 def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
