@@ -92,15 +92,11 @@ class Upload:
         self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
         self.size_bytes = 0
 
-    @property
-    def has_full_part(self) -> bool:
-        """True if it is time to call `flush`."""
-        return len(self._buffer) >= PART_BYTES
-
-    def write(self, data: bytes) -> None:
-        """Keep the data in memory until `flush`."""
+    def write(self, data: bytes) -> bool:
+        """Keep the data in memory. True if it is time to call `flush`."""
         self._buffer += data
         self.size_bytes += len(data)
+        return len(self._buffer) >= PART_BYTES
 
     def flush(self) -> None:
         """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""

@@ -291,8 +291,9 @@ class ChunkWriter:
         reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
             lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
-        real_run = partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
-        decide = dry_run.enrol if dry_run else real_run
+        decide = (
+            dry_run.enrol if dry_run else partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
+        )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
     def write(self, rows: Sequence[ChunkItem]) -> None:
