@@ -187,7 +187,7 @@ class Source:
             yield [rest]
 
     def _check_lines(self, lines: list[str], before: int) -> None:
-        if max(map(len, lines), default=0) < LONGEST_LINE and _is_encodable("".join(lines)):
+        if max(map(len, lines), default=0) < LONGEST_LINE and is_readable("".join(lines)):
             return
         for number, line in enumerate(lines, before + 1):
             if len(line) >= LONGEST_LINE:
@@ -207,18 +207,14 @@ class Source:
             if text or not data:
                 return text
 
-    def can_read(self, text: str) -> bool:
-        """False for text with bytes that the encoding has no letter for."""
-        return _is_encodable(text)
-
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text can't be read."""
-        if not self.can_read(text):
+        if not is_readable(text):
             message = f"not written in {self.encoding}; declare the encoding of the file, such as cp1252"
             raise Unreadable("wrong_encoding", message, place=place, unit=unit)
 
 
-def _is_encodable(text: str) -> bool:
+def is_readable(text: str) -> bool:
     """False if the text holds bytes that its encoding has no letter for."""
     if text.isascii():
         return True

@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from itertools import chain, groupby
 from operator import attrgetter
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -24,7 +25,7 @@ from frontdesk.eligibility.persons import are_two_people, fold_name
 from frontdesk.errors import Fault
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
-from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader, X12Taking
+from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
 from frontdesk.formats.x12_loop import ADD, LONGEST_PERSON_CODE, PADDING, SSN_QUALIFIER, MemberLoop
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.coverages import (
@@ -47,7 +48,7 @@ from frontdesk.mapping.model import (
     Row,
     UnreadLoops,
 )
-from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, FileMapping, Way
+from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, PLAIN, SSN_WAY, FileMapping, MemberWay
 from frontdesk.mapping.suggest.identity import suggest_identity
 from frontdesk.text import looks_like_ssn
 
@@ -55,10 +56,7 @@ _NINE_DIGITS = re.compile("[0-9]{9}")
 _SSN_PREFIX, _SSN_LETTERS = "ssn1-", 20  # 80 bits, since a whole account may be called by them
 _PERSON_BYTES = 4  # in one family
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold
-_IN_MEMORY = 8 * 1024**2
-_BUCKETS = 256  # given back one at a time, so that a 256th of the loops is in memory
-
-
+_IN_MEMORY, _OFFSET_BITS = 8 * 1024**2, 40
 MEMBER_LOOPS_LIMIT = 100
 
 _FROM_X12 = [
@@ -96,8 +94,8 @@ def read_x12(
     source: Source, mapping: FileMapping, options: X12Options = DEFAULT_OPTIONS
 ) -> tuple[FileHeader, Iterator[UnreadLoops]]:
     """The header, from the first BGN, and the rows, before they are read. Raises Unreadable."""
-    taking = X12Taking(options.mode, mapping.verify == "full", mapping.counts == "lenient")
-    reader = X12Reader(source, taking)
+    verifies_full, is_lenient = mapping.verify == "full", mapping.counts == "lenient"
+    reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
     return FileHeader(Format.X12, first.mode, first.file_date), MemberReader(reader, mapping, options).items()
 
@@ -105,7 +103,7 @@ def read_x12(
 def suggest_x12(source: Source, *, is_cut: bool = False) -> dict[str, Any]:
     """How the 834 may name its members (suggest.identity); `is_cut` says that the file may end within a member. Raises
     Unreadable."""
-    reader = X12Reader(source, X12Taking(), cuts_families=not is_cut)
+    reader = X12Reader(source)
     reader.begin()
     return suggest_identity(_loops(reader, is_cut=is_cut))
 
@@ -148,30 +146,23 @@ class MemberReader:
     def _rest(self) -> Iterator[Row]:
         """The last member, those with loops apart, and the dependents that have waited for an address; the first of them is
         warned of a file that is not as the book wants it."""
-        for row in self._rest_of_rows():
+        of_apart = chain.from_iterable(map(self._rows_of, self._apart.members()))
+        for row in chain(self._flush(), of_apart, self._addresses.rest()):
             if self._reader.is_untidy:
                 row.warnings += ("untidy_file",)
                 self._reader.is_untidy = False
             yield row
 
-    def _rest_of_rows(self) -> Iterator[Row]:
-        yield from self._flush()
-        for loops in self._apart.members():
-            yield from self._rows_of(loops)
-        yield from self._addresses.rest()
-
-    def _subscriber_of(self, dependent: MemberLoop) -> MemberLoop | None:
-        """The subscriber before a dependent, if both have one REF*0F or one last name."""
+    def _take_from_subscriber(self, loop: MemberLoop) -> None:
+        """Give a dependent without an address that of the subscriber before it, if both have one REF*0F or one last name;
+        without a coverage, those of a family."""
         subscriber = self._subscriber
-        if subscriber is None or subscriber.transaction is not dependent.transaction:
-            return None
-        last_name = fold_name(dependent.element("NM1", 3))
+        if subscriber is None or subscriber.transaction is not loop.transaction:
+            return
+        last_name = fold_name(loop.element("NM1", 3))
         is_same_name = bool(last_name) and last_name == fold_name(subscriber.element("NM1", 3))
-        is_same_family = bool(dependent.family) and dependent.family == subscriber.family
-        return subscriber if is_same_family or is_same_name else None
-
-    def _take_from_subscriber(self, loop: MemberLoop, subscriber: MemberLoop) -> None:
-        """Give a dependent without an address that of the subscriber before it; without a coverage, those of a family."""
+        if not is_same_name and (not loop.family or loop.family != subscriber.family):
+            return
         address = subscriber.address()
         if not loop.element("N4", 3) and ZIPCODE_PATTERN.fullmatch(str(address.get("zipcode", ""))):
             loop.address_before = address
@@ -187,8 +178,8 @@ class MemberReader:
         loop.key = self._names.external_id(loop)
         if loop.is_subscriber:
             self._subscriber = loop
-        elif (subscriber := self._subscriber_of(loop)) is not None:
-            self._take_from_subscriber(loop, subscriber)
+        else:
+            self._take_from_subscriber(loop)
         loops = self._loops
         is_same = loops and loop.key and loop.key == loops[-1][1].key and loop.action and loops[-1][1].action
         if not is_same or loop == loops[-1][1] or len(loops) == MEMBER_LOOPS_LIMIT:
@@ -202,12 +193,11 @@ class MemberReader:
     def _flush(self) -> Iterator[Row]:
         loops, self._loops = self._loops, []
         part = self._part if len(loops) == 1 else None
-        if loops and self._apart.takes(loops[0][0]):
+        if loops and self._apart.keep(loops):
             # Dependents need the address before all loops of their subscriber are there.
             (place, _), (_, last) = loops[0], loops[-1]
             row = read_member(place, [loop for _, loop in loops], self._mapping, self._names)
             self._addresses.note(row, last.family)
-            self._apart.keep(loops)
         elif loops:
             yield from self._rows_of(loops, part)
 
@@ -226,39 +216,32 @@ class MemberReader:
 
 
 class LoopsApart:
-    """The loops that are kept. `places` are those of the groups of loops to keep, in ascending order."""
+    """Loops that are kept in a file. `places` are those of the groups of loops to keep, in ascending order."""
 
     def __init__(self, places: Sequence[int]) -> None:
-        self._places, self._next = places, 0
-        self._kept: SpooledTemporaryFile[bytes] | None = None
-        self._offsets = [array("Q") for _ in range(_BUCKETS)]
+        self._places = iter(places)
+        self._next = next(self._places, None)
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see close
+        self._entries = array("Q")  # a hash of the member's key, and the offset in the file
+        self.close = self._file.close
 
-    def takes(self, place: int) -> bool:
-        """Whether the loops at this place, which is after the last one that was asked for, are to be kept."""
-        is_next = self._next < len(self._places) and self._places[self._next] == place
-        self._next += is_next
-        return is_next
-
-    def keep(self, loops: list[PlacedLoop]) -> None:
-        if self._kept is None:
-            self._kept = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see close
-        self._offsets[zlib.crc32(loops[0][1].key.encode()) % _BUCKETS].append(self._kept.tell())
-        pickle.dump(loops, self._kept, pickle.HIGHEST_PROTOCOL)
-
-    def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
+    def keep(self, loops: list[PlacedLoop]) -> bool:
+        """Keep the loops, which stand behind those that were asked for before; False if they are not to be kept."""
+        place, loop = loops[0]
+        if place != self._next:
+            return False
+        self._next = next(self._places, None)
+        self._entries.append(zlib.crc32(loop.key.encode()) >> 8 << _OFFSET_BITS | self._file.tell())
+        pickle.dump(loops, self._file, pickle.HIGHEST_PROTOCOL)
+        return True
 
     def members(self) -> Iterator[list[PlacedLoop]]:
         """The loops of each member with their places, in the order of the file; not more than APART_LIMIT + 1 of them."""
-        file = self._kept
-        if file is None:
-            return
-        for offsets in self._offsets:
+        for _, entries in groupby(sorted(self._entries), lambda entry: entry >> _OFFSET_BITS):
             members: dict[str, list[PlacedLoop]] = {}
-            for offset in offsets:
-                file.seek(offset)
-                loops = pickle.load(file)  # noqa: S301 - written by this process
+            for entry in entries:
+                self._file.seek(entry % 2**_OFFSET_BITS)
+                loops = pickle.load(self._file)  # noqa: S301 - written by this process
                 kept = members.setdefault(loops[0][1].key, [])
                 kept += loops[: APART_LIMIT + 1 - len(kept)]
             yield from members.values()
@@ -274,44 +257,29 @@ class MemberNames:
 
     def external_id(self, loop: MemberLoop) -> str:
         """The identifier; "" where the loop lacks a part of the way."""
-        ways = self._mapping.identify
-        return self._made(ways.of(is_subscriber=loop.is_subscriber), loop) if ways else ""
+        return self._made(self._mapping.identify, loop)
 
     def former_id(self, loop: MemberLoop) -> str:
         """The identifier before a correction; "" where that is the same."""
-        ways = self._mapping.identify
-        way = ways.of(is_subscriber=loop.is_subscriber) if ways and loop.is_corrected else ()
-        if FIRST_NAME not in way and DOB not in way:
-            return ""
-        former = self._made(way, loop, is_former=True)
+        former = self._made(self._mapping.identify, loop, is_former=True) if loop.is_corrected else ""
         return former if former != loop.key else ""
 
     def member_id(self, loop: MemberLoop) -> str:
-        ways = self._mapping.member_id
-        return self._made(ways.of(is_subscriber=loop.is_subscriber), loop) if ways else loop.key
+        return self._made(self._mapping.member_id, loop) if self._mapping.member_id else loop.key
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
         """What the member calls its plan: the first alternative that is complete. A reference of the coverage goes first."""
-        alternatives: Alternatives = self._mapping.plan
-        for sources in alternatives:
-            found = [self._plan_part(source, loop, coverage) for source in sources]
+        for sources in self._mapping.plan:
+            found = [coverage.part(each) or self._part(each, loop) for each in sources]
             if all(found):
                 return "-".join(found)
         return ""
 
     def person(self, loop: MemberLoop) -> PersonSaid:
         """Who the loop is about, for the person check."""
-        return PersonSaid(
-            first_name=loop.element("NM1", 4),
-            last_name=loop.element("NM1", 3),
-            dob=loop.dob,
-            role="Primary" if loop.is_subscriber else "Dependent",
-            family=self.family_digest(loop.family),
-            sequence=loop.ins[17].strip(),
-            former_first_name=loop.former_first_name,
-            former_last_name=loop.former_last_name,
-            former_dob=loop.former_dob,
-        )
+        role, family = "Primary" if loop.is_subscriber else "Dependent", self.family_digest(loop.family)
+        said = (*loop.named(loop.person), role, family, loop.ins[17])
+        return PersonSaid(*said, *loop.named(loop.former)) if loop.former else PersonSaid(*said)
 
     def family_digest(self, family: str) -> str:
         """Stands for the family in the database; "" without one. Accounts share no family."""
@@ -320,10 +288,10 @@ class MemberNames:
             self._last_family = family, digest
         return self._last_family[1]
 
-    def _made(self, way: Way, loop: MemberLoop, *, is_former: bool = False) -> str:
+    def _made(self, ways: MemberWay | None, loop: MemberLoop, *, is_former: bool = False) -> str:
         parts: list[str] = []
         of_person: list[str] = []
-        for part in way:
+        for part in ways.of(is_subscriber=loop.is_subscriber) if ways else ():
             found = self._part(part, loop, is_former=is_former)
             if not found:
                 return ""
@@ -333,37 +301,24 @@ class MemberNames:
             parts.append(digest.hexdigest())
         return "-".join(parts)
 
-    def _part(self, part: str, loop: MemberLoop, *, is_former: bool) -> str:
+    def _part(self, part: str, loop: MemberLoop, *, is_former: bool = False) -> str:
         if part == FIRST_NAME:
-            return fold_name((is_former and loop.former_first_name) or loop.element("NM1", 4))
+            return fold_name((is_former and loop.named(loop.former)[0]) or loop.element("NM1", 4))
         if part == DOB:
-            return (is_former and loop.former_dob) or loop.dob
-        if part == SSN_WAY:
-            number = _ssn_of(loop)
-            return number if self._mapping.ssn == "plain" else self._hashed(number)
+            return (is_former and loop.named(loop.former)[2]) or loop.dob
         if part == "relationship":
-            return "R" + code if (code := loop.ins[2].strip()) else ""
+            return loop.ins[2] and f"R{loop.ins[2]}"
         if part == "birth_sequence":
-            return "B" + number if (number := loop.ins[17].strip()) else ""
+            return loop.ins[17] and f"B{loop.ins[17]}"
         if part == PERSON_CODE:
             code = loop.own.references.get(self._mapping.person_code[4:], "")
             return code if len(code) <= LONGEST_PERSON_CODE else ""
-        if part == "NM109":
-            number = loop.element("NM1", 9)
-            is_ssn = loop.element("NM1", 8) == SSN_QUALIFIER
-        else:
-            number, is_ssn = loop.own.references.get(part[4:], ""), part == "REF*SY"
-        is_hidden = (is_ssn or looks_like_ssn(number)) and self._mapping.ssn != "plain"
-        return self._hashed(number) if is_hidden else number
-
-    def _plan_part(self, source: str, loop: MemberLoop, coverage: Coverage) -> str:
-        if source == "HD03":
-            return coverage.line
-        if source == "HD04":
-            return coverage.description
-        if source.startswith("REF*") and source[4:] in coverage.references:
-            return coverage.references[source[4:]]
-        return self._part(source, loop, is_former=False)
+        of_name, has_ssn = loop.element("NM1", 9), loop.element("NM1", 8) == SSN_QUALIFIER
+        if part == SSN_WAY:
+            part = "NM109" if has_ssn and of_name else "REF*SY"
+        number = of_name if part == "NM109" else loop.own.references.get(part[4:], "")
+        is_ssn = part == "REF*SY" or (part == "NM109" and has_ssn) or looks_like_ssn(number)
+        return self._hashed(number) if is_ssn and self._mapping.ssn != PLAIN else number
 
     def _hashed(self, number: str) -> str:
         """The digest of a social security number; "" for what stands for none, such as 999999999."""
@@ -371,13 +326,6 @@ class MemberNames:
         if not _NINE_DIGITS.fullmatch(digits) or len(set(digits)) == 1:
             return ""
         return _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
-
-
-def _ssn_of(loop: MemberLoop) -> str:
-    """The social security number that the loop says is its member's: NM109 with NM108 = 34, else REF*SY."""
-    if loop.element("NM1", 8) == SSN_QUALIFIER and (number := loop.element("NM1", 9)):
-        return number
-    return loop.own.references.get("SY", "")
 
 
 def read_member(
@@ -420,7 +368,7 @@ def read_member(
         plan,
         tuple(faults),
         tuple(_warnings(loops, coverages)),
-        {**_constants(mapping), **(dates_of_new or {})} or None,
+        _constants(mapping) | dates_of_new or None,
         context._replace(
             causes=(_no_coverage(last),) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
@@ -454,7 +402,7 @@ def _no_coverage(loop: MemberLoop) -> Fault:
 def _warnings(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Iterator[str]:
     if not any(coverage.line for coverage in coverages) and any(loop.coverages for loop in loops):
         yield NO_MEDICAL_COVERAGE.code
-    if coverages and all(each.is_end for each in coverages) and any(loop.code == ADD for loop in loops):
+    if coverages and all(each.is_end for each in coverages) and any(loop.ins[3] == ADD for loop in loops):
         yield "added_and_ended"
 
 
@@ -481,7 +429,7 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
     """The fields about the person that the loop carries."""
     name, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "DMG"))
     contacts = loop.contacts
-    code, subscriber = loop.ins[2].strip(), loop.ins[1].strip()
+    code, subscriber = loop.ins[2], loop.ins[1]
     found = {
         "external_id": loop.key,
         "member_id": names.member_id(loop),
@@ -510,7 +458,7 @@ def _faults(loop: MemberLoop, mapping: FileMapping) -> list[Fault]:
     faults = []
     if loop.action is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030"))
-    if loop.ins[1].strip() not in X12_SUBSCRIBER:
+    if loop.ins[1] not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
     if loop.has_two_names:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
