@@ -16,10 +16,10 @@ import re
 import resource
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import suppress
-from datetime import date, datetime, time, timedelta
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from datetime import datetime, time
+from itertools import islice
+from typing import IO, Any
 from xml.etree import ElementTree as ET
 
 from python_calamine import CalamineWorkbook
@@ -52,49 +52,41 @@ _RELATIONS = (
 
 
 class WorkbookFault(Exception):
-    """The sheet can't be read: a code of formats.model, a message, and the row."""
+    """The sheet can't be read: a message, a code of formats.model, and the row."""
 
-    def __init__(self, code: str, message: str, row: int | None = None) -> None:
+    def __init__(self, message: str, code: str = "bad_workbook", row: int | None = None) -> None:
         super().__init__(code, message, row)
 
 
-class WorkbookLimits(NamedTuple):
-    """Unpacked bytes; unpacked bytes per packed one, which count from so many on; letters of a row."""
-
-    unpacked: int
-    ratio: int
-    ratio_from: int
-    row: int
-
-
 class WorkbookPackage:
-    """The parts of the workbook, by name in lower case, unpacked within limits."""
+    """The parts of the workbook, by name in lower case, unpacked within limits: unpacked bytes; unpacked bytes per packed one,
+    which count from so many on; letters of a row."""
 
-    def __init__(self, stream: IO[bytes], limits: WorkbookLimits) -> None:
+    def __init__(self, stream: IO[bytes], limits: Sequence[int]) -> None:
+        self._most, self._ratio, self._ratio_from, self.longest_row = limits
         self._zip = zipfile.ZipFile(stream)
+        self._packed = self._unpacked = 0
         self.parts = {info.filename.lower().lstrip("/"): info for info in self._zip.infolist()}
         if len(self.parts) != len(self._zip.infolist()):
-            raise WorkbookFault("bad_workbook", "Two parts of the workbook have the same name.")
-        self._limits, self._packed, self._unpacked = limits, 0, 0
+            raise WorkbookFault("Two parts of the workbook have the same name.")
         if WORKBOOK not in self.parts:
             message = "The file is a ZIP archive, and no workbook (.xlsx). Save it as .xlsx or as CSV."
-            raise WorkbookFault("not_workbook", message)
+            raise WorkbookFault(message, "not_workbook")
 
     def open(self, name: str) -> IO[bytes]:
         """The part, of which no more can be read than its size, which is checked here."""
         info = self.parts.get(name.lower())
         if info is None:
-            raise WorkbookFault("bad_workbook", "The workbook names a part that it does not have.")
+            raise WorkbookFault("The workbook names a part that it does not have.")
         if info.flag_bits & 1:
-            raise WorkbookFault("encrypted_workbook", "The workbook has a password. Save it without one.")
+            raise WorkbookFault("The workbook has a password. Save it without one.", "encrypted_workbook")
         self._packed += info.compress_size
         self._unpacked += info.file_size
-        most, ratio, ratio_from, _ = self._limits
-        if self._unpacked > most:
-            raise WorkbookFault("too_large", f"The workbook unpacks to more than {most:,} bytes.")
-        if self._unpacked > max(ratio_from, ratio * self._packed):
-            message = f"The workbook unpacks to more than {ratio} times its size: no list of members does."
-            raise WorkbookFault("zip_bomb", message)
+        if self._unpacked > self._most:
+            raise WorkbookFault(f"The workbook unpacks to more than {self._most:,} bytes.", "too_large")
+        if self._unpacked > max(self._ratio_from, self._ratio * self._packed):
+            message = f"The workbook unpacks to over {self._ratio} times its size: no list of members does."
+            raise WorkbookFault(message, "zip_bomb")
         return self._zip.open(info)
 
     def parsed(self, name: str) -> ET.Element:
@@ -107,8 +99,7 @@ class WorkbookPackage:
 def _refuse_entities(content: bytes) -> None:
     """Raises WorkbookFault for a declaration of entities, with which a short text can become a long one."""
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        message = "The workbook declares entities, which no spreadsheet program writes."
-        raise WorkbookFault("bad_workbook", message)
+        raise WorkbookFault("The workbook declares entities, which no spreadsheet program writes.")
 
 
 def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
@@ -124,20 +115,19 @@ def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool
         for sheet in book.iterfind(".//{*}sheet")
         if (identifier := next((v for k, v in sheet.items() if k.endswith("}id")), None)) in targets
     ]
-    if wanted is None:
-        found = [sheet for sheet in sheets if sheet[1] in (None, "visible")] or sheets
-    else:
-        found = [sheet for sheet in sheets if sheet[0].strip().casefold() == wanted.strip().casefold()]
+    named = [sheet for sheet in sheets if wanted and sheet[0].strip().casefold() == wanted.strip().casefold()]
+    shown = [sheet for sheet in sheets if sheet[1] in (None, "visible")] or sheets
+    found = shown if wanted is None else named
     if not found:
         name = "" if wanted is None else " of the name that the mapping or the upload gives"
-        raise WorkbookFault("no_sheet", f"The workbook has no sheet{name}.")
+        raise WorkbookFault(f"The workbook has no sheet{name}.", "no_sheet")
     settings = book.find(".//{*}workbookPr")
     is_1904 = settings is not None and settings.get("date1904") in ("1", "true")
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
 
-def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int, list[Any]]]:
-    """Number, from 1, and cells, from the first column on, of each row that is not blank."""
+def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int, list[str]]]:
+    """Number, from 1, and cells as texts, from the first column on, of each row that is not blank."""
     name, is_1904 = _sheet_part(package, wanted)
     strings = package.parts[STRINGS].file_size if STRINGS in package.parts else 0
     size = min(max(SMALLEST_PIECE, strings), LARGEST_PIECE)
@@ -148,11 +138,13 @@ def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int,
             top, left, rows = _table(surroundings, piece)
             # Rows without a number of their own are counted from the beginning of the piece.
             first = top if top >= done else done + top
-            margin = [""] * left
-            for number, cells in enumerate(rows, first + 1):
-                done = number
-                if any(cell != "" for cell in cells):
-                    yield number, margin + cells
+            for done, values in enumerate(rows, first + 1):
+                cells = [each if type(each) is str else _cell_text(each) for each in values]
+                if (letters := sum(map(len, cells))) > package.longest_row:
+                    message = f"longer than {package.longest_row:,} characters, which no member needs"
+                    raise WorkbookFault(message, "line_too_long", done)
+                if letters:
+                    yield done, [""] * left + cells
 
 
 def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
@@ -162,7 +154,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     root = _ROOT.search(start)
     _refuse_entities(start)
     if found is None or root is None:
-        raise WorkbookFault("bad_workbook", "The sheet has no table.")
+        raise WorkbookFault("The sheet has no table.")
     if found[2]:
         return
     prefix = found[1]
@@ -172,7 +164,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     while (end := text.find(data_end)) < 0:
         block = part.read(MIB)
         if not block:
-            raise WorkbookFault("bad_workbook", "The sheet ends in the middle.")
+            raise WorkbookFault("The sheet ends in the middle.")
         text += block
         if len(text) >= size:
             cut = text.rfind(row_end) + len(row_end)
@@ -180,8 +172,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
                 yield head + text[:cut] + tail
                 text = text[cut:]
             elif len(text) > LARGEST_PIECE + MIB:
-                message = "A row of the sheet is longer than any member can be."
-                raise WorkbookFault("line_too_long", message)
+                raise WorkbookFault("A row of the sheet is longer than any member can be.", "line_too_long")
     yield head + text[:end] + tail
 
 
@@ -220,22 +211,13 @@ def _table(surroundings: bytes, sheet: bytes) -> tuple[int, int, list[list[Any]]
 
 def _cell_text(value: Any) -> str:
     """The cell as a CSV would have it: ISO dates, whole numbers without a point, `true` and `false`."""
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return f"{value:.0f}"
-        case datetime() if value.time() == time():
-            return value.date().isoformat()
-        case datetime():
-            return value.isoformat(timespec="seconds")
-        case date() | time():
-            return value.isoformat()
-        case timedelta():
-            return str(value)
-    return repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(timespec="seconds")
+    return str(value)
 
 
 def _write(value: Any) -> None:
@@ -244,41 +226,25 @@ def _write(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def _send(stream: IO[bytes], limits: WorkbookLimits, wanted: str | None) -> None:
-    block: list[tuple[int, list[str]]] = []
-    for number, values in rows_of(WorkbookPackage(stream, limits), wanted):
-        cells = [_cell_text(value) for value in values]
-        if sum(map(len, cells)) > limits.row:
-            message = f"longer than {limits.row:,} characters, which no member needs"
-            raise WorkbookFault("line_too_long", message, number)
-        block.append((number, cells))
-        if len(block) == ROWS_AT_ONCE:
-            _write(block)
-            block = []
-    if block:
-        _write(block)
-    _write([])
-
-
 def main() -> None:
-    """Send the rows, or the fault."""
+    """Send the rows, or the fault. Whatever is sent to a parent that is gone ends the process."""
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limits, wanted = WorkbookLimits(*map(int, sys.argv[1:5])), next(iter(sys.argv[5:]), None)
-    with suppress(BrokenPipeError):  # the parent is gone
-        try:
-            with open(0, "rb", closefd=False) as stream:
-                _send(stream, limits, wanted)
-        except BrokenPipeError:
-            raise
-        except WorkbookFault as fault:
-            _write(fault.args)
-        except MemoryError:
-            _write(("sheet_too_large", "", None))
-        except BaseException:  # noqa: BLE001 - whatever a damaged file makes of the parsers, also a panic of Rust
-            _write(("bad_workbook", "The workbook is damaged or cut off.", None))
+    limits, wanted = [*map(int, sys.argv[1:5])], next(iter(sys.argv[5:]), None)
+    try:
+        with open(0, "rb", closefd=False) as stream:
+            rows = rows_of(WorkbookPackage(stream, limits), wanted)
+            while block := [*islice(rows, ROWS_AT_ONCE)]:
+                _write(block)
+        _write([])
+    except WorkbookFault as fault:
+        _write(fault.args)
+    except MemoryError:
+        _write(("sheet_too_large", "", None))
+    except BaseException:  # noqa: BLE001 - whatever a damaged file makes of the parsers, also a panic of Rust
+        _write(("bad_workbook", "The workbook is damaged or cut off.", None))
 
 
 if __name__ == "__main__":

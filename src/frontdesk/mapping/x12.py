@@ -19,7 +19,13 @@ from operator import attrgetter
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
-from frontdesk.eligibility.fields import FIELDS, HIPAA_RELATIONSHIPS, X12_SUBSCRIBER, ZIPCODE_PATTERN
+from frontdesk.eligibility.fields import (
+    FIELDS,
+    HIPAA_RELATIONSHIPS,
+    X12_GENDERS,
+    X12_SUBSCRIBER,
+    ZIPCODE_PATTERN,
+)
 from frontdesk.eligibility.model import Action, PersonSaid, RowContext
 from frontdesk.eligibility.persons import are_two_people, fold_name
 from frontdesk.errors import Fault
@@ -59,11 +65,6 @@ APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and
 _IN_MEMORY, _OFFSET_BITS = 8 * 1024**2, 40
 MEMBER_LOOPS_LIMIT = 100
 
-_FROM_X12 = [
-    (name, field.kind.from_x12)
-    for name, field in FIELDS.items()
-    if field.kind.from_x12 is not None and name not in ("effective_date", "expiry_date")  # read as they come
-]
 _duration = attrgetter("duration")
 
 
@@ -195,22 +196,19 @@ class MemberReader:
         part = self._part if len(loops) == 1 else None
         if loops and self._apart.keep(loops):
             # Dependents need the address before all loops of their subscriber are there.
-            (place, _), (_, last) = loops[0], loops[-1]
-            row = read_member(place, [loop for _, loop in loops], self._mapping, self._names)
-            self._addresses.note(row, last.family)
+            self._addresses.note(read_member(loops, self._names), loops[-1][1].family)
         elif loops:
             yield from self._rows_of(loops, part)
 
     def _rows_of(self, placed: list[PlacedLoop], part: FamilyPart | None = None) -> Iterator[Row]:
         """The row of a member; of two people with one identifier, a refused row for each loop."""
-        place, last = placed[0][0], placed[-1][1]
-        loops = [loop for _, loop in placed]
-        if len(loops) > 1 and name_two_people(loops, self._names):
-            for at, loop in placed:
-                yield Row(at, {"external_id": loop.key}, faults=(IDENTIFIER_SHARED,))
+        last = placed[-1][1]
+        if len(placed) > 1 and name_two_people([loop for _, loop in placed], self._names):
+            for place, loop in placed:
+                yield Row(place, {"external_id": loop.key}, faults=(IDENTIFIER_SHARED,))
             return
-        row = read_member(place, loops, self._mapping, self._names, part)
-        if len(loops) > APART_LIMIT:
+        row = read_member(placed, self._names, part)
+        if len(placed) > APART_LIMIT:
             row.faults += (REPEATED,)
         yield from self._addresses.take(row, last.family, last.address_before)
 
@@ -252,24 +250,24 @@ class MemberNames:
     other's."""
 
     def __init__(self, mapping: FileMapping, secret: bytes) -> None:
-        self._mapping, self._secret = mapping, secret
+        self.mapping, self._secret = mapping, secret
         self._last_family = ("", "")  # the number of the member before, and its digest
 
     def external_id(self, loop: MemberLoop) -> str:
         """The identifier; "" where the loop lacks a part of the way."""
-        return self._made(self._mapping.identify, loop)
+        return self._made(self.mapping.identify, loop)
 
     def former_id(self, loop: MemberLoop) -> str:
         """The identifier before a correction; "" where that is the same."""
-        former = self._made(self._mapping.identify, loop, is_former=True) if loop.is_corrected else ""
+        former = self._made(self.mapping.identify, loop, is_former=True) if loop.is_corrected else ""
         return former if former != loop.key else ""
 
     def member_id(self, loop: MemberLoop) -> str:
-        return self._made(self._mapping.member_id, loop) if self._mapping.member_id else loop.key
+        return self._made(self.mapping.member_id, loop) if self.mapping.member_id else loop.key
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
         """What the member calls its plan: the first alternative that is complete. A reference of the coverage goes first."""
-        for sources in self._mapping.plan:
+        for sources in self.mapping.plan:
             found = [coverage.part(each) or self._part(each, loop) for each in sources]
             if all(found):
                 return "-".join(found)
@@ -311,14 +309,14 @@ class MemberNames:
         if part == "birth_sequence":
             return loop.ins[17] and f"B{loop.ins[17]}"
         if part == PERSON_CODE:
-            code = loop.own.references.get(self._mapping.person_code[4:], "")
+            code = loop.own.references.get(self.mapping.person_code[4:], "")
             return code if len(code) <= LONGEST_PERSON_CODE else ""
         of_name, has_ssn = loop.element("NM1", 9), loop.element("NM1", 8) == SSN_QUALIFIER
         if part == SSN_WAY:
             part = "NM109" if has_ssn and of_name else "REF*SY"
         number = of_name if part == "NM109" else loop.own.references.get(part[4:], "")
         is_ssn = part == "REF*SY" or (part == "NM109" and has_ssn) or looks_like_ssn(number)
-        return self._hashed(number) if is_ssn and self._mapping.ssn != PLAIN else number
+        return self._hashed(number) if is_ssn and self.mapping.ssn != PLAIN else number
 
     def _hashed(self, number: str) -> str:
         """The digest of a social security number; "" for what stands for none, such as 999999999."""
@@ -328,65 +326,49 @@ class MemberNames:
         return _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
 
 
-def read_member(
-    place: int,
-    loops: Sequence[MemberLoop],
-    mapping: FileMapping,
-    names: MemberNames,
-    part: FamilyPart | None = None,
-) -> Row:
+def read_member(placed: Sequence[PlacedLoop], names: MemberNames, part: FamilyPart | None = None) -> Row:
     """The row of one member by all its loops, in the order of the file. It is a `part` of its family unless the date of the file
     decides which of its coverages hold."""
-    last = loops[-1]
+    (place, _), last, mapping = placed[0], placed[-1][1], names.mapping
+    loops = [loop for _, loop in placed]
     faults = [fault for loop in loops for fault in _faults(loop, mapping)]
     coverages = effective_coverages(coverage for loop in loops for coverage in coverages_of(loop, mapping))
     counted = [coverage for coverage in coverages if coverage.line]
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
-    lasting = counted[0] if len(counted) == 1 else max(counted, key=_duration, default=NO_COVERAGE)
+    lasting = max(counted, key=_duration, default=NO_COVERAGE)
     plan: str | None = names.plan(last, lasting) or None
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
         if not plan:
             faults.insert(0, UNKNOWN_PLAN)
-    context = RowContext(person=names.person(last), former_id=names.former_id(last))
+    are_ended = bool(coverages) and all(coverage.is_end for coverage in coverages)
+    context = RowContext(person=names.person(last), former_id=names.former_id(last), ends_access=are_ended)
     if action is Action.END:
         values: dict[str, object] = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        return Row(place, values, action, plan, tuple(faults), context=context._replace(ends_access=True))
+        return Row(place, values, action, plan, tuple(faults), context=context)
     values, is_contradictory = _values_of_all(loops, names)
-    ends = [coverage.end for coverage in coverages if coverage.end]
     if is_contradictory:
         faults.append(REPEATED)
     is_deleted = any(coverage.is_deleted for coverage in counted)
     if counted and not is_deleted:
         values["medical_plan_description"] = lasting.description or lasting.line
-    needs_coverage = is_deleted or (not counted and mapping.lines is not None)
-    return Row(
-        place,
-        values | dates,
-        action or Action.COMPARE,
-        plan,
-        tuple(faults),
-        tuple(_warnings(loops, coverages)),
-        _constants(mapping) | dates_of_new or None,
-        context._replace(
-            causes=(_no_coverage(last),) if needs_coverage else (),
-            ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
-        ),
-        part=None if ends and (len(coverages) > 1 or coverages[0].is_end) else part,
-    )
+    if is_deleted or (not counted and mapping.lines is not None):
+        context = context._replace(causes=(_no_coverage(last),))
+    warnings = [NO_MEDICAL_COVERAGE.code] if not counted and any(loop.coverages for loop in loops) else []
+    warnings += ["added_and_ended"] if are_ended and any(loop.ins[3] == ADD for loop in loops) else []
+    if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
+        part = None
+    constants = {name: rule.constant for name, rule in mapping.fields.items() if name in FIELDS}
+    of_new = {name: value for name, value in constants.items() if value is not None} | dates_of_new or None
+    asked = action or Action.COMPARE
+    return Row(place, values | dates, asked, plan, tuple(faults), tuple(warnings), of_new, context, part=part)
 
 
 def name_two_people(loops: Sequence[MemberLoop], names: MemberNames) -> bool:
     """Whether loops with one identifier are about two people, by the person check."""
     first, *others = map(names.person, loops)
     return any(are_two_people(other, first) and are_two_people(first, other) for other in others)
-
-
-def _constants(mapping: FileMapping) -> dict[str, object]:
-    """What the mapping says for new members whose row does not carry it."""
-    rules = mapping.fields.items()
-    return {name: rule.constant for name, rule in rules if rule.constant is not None and name in FIELDS}
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:
@@ -397,13 +379,6 @@ def _no_coverage(loop: MemberLoop) -> Fault:
         'member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
     )
     return NO_MEDICAL_COVERAGE._replace(message=rule)
-
-
-def _warnings(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Iterator[str]:
-    if not any(coverage.line for coverage in coverages) and any(loop.coverages for loop in loops):
-        yield NO_MEDICAL_COVERAGE.code
-    if coverages and all(each.is_end for each in coverages) and any(loop.ins[3] == ADD for loop in loops):
-        yield "added_and_ended"
 
 
 def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dict[str, object], bool]:
@@ -426,48 +401,42 @@ def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dic
 
 
 def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
-    """The fields about the person that the loop carries."""
-    name, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "DMG"))
-    contacts = loop.contacts
-    code, subscriber = loop.ins[2], loop.ins[1]
+    """The fields about the person that the loop carries. A code that has no meaning stays as it is, to be refused."""
+    name, contacts, code = loop.person.get("NM1", PADDING), loop.contacts, loop.ins[2]
+    sex = loop.element("DMG", 3).upper()
     found = {
         "external_id": loop.key,
         "member_id": names.member_id(loop),
         "first_name": name[4].strip(),
         "last_name": f"{name[3].strip()} {name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
-        "dob": birth[2].strip(),
-        "gender": birth[3].strip().upper(),
+        "dob": loop.dob,
+        "gender": X12_GENDERS.get(sex, sex),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
         "payor_name": loop.transaction.payor_name,
         "relationship_code": HIPAA_RELATIONSHIPS.get(code),
         "relationship_code_hipaa": code,
-        "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
+        "subscriber_relationship": X12_SUBSCRIBER.get(loop.ins[1]),
     }
     values: dict[str, object] = {name: value for name, value in found.items() if value} | loop.address()
-    for field_name, convert in _FROM_X12:
-        if field_name in values:
-            values[field_name] = convert(str(values[field_name]))
     if loop.is_corrected and "last_name" in values:
         values.setdefault("middle_name", None)
     return values
 
 
-def _faults(loop: MemberLoop, mapping: FileMapping) -> list[Fault]:
-    faults = []
+def _faults(loop: MemberLoop, mapping: FileMapping) -> Iterator[Fault]:
     if loop.action is None:
-        faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030"))
+        yield Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030")
     if loop.ins[1] not in X12_SUBSCRIBER:
-        faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
+        yield Fault("INS01", "unknown_code", "must be Y or N")
     if loop.has_two_names:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
-        faults.append(Fault("last_name", REPEATED.code, message))
+        yield Fault("last_name", REPEATED.code, message)
     if not loop.key:
         way = mapping.identify.of(is_subscriber=loop.is_subscriber) if mapping.identify else ()
         message = (
             f"the member does not carry all of {' + '.join(way)}, by which the mapping names members (identify): ask the sender "
             "for it, or name members in another way"
         )
-        faults.append(Fault("external_id", "no_identifier", message))
-    return faults
+        yield Fault("external_id", "no_identifier", message)
