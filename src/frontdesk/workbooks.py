@@ -121,12 +121,11 @@ def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool
     if not found:
         name = "" if wanted is None else " of the name that the mapping or the upload gives"
         raise WorkbookFault(f"The workbook has no sheet{name}.", "no_sheet")
-    settings = book.find(".//{*}workbookPr")
-    is_1904 = settings is not None and settings.get("date1904") in ("1", "true")
+    is_1904 = any(each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr"))
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
 
-def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int, list[str]]]:
+def rows_of(package: WorkbookPackage, wanted: str | None = None) -> Iterator[tuple[int, list[str]]]:
     """Number, from 1, and cells as texts, from the first column on, of each row that is not blank."""
     name, is_1904 = _sheet_part(package, wanted)
     strings = package.parts[STRINGS].file_size if STRINGS in package.parts else 0
@@ -150,8 +149,7 @@ def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int,
 def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     """The sheet's rows in pieces of about `size` bytes that end where a row does; each piece is a whole sheet of its own."""
     start = part.read(MIB)
-    found = _SHEET_DATA.search(start)
-    root = _ROOT.search(start)
+    found, root = _SHEET_DATA.search(start), _ROOT.search(start)
     _refuse_entities(start)
     if found is None or root is None:
         raise WorkbookFault("The sheet has no table.")
@@ -162,8 +160,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     head, tail = root[0] + b"<" + prefix + b"sheetData>", data_end + b"</" + prefix + b"worksheet>"
     text = start[found.end() :]
     while (end := text.find(data_end)) < 0:
-        block = part.read(MIB)
-        if not block:
+        if not (block := part.read(MIB)):
             raise WorkbookFault("The sheet ends in the middle.")
         text += block
         if len(text) >= size:
@@ -196,8 +193,7 @@ def _surroundings(package: WorkbookPackage, *, is_1904: bool) -> bytes:
 
 def _table(surroundings: bytes, sheet: bytes) -> tuple[int, int, list[list[Any]]]:
     """The first row and the first column that are not blank, from 0, and the rows from there on."""
-    packed = io.BytesIO()
-    packed.write(surroundings)
+    packed = io.BytesIO(surroundings)
     with zipfile.ZipFile(packed, "a") as made:
         text = _ERROR.sub(rb'\1t="str"', sheet) if b't="e"' in sheet else sheet
         made.writestr("xl/worksheets/sheet1.xml", text)
@@ -232,10 +228,9 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limits, wanted = [*map(int, sys.argv[1:5])], next(iter(sys.argv[5:]), None)
     try:
         with open(0, "rb", closefd=False) as stream:
-            rows = rows_of(WorkbookPackage(stream, limits), wanted)
+            rows = rows_of(WorkbookPackage(stream, [*map(int, sys.argv[1:5])]), *sys.argv[5:6])
             while block := [*islice(rows, ROWS_AT_ONCE)]:
                 _write(block)
         _write([])

@@ -154,7 +154,7 @@ def rows_in_pieces(
     monkeypatch.setattr("frontdesk.workbooks.SMALLEST_PIECE", size)
     monkeypatch.setattr("frontdesk.workbooks.LARGEST_PIECE", size)
     limits = (2**30, 200, 2**24, 65_536)
-    return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits), None))
+    return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits)))
 
 
 @pytest.mark.parametrize("has_numbers", [True, False])

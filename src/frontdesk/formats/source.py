@@ -24,6 +24,7 @@ GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
 _BLOCK = _BUFFER = 64 * 1024
+_UNREADABLE = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no letters
 # What `str.splitlines` takes for the end of a line besides "\r" and "\n".
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
@@ -131,10 +132,9 @@ def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Fo
 
 def known_encoding(name: str) -> str:
     """The name in ENCODINGS of a declared encoding. Raises Unreadable."""
-    try:
+    known = ""
+    with suppress(LookupError, ValueError):
         known = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        known = ""
     if known not in ENCODINGS:
         message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
         raise Unreadable("unknown_encoding", message)
@@ -201,13 +201,7 @@ class Source:
 
 def is_readable(text: str) -> bool:
     """False if the text holds bytes that its encoding has no letter for."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.isascii() or _UNREADABLE.search(text) is None
 
 
 def _split_lines(text: str) -> list[str]:

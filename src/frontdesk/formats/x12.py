@@ -41,7 +41,7 @@ MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 PlacedLoop = tuple[int, MemberLoop]  # with the number of its INS
 
 
-def at_segment(number: int, code: str, message: str) -> Unreadable:
+def at_segment(number: int, code: str, message: str = "") -> Unreadable:
     return Unreadable(code, message, place=number, unit="Segment")
 
 
@@ -106,9 +106,7 @@ class SegmentReader:
             # The begun segment waits for the next block: what follows a line break tells whether it ends there.
             whole, _, begun = text.rpartition(terminator)
             *parts, last = family_begin.split(self._without_breaks(whole))
-            # The last family may go on in the next block.
-            is_held = self._is_family(last)
-            given = [*parts, last]
+            given, is_held = [*parts, last], self._is_family(last)  # it may go on in the next block
             for at, part in enumerate(parts if is_held else given):
                 if at < len(parts) and self._is_family(part):
                     yield self._number + 1, ["INS"], FamilyText(part, separator, terminator)
@@ -199,18 +197,13 @@ class SegmentReader:
         is_padded = [len(each) for each in fixed] == _ISA_WIDTHS
         if not is_padded:
             self._note()
-        is_whole = is_padded or (
-            [len(each.strip()) <= width for each, width in zip(fixed, _ISA_WIDTHS, strict=False)]
-            == [True] * len(_ISA_WIDTHS)
-            and rest[2:].lstrip(_FILLER).upper().startswith(("GS" + separator, "TA1" + separator))
-            and terminator != " "
-            and all(map(str.strip, (separator, last)))
+        fits = len(fixed) == len(_ISA_WIDTHS) and all(
+            len(each.strip()) <= width for each, width in zip(fixed, _ISA_WIDTHS, strict=True)
         )
-        if (
-            not is_whole
-            or separator in (last, terminator, "")
-            or any(map(str.isalnum, (separator, terminator)))
-        ):
+        is_followed = rest[2:].lstrip(_FILLER).upper().startswith(("GS" + separator, "TA1" + separator))
+        are_visible = " " not in (separator, last, terminator)
+        are_signs = separator not in (last, terminator) and not any(map(str.isalnum, (separator, terminator)))
+        if not are_signs or not (is_padded or (fits and is_followed and are_visible)):
             message = (
                 "the ISA is damaged: it must have 16 elements of fixed length, filled up with spaces, and a terminator; "
                 "send the file as it was written, not as the text of a mail"
@@ -315,7 +308,7 @@ class X12Reader:
             self._outside(number, segment)
             if self._transaction is not None:
                 return self._transaction
-        raise Unreadable("no_rows", "The file has no transaction.")
+        raise Unreadable("no_rows")
 
     def members(self) -> Iterator[Family | PlacedLoop]:
         """Each family that is tidy, and each INS loop besides, in the order of the file. Raises Unreadable."""
@@ -342,7 +335,7 @@ class X12Reader:
             else:
                 place, member = number, [segment]
         if not has_members:
-            raise Unreadable("no_rows", "The file has no member (INS).")
+            raise Unreadable("no_rows")
 
     def loops(self) -> Iterator[PlacedLoop]:
         """As `members`, all of them loops."""
@@ -375,14 +368,9 @@ class X12Reader:
     def _begin(self, number: int, segment: Segment) -> Transaction:
         mode = self._asked_mode or self._said_mode(segment)
         if mode is None:
-            message = "BGN08 must be 2 (change), 4 (compare) or RX (full), or be blank, unless the upload says the mode"
-            raise at_segment(number, "unknown_purpose", message)
+            raise at_segment(number, "unknown_purpose")
         if self._mode not in (None, mode):
-            message = (
-                "BGN08 differs from that of the first transaction: send them as files of their own, or say the mode "
-                "with the upload"
-            )
-            raise at_segment(number, "mixed_purposes", message)
+            raise at_segment(number, "mixed_purposes")
         self._mode = mode
         day = x12_date(element(segment, 3))
         if not day:
@@ -390,8 +378,9 @@ class X12Reader:
             day = self._envelope.day
         if not (re.fullmatch("[0-9-]{10}", day) and day_exists(day)):
             # Members that are ended without a date of their own end on this day.
-            message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
-            raise at_segment(number, "wrong_date", message)
+            raise at_segment(
+                number, "wrong_date", "BGN03, the date of the file, must be a real date, CCYYMMDD"
+            )
         return Transaction(mode, day)
 
     def _said_mode(self, segment: Segment) -> FileMode | None:

@@ -182,23 +182,18 @@ def _names(segment: Sequence[str]) -> tuple[str, str]:
 
 
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
-    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
+    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it.
+    A blank day is none, and neither is an end that stands for none."""
     qualifier, text = segment[1].strip(), segment[3].strip()
     if segment[2].strip().upper() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
-    if qualifier in _END_OF:
-        _keep(dates, qualifier, first)
-        if last and _END_OF[qualifier] not in dates:
-            _keep(dates, _END_OF[qualifier], last)
-    else:
-        _keep(dates, qualifier, last if last and qualifier in _END_OF.values() else first)
-
-
-def _keep(dates: dict[str, str], qualifier: str, day: str) -> None:
-    """Keep a day, unless it is blank, or an end that stands for none."""
-    if day.strip("0") and not (day.startswith(_OPEN_YEAR) and qualifier in _END_OF.values()):
-        dates[qualifier] = x12_date(day)
+    if qualifier in _END_OF.values():
+        first = last or first
+    for name, day in ((qualifier, first), (_END_OF.get(qualifier), last)):
+        is_open = name in _END_OF.values() and day.startswith(_OPEN_YEAR)
+        if name and day.strip("0") and not is_open and (name == qualifier or name not in dates):
+            dates[name] = x12_date(day)
 
 
 def element(segment: Sequence[str], position: int) -> str:

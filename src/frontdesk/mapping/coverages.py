@@ -30,16 +30,9 @@ class Coverage:
     changed: str = ""
     is_deleted: bool = False
 
-    @property
     def duration(self) -> tuple[str, str]:
         """Orders coverages by their end and begin; one without an end lasts longest."""
         return self.end or _LAST_DAY, self.begin
-
-    def part(self, source: str) -> str:
-        """What HD03, HD04 or a reference (REF*1L) is for the coverage; "" where it has none."""
-        return {"HD03": self.line, "HD04": self.description}.get(source) or self.references.get(
-            source[4:], ""
-        )
 
     def closes(self, other: "Coverage") -> bool:
         """Whether this end is the end of the other coverage, which the file has named before."""
@@ -136,14 +129,15 @@ def dates_of(
         # Without a begin, the end is that of the stored access: eligibility.decide moves it to the first day.
         return {"expiry_date": min(coverage.begin or BEFORE_ACCESS for coverage in coverages)}, {}
     known = _with_their_ends(coverages)
-    last, file_date = max(known, key=lambda each: each.duration), loops[-1].transaction.file_date
+    last, file_date = max(known, key=Coverage.duration), loops[-1].transaction.file_date
     # It begins with the earliest that is in force on the file's date or to come, and is open if any is.
     in_force = [each for each in known if not each.end or each.end >= file_date] or [last]
     begins = [each.begin for each in in_force]
     dates["expiry_date"] = last.end or None
     if begin := min(begins):
         return dates | {"effective_date": begin}, {}
-    begin = _earliest(begins) or _earliest(each.changed for each in in_force if not each.is_end)
+    changed = [each.changed for each in in_force if not each.is_end]
+    begin = min(filter(None, begins), default="") or min(filter(None, changed), default="")
     return dates, {"effective_date": begin} if begin else {}
 
 
@@ -157,7 +151,3 @@ def _with_their_ends(coverages: Sequence[Coverage]) -> list[Coverage]:
         if not closed:
             known.append(coverage)
     return known
-
-
-def _earliest(days: Iterable[str]) -> str:
-    return min(filter(None, days), default="")

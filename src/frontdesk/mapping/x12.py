@@ -10,22 +10,15 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import chain, groupby
-from operator import attrgetter
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import IO, Any
 
-from frontdesk.eligibility.fields import (
-    FIELDS,
-    HIPAA_RELATIONSHIPS,
-    X12_GENDERS,
-    X12_SUBSCRIBER,
-    ZIPCODE_PATTERN,
-)
+from frontdesk.eligibility import fields
 from frontdesk.eligibility.model import Action, PersonSaid, RowContext
 from frontdesk.eligibility.persons import are_two_people, fold_name
 from frontdesk.errors import Fault
@@ -60,12 +53,10 @@ from frontdesk.text import looks_like_ssn
 
 _NINE_DIGITS = re.compile("[0-9]{9}")
 _SSN_PREFIX, _SSN_LETTERS = "ssn1-", 20  # 80 bits, since a whole account may be called by them
-_PERSON_BYTES = 4  # in one family
+_PERSON_BYTES, _FAMILY_BYTES = 4, 16  # a person in its family, a family in the database
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold
 _IN_MEMORY, _OFFSET_BITS = 8 * 1024**2, 40
 MEMBER_LOOPS_LIMIT = 100
-
-_duration = attrgetter("duration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,15 @@ def read_x12(
     verifies_full, is_lenient = mapping.verify == "full", mapping.counts == "lenient"
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
-    return FileHeader(Format.X12, first.mode, first.file_date), MemberReader(reader, mapping, options).items()
+    return FileHeader(Format.X12, first.mode, first.file_date), _items(reader, mapping, options)
+
+
+def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iterator[UnreadLoops]:
+    if mapping.identify is None:
+        raise MappingNeeded(suggest_identity(loop for _, loop in reader.loops()))
+    with SpooledTemporaryFile(_IN_MEMORY) as kept:
+        apart = LoopsApart(options.apart, kept)
+        yield from MemberReader(reader, MemberNames(mapping, options.secret), apart).items()
 
 
 def suggest_x12(source: Source, *, is_cut: bool = False) -> dict[str, Any]:
@@ -118,10 +117,8 @@ def _loops(reader: X12Reader, *, is_cut: bool) -> Iterator[MemberLoop]:
 class MemberReader:
     """One pass over the loops of a file, which are to be read in its order."""
 
-    def __init__(self, reader: X12Reader, mapping: FileMapping, options: X12Options) -> None:
-        self._reader, self._mapping = reader, mapping
-        self._names = MemberNames(mapping, options.secret)
-        self._apart = LoopsApart(options.apart)
+    def __init__(self, reader: X12Reader, names: "MemberNames", apart: "LoopsApart") -> None:
+        self._reader, self._names, self._apart = reader, names, apart
         self._addresses = FamilyAddresses()
         self._subscriber: MemberLoop | None = None  # the last one
         self._loops: list[PlacedLoop] = []
@@ -129,15 +126,12 @@ class MemberReader:
 
     def items(self) -> Iterator[UnreadLoops]:
         """The rows come a loop late, since loops of a member that follow one another make one row."""
-        if self._mapping.identify is None:
-            raise MappingNeeded(suggest_identity(loop for _, loop in self._reader.loops()))
-        with closing(self._apart):
-            for item in self._reader.members():
-                if isinstance(item, Family):
-                    yield UnreadLoops(partial(self._rows_of_family, item), item, self._flush)
-                else:
-                    yield UnreadLoops(partial(self._loop, *item))
-            yield UnreadLoops(self._rest)
+        for item in self._reader.members():
+            if isinstance(item, Family):
+                yield UnreadLoops(partial(self._rows_of_family, item), item, self._flush)
+            else:
+                yield UnreadLoops(partial(self._loop, *item))
+        yield UnreadLoops(self._rest)
 
     def _rows_of_family(self, family: Family) -> Iterator[Row]:
         for number, (place, loop) in enumerate(family.loops()):
@@ -165,11 +159,11 @@ class MemberReader:
         if not is_same_name and (not loop.family or loop.family != subscriber.family):
             return
         address = subscriber.address()
-        if not loop.element("N4", 3) and ZIPCODE_PATTERN.fullmatch(str(address.get("zipcode", ""))):
+        if not loop.element("N4", 3) and fields.ZIPCODE_PATTERN.fullmatch(str(address.get("zipcode", ""))):
             loop.address_before = address
         if not loop.coverages:
-            levels = family_levels(loop, subscriber, self._mapping)
-            if self._mapping.family_coverage == "subscriber":
+            levels = family_levels(loop, subscriber, self._names.mapping)
+            if self._names.mapping.family_coverage == "subscriber":
                 loop.coverages = levels
             loop.covered_by = levels[0].hd[5].strip() if levels else ""
 
@@ -193,17 +187,17 @@ class MemberReader:
 
     def _flush(self) -> Iterator[Row]:
         loops, self._loops = self._loops, []
-        part = self._part if len(loops) == 1 else None
         if loops and self._apart.keep(loops):
             # Dependents need the address before all loops of their subscriber are there.
             self._addresses.note(read_member(loops, self._names), loops[-1][1].family)
         elif loops:
-            yield from self._rows_of(loops, part)
+            yield from self._rows_of(loops, self._part if len(loops) == 1 else None)
 
     def _rows_of(self, placed: list[PlacedLoop], part: FamilyPart | None = None) -> Iterator[Row]:
         """The row of a member; of two people with one identifier, a refused row for each loop."""
         last = placed[-1][1]
-        if len(placed) > 1 and name_two_people([loop for _, loop in placed], self._names):
+        people = [self._names.person(loop) for _, loop in placed if len(placed) > 1]
+        if any(are_two_people(each, people[0]) and are_two_people(people[0], each) for each in people[1:]):
             for place, loop in placed:
                 yield Row(place, {"external_id": loop.key}, faults=(IDENTIFIER_SHARED,))
             return
@@ -216,12 +210,10 @@ class MemberReader:
 class LoopsApart:
     """Loops that are kept in a file. `places` are those of the groups of loops to keep, in ascending order."""
 
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = iter(places)
+    def __init__(self, places: Sequence[int], file: IO[bytes]) -> None:
+        self._file, self._places = file, iter(places)
         self._next = next(self._places, None)
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see close
         self._entries = array("Q")  # a hash of the member's key, and the offset in the file
-        self.close = self._file.close
 
     def keep(self, loops: list[PlacedLoop]) -> bool:
         """Keep the loops, which stand behind those that were asked for before; False if they are not to be kept."""
@@ -251,7 +243,7 @@ class MemberNames:
 
     def __init__(self, mapping: FileMapping, secret: bytes) -> None:
         self.mapping, self._secret = mapping, secret
-        self._last_family = ("", "")  # the number of the member before, and its digest
+        self._family_digest = lru_cache(1)(partial(self._digest, size=_FAMILY_BYTES))
 
     def external_id(self, loop: MemberLoop) -> str:
         """The identifier; "" where the loop lacks a part of the way."""
@@ -267,24 +259,20 @@ class MemberNames:
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
         """What the member calls its plan: the first alternative that is complete. A reference of the coverage goes first."""
+        of_coverage = {"HD03": coverage.line, "HD04": coverage.description}
+        of_coverage |= {f"REF*{name}": number for name, number in coverage.references.items()}
         for sources in self.mapping.plan:
-            found = [coverage.part(each) or self._part(each, loop) for each in sources]
+            found = [of_coverage[each] if each in of_coverage else self._part(each, loop) for each in sources]
             if all(found):
                 return "-".join(found)
         return ""
 
     def person(self, loop: MemberLoop) -> PersonSaid:
         """Who the loop is about, for the person check."""
-        role, family = "Primary" if loop.is_subscriber else "Dependent", self.family_digest(loop.family)
+        role = "Primary" if loop.is_subscriber else "Dependent"
+        family = loop.family and self._family_digest(loop.family)  # accounts share no family
         said = (*loop.named(loop.person), role, family, loop.ins[17])
         return PersonSaid(*said, *loop.named(loop.former)) if loop.former else PersonSaid(*said)
-
-    def family_digest(self, family: str) -> str:
-        """Stands for the family in the database; "" without one. Accounts share no family."""
-        if self._last_family[0] != family:
-            digest = blake2b(family.encode(), key=self._secret, digest_size=16).hexdigest() if family else ""
-            self._last_family = family, digest
-        return self._last_family[1]
 
     def _made(self, ways: MemberWay | None, loop: MemberLoop, *, is_former: bool = False) -> str:
         parts: list[str] = []
@@ -295,8 +283,7 @@ class MemberNames:
                 return ""
             (of_person if part in (FIRST_NAME, DOB) else parts).append(found)
         if of_person:
-            digest = blake2b(" ".join(of_person).encode(), key=self._secret, digest_size=_PERSON_BYTES)
-            parts.append(digest.hexdigest())
+            parts.append(self._digest(" ".join(of_person), size=_PERSON_BYTES))
         return "-".join(parts)
 
     def _part(self, part: str, loop: MemberLoop, *, is_former: bool = False) -> str:
@@ -318,6 +305,9 @@ class MemberNames:
         is_ssn = part == "REF*SY" or (part == "NM109" and has_ssn) or looks_like_ssn(number)
         return self._hashed(number) if is_ssn and self.mapping.ssn != PLAIN else number
 
+    def _digest(self, text: str, size: int) -> str:
+        return blake2b(text.encode(), key=self._secret, digest_size=size).hexdigest()
+
     def _hashed(self, number: str) -> str:
         """The digest of a social security number; "" for what stands for none, such as 999999999."""
         digits = number.replace("-", "").replace(" ", "")
@@ -336,7 +326,7 @@ def read_member(placed: Sequence[PlacedLoop], names: MemberNames, part: FamilyPa
     counted = [coverage for coverage in coverages if coverage.line]
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
-    lasting = max(counted, key=_duration, default=NO_COVERAGE)
+    lasting = max(counted, key=Coverage.duration, default=NO_COVERAGE)
     plan: str | None = names.plan(last, lasting) or None
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
@@ -359,16 +349,10 @@ def read_member(placed: Sequence[PlacedLoop], names: MemberNames, part: FamilyPa
     warnings += ["added_and_ended"] if are_ended and any(loop.ins[3] == ADD for loop in loops) else []
     if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
         part = None
-    constants = {name: rule.constant for name, rule in mapping.fields.items() if name in FIELDS}
+    constants = {name: rule.constant for name, rule in mapping.fields.items() if name in fields.FIELDS}
     of_new = {name: value for name, value in constants.items() if value is not None} | dates_of_new or None
     asked = action or Action.COMPARE
     return Row(place, values | dates, asked, plan, tuple(faults), tuple(warnings), of_new, context, part=part)
-
-
-def name_two_people(loops: Sequence[MemberLoop], names: MemberNames) -> bool:
-    """Whether loops with one identifier are about two people, by the person check."""
-    first, *others = map(names.person, loops)
-    return any(are_two_people(other, first) and are_two_people(first, other) for other in others)
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:
@@ -411,13 +395,13 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
         "last_name": f"{name[3].strip()} {name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
         "dob": loop.dob,
-        "gender": X12_GENDERS.get(sex, sex),
+        "gender": fields.X12_GENDERS.get(sex, sex),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
         "payor_name": loop.transaction.payor_name,
-        "relationship_code": HIPAA_RELATIONSHIPS.get(code),
+        "relationship_code": fields.HIPAA_RELATIONSHIPS.get(code),
         "relationship_code_hipaa": code,
-        "subscriber_relationship": X12_SUBSCRIBER.get(loop.ins[1]),
+        "subscriber_relationship": fields.X12_SUBSCRIBER.get(loop.ins[1]),
     }
     values: dict[str, object] = {name: value for name, value in found.items() if value} | loop.address()
     if loop.is_corrected and "last_name" in values:
@@ -428,7 +412,7 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
 def _faults(loop: MemberLoop, mapping: FileMapping) -> Iterator[Fault]:
     if loop.action is None:
         yield Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030")
-    if loop.ins[1] not in X12_SUBSCRIBER:
+    if loop.ins[1] not in fields.X12_SUBSCRIBER:
         yield Fault("INS01", "unknown_code", "must be Y or N")
     if loop.has_two_names:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
