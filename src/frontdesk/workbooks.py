@@ -52,9 +52,9 @@ _RELATIONS = (
 
 
 class WorkbookFault(Exception):
-    """The sheet can't be read: a message, a code of formats.model, and the row."""
+    """The sheet can't be read: a code of formats.model, a message, and the row."""
 
-    def __init__(self, message: str, code: str = "bad_workbook", row: int | None = None) -> None:
+    def __init__(self, code: str, message: str, row: int | None = None) -> None:
         super().__init__(code, message, row)
 
 
@@ -68,25 +68,25 @@ class WorkbookPackage:
         self._packed = self._unpacked = 0
         self.parts = {info.filename.lower().lstrip("/"): info for info in self._zip.infolist()}
         if len(self.parts) != len(self._zip.infolist()):
-            raise WorkbookFault("Two parts of the workbook have the same name.")
+            raise WorkbookFault("bad_workbook", "Two parts of the workbook have the same name.")
         if WORKBOOK not in self.parts:
             message = "The file is a ZIP archive, and no workbook (.xlsx). Save it as .xlsx or as CSV."
-            raise WorkbookFault(message, "not_workbook")
+            raise WorkbookFault("not_workbook", message)
 
     def open(self, name: str) -> IO[bytes]:
         """The part, of which no more can be read than its size, which is checked here."""
         info = self.parts.get(name.lower())
         if info is None:
-            raise WorkbookFault("The workbook names a part that it does not have.")
+            raise WorkbookFault("bad_workbook", "The workbook names a part that it does not have.")
         if info.flag_bits & 1:
-            raise WorkbookFault("The workbook has a password. Save it without one.", "encrypted_workbook")
+            raise WorkbookFault("encrypted_workbook", "The workbook has a password. Save it without one.")
         self._packed += info.compress_size
         self._unpacked += info.file_size
         if self._unpacked > self._most:
-            raise WorkbookFault(f"The workbook unpacks to more than {self._most:,} bytes.", "too_large")
+            raise WorkbookFault("too_large", f"The workbook unpacks to more than {self._most:,} bytes.")
         if self._unpacked > max(self._ratio_from, self._ratio * self._packed):
             message = f"The workbook unpacks to over {self._ratio} times its size: no list of members does."
-            raise WorkbookFault(message, "zip_bomb")
+            raise WorkbookFault("zip_bomb", message)
         return self._zip.open(info)
 
     def parsed(self, name: str) -> ET.Element:
@@ -99,7 +99,7 @@ class WorkbookPackage:
 def _refuse_entities(content: bytes) -> None:
     """Raises WorkbookFault for a declaration of entities, with which a short text can become a long one."""
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise WorkbookFault("The workbook declares entities, which no spreadsheet program writes.")
+        raise WorkbookFault("bad_workbook", "The workbook declares entities: no spreadsheet program does.")
 
 
 def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
@@ -120,7 +120,7 @@ def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool
     found = shown if wanted is None else named
     if not found:
         name = "" if wanted is None else " of the name that the mapping or the upload gives"
-        raise WorkbookFault(f"The workbook has no sheet{name}.", "no_sheet")
+        raise WorkbookFault("no_sheet", f"The workbook has no sheet{name}.")
     is_1904 = any(each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr"))
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
@@ -141,7 +141,7 @@ def rows_of(package: WorkbookPackage, wanted: str | None = None) -> Iterator[tup
                 cells = [each if type(each) is str else _cell_text(each) for each in values]
                 if (letters := sum(map(len, cells))) > package.longest_row:
                     message = f"longer than {package.longest_row:,} characters, which no member needs"
-                    raise WorkbookFault(message, "line_too_long", done)
+                    raise WorkbookFault("line_too_long", message, done)
                 if letters:
                     yield done, [""] * left + cells
 
@@ -152,7 +152,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     found, root = _SHEET_DATA.search(start), _ROOT.search(start)
     _refuse_entities(start)
     if found is None or root is None:
-        raise WorkbookFault("The sheet has no table.")
+        raise WorkbookFault("bad_workbook", "The sheet has no table.")
     if found[2]:
         return
     prefix = found[1]
@@ -161,7 +161,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     text = start[found.end() :]
     while (end := text.find(data_end)) < 0:
         if not (block := part.read(MIB)):
-            raise WorkbookFault("The sheet ends in the middle.")
+            raise WorkbookFault("bad_workbook", "The sheet ends in the middle.")
         text += block
         if len(text) >= size:
             cut = text.rfind(row_end) + len(row_end)
@@ -169,7 +169,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
                 yield head + text[:cut] + tail
                 text = text[cut:]
             elif len(text) > LARGEST_PIECE + MIB:
-                raise WorkbookFault("A row of the sheet is longer than any member can be.", "line_too_long")
+                raise WorkbookFault("line_too_long", "A row of the sheet is longer than any member can be.")
     yield head + text[:end] + tail
 
 
