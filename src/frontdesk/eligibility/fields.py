@@ -283,8 +283,8 @@ class FieldKind:
 
     `read` turns a JSON value (never null or blank) into its stored form and may leave warnings in the context; it raises
     Rejected or RejectedParts. `schema` is the JSON Schema of a trimmed value that is not blank. `length` is the longest
-    stored text. `from_text` makes the JSON value of a text cell: a text that does not convert stays as it is, for `read` to
-    refuse; None where the text is the value.
+    stored text. `from_text` makes the JSON value of a text cell, `from_x12` that of an 834's element: a text that does not
+    convert stays as it is, for `read` to refuse; None where the text is the value.
     """
 
     read: Callable[[Any, FieldContext], Any]
@@ -292,6 +292,7 @@ class FieldKind:
     length: int = 0
     storage: Storage = Storage.TEXT
     from_text: Callable[[str], object] | None = None
+    from_x12: Callable[[str], str] | None = None
 
 
 def _text_kind(limit: int) -> FieldKind:
@@ -299,7 +300,7 @@ def _text_kind(limit: int) -> FieldKind:
     return FieldKind(lambda value, _: parse_text(value, limit=limit), schema, limit)
 
 
-def _choice_kind(*words: str, booleans: bool = False) -> FieldKind:
+def _choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None = None) -> FieldKind:
     """One of the words in any letter case, stored as written here; with `booleans`, true and false stand for TRUE and FALSE."""
     by_folded = {word.lower(): word for word in words}
     rule = f"must be {' or '.join(words)}" if len(words) == 2 else f"must be one of {', '.join(words)}"
@@ -319,7 +320,8 @@ def _choice_kind(*words: str, booleans: bool = False) -> FieldKind:
     # JSON Schema's patterns have no flag for letter case.
     any_case = "|".join("".join(f"[{c.upper()}{c.lower()}]" for c in word) for word in words)
     schema = {"type": ["string", "boolean"] if booleans else "string", "pattern": f"^(?:{any_case})$"}
-    return FieldKind(read, schema, max(map(len, words)))
+    from_x12 = None if x12 is None else lambda code: x12.get(code, code)
+    return FieldKind(read, schema, max(map(len, words)), from_x12=from_x12)
 
 
 def _pattern(rule: re.Pattern[str]) -> dict[str, Any]:
@@ -339,9 +341,11 @@ def _object_from_text(text: str) -> object:
 
 
 SHORT_TEXT, NAME = _text_kind(255), _text_kind(100)
-DATE = FieldKind(lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE)
+DATE = FieldKind(
+    lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date
+)
 DATE_OF_BIRTH = replace(DATE, read=_read_dob)
-GENDER = _choice_kind(*GENDERS)
+GENDER = _choice_kind(*GENDERS, x12=X12_GENDERS)
 EMAIL = FieldKind(
     lambda value, _: parse_email(value), {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH
 )
@@ -349,7 +353,7 @@ PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
 ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
 STATE = replace(SHORT_TEXT, read=_read_state)
 TRUE_OR_FALSE = _choice_kind("TRUE", "FALSE", booleans=True)
-SUBSCRIBER_RELATIONSHIP = _choice_kind(*X12_SUBSCRIBER.values())
+SUBSCRIBER_RELATIONSHIP = _choice_kind("Primary", "Dependent", x12=X12_SUBSCRIBER)
 HIPAA_RELATIONSHIP = FieldKind(
     _read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
