@@ -219,10 +219,10 @@ class TableColumns:
     def check_key(self) -> None:
         """Raises Unreadable if no column holds the match key."""
         if self._make_key is None and KEY not in self._plain:
-            code, message = "no_key_column", "no column holds external_id, the match key"
             if not (self._makers or any(self._plain)):
-                code, message = "no_header", "the first rows name no field of a member, such as external_id,…"
-            raise Unreadable(code, message, place=self._place)
+                message = "the first rows name no field of a member, such as external_id,…"
+                raise Unreadable("no_header", message, place=self._place)
+            raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
 
     def _repeated(self, name: str) -> Unreadable:
         return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
