@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from frontdesk.db import Database
 from frontdesk.eligibility import find_members
 from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember
-from frontdesk.eligibility.persons import SimilarSearch
+from frontdesk.eligibility.persons import find_similar, warn_of_similar
 from frontdesk.eligibility.tables import members
 from frontdesk.invitations.model import NotInvitedReason
 from tests.conftest import Api, SetClock
@@ -85,9 +85,10 @@ def test_a_member_of_the_same_family_and_birth_date_is_similar(
             for n, dob in ((8, "1980-02-03"), (9, "1980-02-04"))
         )
         new = [StoredMember(twin), StoredMember(other)]
-        search = SimilarSearch(new, "2026-11-20", tx)
+        reads = find_similar(new, "2026-11-20", tx)
     created = [Enrolled(Outcome.CREATED, member, (), {}, (), NotInvitedReason.NO_EMAIL) for member in new]
-    told = [result.warnings for result in search.warn([*created], ()) if isinstance(result, Enrolled)]
+    results = warn_of_similar([*created], reads, (), "2026-11-20")
+    told = [result.warnings for result in results if isinstance(result, Enrolled)]
     assert told == [(f"similar_member; looks like member {stored['id']}",), ()]
 
 

@@ -36,7 +36,7 @@ from frontdesk.db.races import write_together
 from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.people import RenameOutcome, find_eligibility, find_member
+from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy import erasure, find_holds
 from frontdesk.privacy.erasure import export_person
@@ -177,16 +177,16 @@ def rename(
     one = (old or "", new or "")
     pairs = _read_pairs(csv_file) if csv_file else [(read_text("OLD", one[0]), read_text("NEW", one[1]))]
     outcomes = _rename(pairs, account, is_dry=dry_run)
-    rows = [{"row": number, "outcome": str(outcome)} for number, outcome in enumerate(outcomes, 1)]
-    failed = [row for row in rows if row["outcome"] not in (RenameOutcome.RENAMED, RenameOutcome.UNCHANGED)]
+    rows = [{"row": number, "outcome": outcome} for number, outcome in enumerate(outcomes, 1)]
+    failed = [row for row in rows if row["outcome"] not in (RENAMED, UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
-    said = f"{outcomes.count(RenameOutcome.RENAMED)} of {len(rows)} {would}."
+    said = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
     parts = [table_of(failed, "row outcome")] if failed else []
     return Output(rows, [*parts, said], status=FAILED if failed else 0)
 
 
-def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[RenameOutcome]:
-    config, requester, outcomes = settings(), new_request(), list[RenameOutcome]()
+def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[str]:
+    config, requester, outcomes = settings(), new_request(), list[str]()
     with ExitStack() as stack:
         db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
         dry = stack.enter_context(dry_runs(config.uniqueness)) if is_dry else None

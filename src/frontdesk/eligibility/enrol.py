@@ -24,35 +24,40 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import scratch_database
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import GroupCommit, Writable, write_together
-from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import (
+    Found,
+    SetTransaction,
+    delete_set,
+    insert_set,
+    next_ids,
+    one_round_trip,
+    update_set,
+)
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, persons, store
-from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
     Action,
     Enrolled,
     HistoryEntry,
+    MemberRecord,
     Outcome,
-    RestoredMember,
     StoredMember,
     Submission,
     UndoRequest,
 )
 from frontdesk.eligibility.tables import members
-from frontdesk.errors import Fault, FrontdeskError
+from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
-from frontdesk.invitations.model import Delivery, NewInvitation
+from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.plans import find_owners
 from frontdesk.text import fold_email
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
-_ALWAYS_UPDATED = {"row_digest", "updated_at"}
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
-# The other columns that updates of this process have changed so far.
+# The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
 
 Accepted = Sequence[tuple[Submission, Enrolled]]
@@ -78,8 +83,8 @@ def enrol(
     accepted = _accepted(submissions, results)
     if not accepted:
         return results
-    search, updated = _write(tx, accepted, now=now, audited=audited)
-    return search.warn(results, updated)
+    similar, updated = _write(tx, accepted, now=now, audited=audited)
+    return persons.warn_of_similar(results, similar, updated, stored_time(now)[:10])
 
 
 def _decide_chunk(
@@ -104,16 +109,15 @@ def _decide_chunk(
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         clients = {submission.client for submission in submissions}
-        counts = decide.read_probe_counts(tx, clients, uniqueness, now)
+        counts = store.find_probe_counts(tx, clients, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
         by_id |= store.lock_by_ids(tx, merged, lock=lock)
     if scratch is not None:
         found = [store.lock_members(scratch, scope, of_scope) for scope, of_scope in keys.items()]
-        found.append(store.find_by_ids(scratch, by_id))
-        by_id |= store.stored_members(found)
-    chunk_keys = decide.ChunkKeys(by_id, counts, accounts, now=now)
+        by_id |= store.stored_members(found) | store.lock_by_ids(scratch, by_id, lock=False)
+    chunk_keys = decide.ChunkKeys(by_id, counts, uniqueness, now)
     chunk_keys.lead(by_id)
     state = decide.ChunkState(
         chunk_keys,
@@ -161,26 +165,28 @@ def _accepted(submissions: Sequence[Submission], results: Sequence[Enrolled | Fr
 
 
 def _touched(accepted: Accepted) -> tuple[list[StoredMember], list[StoredMember]]:
-    """The new members and the changed ones, each once, in an order in which no two chunks wait for each other."""
+    """The new members and the changed ones, each once. No two chunks wait for each other's new keys, and withdrawn members give
+    up theirs first."""
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
-    updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
+    updated = [s for s in touched if s.changed and not s.is_new]
+    updated.sort(key=lambda s: (s.values["uniqueness_scope"] >= 0, s.values["id"]))
     return created, updated
 
 
 def _write(
     tx: SetTransaction, accepted: Accepted, *, now: datetime, audited: bool
-) -> tuple[persons.SimilarSearch, list[StoredMember]]:
-    """Returns the search for members that look like new ones, and the stored members that were changed."""
+) -> tuple[list[Found], list[StoredMember]]:
+    """Returns the search for members that are similar to new ones, and the stored members that were changed."""
     created, updated = _touched(accepted)
     if created:
         for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
     with one_round_trip(tx):
-        search = persons.SimilarSearch(created, at[:10], tx)
+        similar = persons.find_similar(created, at[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
-        update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
+        update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         insert_set(tx, members, [s.values for s in created])
         entries = (
             (values["id"], result.outcome, by.plan_id, result.changes, by.client, by.request_id, by.file_id)
@@ -204,28 +210,20 @@ def _write(
         enqueue_invitations(tx, invited, now=now)
     moved = (result.stored for _, result in accepted if "plan_id" in result.changes)
     move_invitations(tx, {each.values["id"]: each.values["plan_id"] for each in moved if not each.is_new})
-    return search, updated
+    return similar, updated
 
 
-def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
+def _columns(updated: Sequence[StoredMember]) -> list[str]:
     """The columns of an update, few: SQLite renews the indexes of every named column, and PostgreSQL reads them all.
 
     Many records name only what they change. A few name also what others changed before: so there are at most as many
     prepared statements as columns, whatever callers change together (docs/decisions/0071).
     """
-    found = {
-        name for _, result in accepted if result.outcome is not Outcome.CREATED for name in result.changes
-    }
-    if "email" in found:
-        found.add("email_folded")
-    if found & persons.PERSON_FIELDS:
-        found.add("person_digest")
-    if any(submission.context and submission.context.person for submission, _ in accepted):
-        found.add("family_digest")
-    if updated < MANY:
+    found = set[str]().union(*(member.changed for member in updated))
+    if len(updated) < MANY:
         changed_before.update(found)
         found = changed_before
-    return tuple(name for name in _UPDATED if name in found or name in _ALWAYS_UPDATED)
+    return sorted(found)
 
 
 @dataclass(slots=True)
@@ -257,9 +255,10 @@ class DryRun:
             for member in created:
                 member.values["id"] = self._next_id
                 self._next_id += 1
-            search = persons.SimilarSearch(created, stored_time(now)[:10], tx, scratch)
-            earlier = store.find_by_ids(scratch, [row["id"] for row in search.found])
-            results = search.warn(results, [*store.stored_members([earlier]).values(), *updated])
+            today = stored_time(now)[:10]
+            similar = persons.find_similar(created, today, tx, scratch)
+            earlier = store.lock_by_ids(scratch, persons.ids_of_similar(similar), lock=False)
+            results = persons.warn_of_similar(results, similar, [*earlier.values(), *updated], today)
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
@@ -275,98 +274,72 @@ def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
         yield DryRun(scratch, uniqueness)
 
 
-@dataclass(slots=True)
-class _Undone:
-    """A member's values before the request, and the history entry that says so."""
-
-    values: dict[str, Any]
-    outcome: Outcome
-    changes: dict[str, list[Any]]
-
-
-def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[RestoredMember]:
+def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Enrolled | FrontdeskError]:
     """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
-    A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
-    is erased. An old key that another account has now counts like one that a record brings.
+    The result is an error where a member stays as it is: its newest history is another request's, another member has its old
+    keys, or it is erased. An old key that another account has now counts like one that a record brings.
     """
-    counts = decide.read_probe_counts(tx, [undo.client], undo.uniqueness, undo.now)
-    stored = store.lock_by_ids(tx, member_ids)
-    histories, key = store.find_histories(tx, set(member_ids)), persons.get_digest_key(tx)
-    undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
+    counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
+    stored, digest_key = store.lock_by_ids(tx, member_ids), persons.get_digest_key(tx)
+    histories = store.find_histories(tx, set(member_ids))
+    undone = {id_: _undone(stored[id_], history, undo, digest_key) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
-        (item.values["uniqueness_scope"], item.values) for item in undone.values() if item is not None
+        (decide.scope_of(before.account_id, undo.uniqueness), result.stored.values | before.record.given)
+        for before, result in filter(None, undone.values())
+        if result.outcome is not Outcome.WITHDRAWN
     )
-    found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted) if scope >= 0]
-    touched = store.stored_members(found) | stored
-    keys = decide.ChunkKeys(touched, counts, now=undo.now)
-    results, accepted = [], []
-    for id_ in member_ids:
-        member, item = stored[id_], undone.get(id_)
-        fault = CHANGED_SINCE if item is None else _fault_of(member, item, undo, keys)
-        if item is None or fault is not None:
-            results.append(RestoredMember(member.values["external_id"], None, fault))
-            continue
-        keys.release(member)
-        member.values = item.values
-        keys.hold(member)
-        accepted.append(item)
-        results.append(RestoredMember(member.values["external_id"], item.outcome))
+    found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted)]
+    keys = decide.ChunkKeys(store.stored_members(found) | stored, counts, undo.uniqueness, undo.now)
+    pairs = [undone[id_] for id_ in member_ids]
+    results = [Invalid([CHANGED_SINCE]) if pair is None else _restore(*pair, keys) for pair in pairs]
     keys.save(tx)
-    _write_undone(tx, accepted, undo)
+    restored = [pair for pair, result in zip(pairs, results, strict=True) if pair and pair[1] is result]
+    _write(tx, restored, now=undo.now, audited=False)
+    withdrawn = [each.stored.values["id"] for _, each in restored if each.outcome is Outcome.WITHDRAWN]
+    cancel_of_members(tx, withdrawn, now=undo.now)
     return results
 
 
-def _undo(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, key: bytes
-) -> _Undone | None:
-    """The member before the request; None when the newest change is not the request's."""
+def _undone(
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, digest_key: bytes
+) -> tuple[Submission, Enrolled] | None:
+    """The values of before the request, as a submission, and their result; None where another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
         return None
-    newest = history[0]
-    values = member.values | {"row_digest": None, "updated_at": stored_time(undo.now)}
+    newest, values, outcome = history[0], member.values, Outcome.RESTORED
+    before: dict[str, Any] = {"row_digest": None, "updated_at": stored_time(undo.now)}
+    changes = {}
     came_back = newest.outcome is Outcome.RESTORED and history[1].outcome is Outcome.WITHDRAWN
     if newest.outcome is Outcome.CREATED or came_back:
-        values["uniqueness_scope"] = -int(values["id"])
-        return _Undone(values, Outcome.WITHDRAWN, {})
-    if newest.outcome is Outcome.WITHDRAWN:
-        values["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
-        return _Undone(values, Outcome.RESTORED, {})
-    changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
-    values.update((name, before) for name, (_, before) in changes.items())
-    if "email" in changes:
-        values["email_folded"] = None if values["email"] is None else fold_email(values["email"])
-    values["person_digest"] = persons.person_digest(key, values)
-    return _Undone(values, Outcome.RESTORED, changes)
+        outcome, before["uniqueness_scope"] = Outcome.WITHDRAWN, -int(values["id"])
+    elif newest.outcome is Outcome.WITHDRAWN:
+        before["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
+    else:
+        changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
+        before |= {name: value for name, (_, value) in changes.items()}
+        if "email" in changes:
+            before["email_folded"] = None if before["email"] is None else fold_email(before["email"])
+        before["person_digest"] = persons.person_digest(digest_key, values | before)
+    record = MemberRecord(values["external_id"], before, False, (), (), ())
+    place = (values["account_id"], before.get("plan_id", values["plan_id"]))
+    by = Submission(*place, record, undo.client, undo.request_id, file_id=undo.file_id)
+    return by, Enrolled(outcome, member, (), changes, (), NotInvitedReason.NOT_NEW)
 
 
-def _fault_of(member: StoredMember, item: _Undone, undo: UndoRequest, keys: decide.ChunkKeys) -> Fault | None:
-    """A fault when another member carries one of the member's old keys now, or when the client is at its limit of probes."""
-    values, scope = member.values, item.values["uniqueness_scope"]
-    if item.outcome is not Outcome.WITHDRAWN:
-        brought = decide.new_keys(item.values, values if values["uniqueness_scope"] >= 0 else {})
-        by = (undo.client, undo.request_id, values["account_id"], undo.file_id)
-        if unheard := keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by)):
-            return unheard.faults[0]
-    taken = keys.taken(item.values, scope, member)
-    return decide.not_unique(taken[0]) if taken else None
-
-
-def _write_undone(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
-    """Withdraw first: a restored member may take over a key that a withdrawn one gives up."""
-    withdrawn = [item for item in accepted if item.outcome is Outcome.WITHDRAWN]
-    for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
-        rows = [item.values for item in items]
-        columns = [name for row in rows[:1] for name in row if name != "account_id"]
-        update_set(tx, members, rows, columns=columns)
-    by = (undo.client, undo.request_id, undo.file_id)
-    entries = (
-        (each.values["id"], each.outcome, each.values["plan_id"], each.changes, *by) for each in accepted
-    )
-    store.insert_history(tx, entries, stored_time(undo.now))
-    moved = [each.values for each in accepted if "plan_id" in each.changes]
-    move_invitations(tx, {values["id"]: values["plan_id"] for values in moved})
-    cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undo.now)
+def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Enrolled | FrontdeskError:
+    """Give the member its values of before. An error if one of its keys is another's now, or the client is at its limit."""
+    member, given = result.stored, before.record.given
+    if result.outcome is not Outcome.WITHDRAWN:
+        is_there = member.values["uniqueness_scope"] >= 0
+        if keys.is_unheard(before.client, given, member if is_there else None):
+            return decide.TooManyTaken(keys.now)
+        taken = keys.taken(member.values | given, before.account_id, member)
+        keys.count_probe(before)
+        if taken:
+            return Invalid([decide.not_unique(taken[0])])
+    keys.change(member, given)
+    return result
 
 
 class Enrolments(GroupCommit[Submission, Enrolled]):

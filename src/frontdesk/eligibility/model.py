@@ -1,7 +1,7 @@
 """Eligible members: the records that callers hand in, what enrolment answers, and what the history keeps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -110,12 +110,12 @@ class Submission(NamedTuple):
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member as its chunk sees it: `values` by column change in place while the chunk's records are decided. An erased member
-    has an empty external_id (docs/erasure.md)."""
+    """A member as its chunk sees it: `values` by column, which change in place while the chunk's records are decided, and the
+    columns that `changed`. An erased member has an empty external_id (docs/erasure.md)."""
 
     values: dict[str, Any]
     is_new: bool = False
-    is_changed: bool = False
+    changed: set[str] = field(default_factory=set)
 
 
 class Enrolled(NamedTuple):
@@ -151,14 +151,6 @@ class UndoRequest(NamedTuple):
     request_id: str
     now: datetime
     uniqueness: Uniqueness
-
-
-class RestoredMember(NamedTuple):
-    """What an undo did to one member: an outcome, or the fault that kept it as it was."""
-
-    external_id: str
-    outcome: Outcome | None
-    fault: Fault | None = None
 
 
 class MemberAccess(NamedTuple):

@@ -18,7 +18,6 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import TooManyTaken
 from frontdesk.eligibility.enrol import restore
 from frontdesk.eligibility.model import (
     Enrolled,
@@ -31,10 +30,12 @@ from frontdesk.eligibility.model import (
     UndoRequest,
 )
 from frontdesk.eligibility.tables import members
-from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import cancel_of_members
 
 SEARCHED_TOGETHER = 1000  # ids
+RENAMED, UNCHANGED = "renamed", "unchanged"
+NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
 Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 
@@ -82,7 +83,7 @@ def get_members_named(
     if len(accounts := {member["account_id"] for member in found}) > 1:
         named = ", ".join(map(str, sorted(accounts)))
         detail = f"Several accounts have such a member: {named}. Say which with --account."
-        raise FrontdeskError(detail, code="several_accounts")
+        raise FrontdeskError(detail, code=SEVERAL_ACCOUNTS)
     return found
 
 
@@ -124,17 +125,6 @@ def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None)
     is_eligible = reason is EligibilityReason.ELIGIBLE
     last = entries[-1]
     return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
-
-
-class RenameOutcome(StrEnum):
-    """What became of a new identifier."""
-
-    RENAMED = "renamed"
-    UNCHANGED = "unchanged"
-    MISSING = "no such member"
-    SEVERAL = "several accounts have such a member"
-    TAKEN = "taken"
-    UNHEARD = "too many were taken today"
 
 
 def find_duplicates(
@@ -206,8 +196,8 @@ def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, uniquen
         raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
     undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
     [restored] = restore(tx, [drop_id], undo)
-    if restored.fault is not None:
-        raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
+    if isinstance(restored, FrontdeskError):
+        raise FrontdeskError(f"The member's {restored.faults[0].field} is taken by now.", code="taken")
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
 
 
@@ -222,9 +212,12 @@ def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -
 
 def rename(
     tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
-) -> list[RenameOutcome]:
+) -> list[str]:
     """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
-    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run."""
+    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run.
+
+    The result of a pair is RENAMED, UNCHANGED, or what it met: NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique`, `too_many_taken`.
+    """
     found = {old: list[dict[str, Any]]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
         if account_id in (None, row["account_id"]):
@@ -237,24 +230,17 @@ def rename(
             record = MemberRecord(old, given, False, (), (), ())
             place = (row["account_id"], row["plan_id"])
             submissions.append(Submission(*place, record, requester.actor, requester.request_id))
-    results = iter(decide(tx, submissions))
-    return [_renamed(len(found[old]), results) for old, _ in pairs]
+    results = map(_renamed, decide(tx, submissions))
+    others = {0: NO_SUCH_MEMBER, 1: ""}
+    return [others.get(len(found[old]), SEVERAL_ACCOUNTS) or next(results) for old, _ in pairs]
 
 
-def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> RenameOutcome:
-    if count != 1:
-        return RenameOutcome.SEVERAL if count else RenameOutcome.MISSING
-    match result := next(results):
-        case Enrolled(outcome=Outcome.UNCHANGED):
-            return RenameOutcome.UNCHANGED
-        case Enrolled():
-            return RenameOutcome.RENAMED
-        case TooManyTaken():
-            return RenameOutcome.UNHEARD
-        case Invalid():  # without a taken value it is a new member's: an earlier pair took the old identifier away
-            is_taken = any(fault.code == "not_unique" for fault in result.faults)
-            return RenameOutcome.TAKEN if is_taken else RenameOutcome.MISSING
-    raise result
+def _renamed(result: Enrolled | FrontdeskError) -> str:
+    if isinstance(result, Enrolled):
+        return UNCHANGED if result.outcome is Outcome.UNCHANGED else RENAMED
+    codes = [fault.code for fault in result.faults]
+    # An earlier pair took the old identifier away, so that the record was a new member's.
+    return NO_SUCH_MEMBER if "required" in codes else codes[0]
 
 
 def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:

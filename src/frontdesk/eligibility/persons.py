@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import SetTransaction
+from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import store
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
@@ -95,43 +95,37 @@ def get_digest_key(tx: SetTransaction) -> bytes:
     return _keys[tx.engine]
 
 
-class SimilarSearch:
-    """A set read of the stored open members that are similar to new ones. It belongs into the round trip that writes them.
+def find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> list[Found]:
+    """Search the stored open members that are similar to new ones: set reads, which belong into the round trip that writes them.
 
     A dry run searches its scratch database too.
     """
+    reads = []
+    for column in DIGESTS:
+        if keys := {key for member in created if (key := _key_of(member.values, column))}:
+            reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
+    return reads
 
-    def __init__(self, created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> None:
-        self._created, self._today = created, today
-        self._reads = []
-        for column in DIGESTS:
-            if keys := {key for member in created if (key := _key_of(member.values, column))}:
-                self._reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
 
-    @property
-    def found(self) -> list[dict[str, Any]]:
-        return [row for read in self._reads for row in read.rows if row["id"] is not None]
+def ids_of_similar(reads: Iterable[Found]) -> set[int]:
+    return {row["id"] for read in reads for row in read.rows} - {None}
 
-    def warn(
-        self, results: list[Enrolled | FrontdeskError], changed: Iterable[StoredMember]
-    ) -> list[Enrolled | FrontdeskError]:
-        """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
-        members since they were found."""
-        now = {member.values["id"]: member.values for member in changed}
-        people: dict[str, int] = {}
-        for row in self.found:
-            values = now.get(row["id"])
-            if values is None or (store.is_open(values, self._today) and row["key"] in _keys_of(values)):
-                people.setdefault(row["key"], row["id"])
-        similar: dict[int, int] = {}
-        for member in self._created:
-            keys = _keys_of(member.values)
-            if (found := next((people[key] for key in keys if key in people), None)) is not None:
-                similar[member.values["id"]] = found
-            if store.is_open(member.values, self._today):
-                for key in keys:
-                    people.setdefault(key, member.values["id"])
-        return [_warned(result, similar) for result in results] if similar else results
+
+def warn_of_similar(
+    results: list[Enrolled | FrontdeskError],
+    reads: Sequence[Found],
+    changed: Iterable[StoredMember],
+    today: str,
+) -> list[Enrolled | FrontdeskError]:
+    """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
+    members since they were found."""
+    now = {member.values["id"]: member.values for member in changed}
+    people: dict[str, int] = {}
+    for row in (row for read in reads for row in read.rows if row["id"] is not None):
+        values = now.get(row["id"])
+        if values is None or (store.is_open(values, today) and row["key"] in _keys_of(values)):
+            people.setdefault(row["key"], row["id"])
+    return [_warned(result, people, today) for result in results] if reads else results
 
 
 def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
@@ -143,10 +137,18 @@ def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int |
     return [ids.get(key) for key in keys]
 
 
-def _warned(result: Enrolled | FrontdeskError, similar: Mapping[int, int]) -> Enrolled | FrontdeskError:
+def _warned(
+    result: Enrolled | FrontdeskError, people: dict[str, int], today: str
+) -> Enrolled | FrontdeskError:
+    """The result of a new member with a warning if the member is similar to one of the people, which it joins."""
     if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
         return result
-    if (found := similar.get(result.stored.values["id"])) is None:
+    values, keys = result.stored.values, _keys_of(result.stored.values)
+    found = next((people[key] for key in keys if key in people), None)
+    if store.is_open(values, today):
+        for key in keys:
+            people.setdefault(key, values["id"])
+    if found is None:
         return result
     is_stored = found < FIRST_DRY_RUN_ID
     said = f"looks like member {found}" if is_stored else "looks like another new member of the file"

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import exists, func, select, tuple_
 
+from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
     Found,
@@ -118,10 +119,6 @@ def insert_distinct(tx: Tx, lower_id: int, higher_id: int, account_id: int) -> b
         return False
     insert_set(tx, distinct_members, [pair | {"account_id": account_id}])
     return True
-
-
-def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
-    return find_set(tx, members, "id", ids, columns=(*_READ, "created_at"))
 
 
 def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
@@ -278,22 +275,20 @@ def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[Histor
     return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
 
 
-def find_probe_counts(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
-    """How many records of each client told of another account's value on the day; without those of none. A set read."""
-    columns = ("client", "taken")
-    sql = find_sql(tx.dialect.name, uniqueness_probes, column="client", columns=columns) + " AND day = ?"
-    return read_set(tx, _marked(tx, sql), parameters=(as_json(list(clients)), day), columns=columns)
+def find_probe_counts(tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness) -> Found:
+    """The probes that each client made on its last `day` with any, as `taken`: none where keys are unique per account. A set
+    read."""
+    if uniqueness is Uniqueness.ACCOUNT:
+        return Found()
+    return find_set(tx, uniqueness_probes, "client", clients, columns=("client", "day", "taken"))
 
 
-def count_probes(tx: SetTransaction, client: str, account_id: int | None, day: str, found: int) -> int:
+def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
     """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
-    sql = """INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES (?, ?, ?, ?)
-        ON CONFLICT (day, client) DO UPDATE SET taken = uniqueness_probes.taken + excluded.taken RETURNING taken"""
-    return int(tx.exec_driver_sql(_marked(tx, sql), (day, client, account_id, found)).one()[0])
-
-
-def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
-    tx.exec_driver_sql(_marked(tx, "DELETE FROM uniqueness_probes WHERE day < ?"), (before_day,))
+    sql = """INSERT INTO uniqueness_probes AS p (client, account_id, day, taken) VALUES (?, ?, ?, ?)
+        ON CONFLICT (client) DO UPDATE SET taken = excluded.taken + CASE WHEN p.day = excluded.day THEN p.taken ELSE 0 END,
+        day = excluded.day RETURNING taken"""
+    return int(tx.exec_driver_sql(_marked(tx, sql), (client, account_id, day, found)).one()[0])
 
 
 def list_probes(tx: Tx, day: str) -> list[ProbeCount]:

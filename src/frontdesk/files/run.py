@@ -22,8 +22,8 @@ from frontdesk.db.engine import database_time, refresh_statistics
 from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import RestoredMember, UndoRequest
-from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.eligibility.model import Enrolled, UndoRequest
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.actions import delete_content, get_file, record_audit
 from frontdesk.files.check import ApprovalNeeded
@@ -33,7 +33,6 @@ from frontdesk.files.model import (
     CHANGED,
     FILE_PROBLEMS,
     NEEDS_MAPPING,
-    NOT_STORED,
     ONLY_COMPARED,
     FileKey,
     FileState,
@@ -172,24 +171,20 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
 
 
 def _undo_chunk(claim: FileClaim, changed: Sequence[RowOutcome], request: UndoRequest) -> None:
-    def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[RestoredMember]:
+    def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[Enrolled | FrontdeskError]:
         return restore(tx, [each.member_id for each in outcomes], request)
 
-    def save(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
+    def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
         outcomes = [_restored(*pair) for pair in zip(changed, results, strict=True)]
         claim.save_chunk(tx, outcomes, rows_done=len(changed))
 
     write_in_one(claim.db, changed, take_back, save=save)
 
 
-def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
-    if isinstance(result, Exception):
-        faults: Sequence[Fault] = faults_of(result)
-    elif result.outcome is None:
-        faults = [result.fault or NOT_STORED]
-    else:
+def _restored(outcome: RowOutcome, result: Enrolled | Exception) -> RowOutcome:
+    if isinstance(result, Enrolled):
         return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
-    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults)
+    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
     return refused._replace(member_id=outcome.member_id)
 
 
