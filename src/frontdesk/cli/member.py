@@ -138,13 +138,14 @@ def merge(
 ) -> Output:
     """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
     tx, requester = context.tx, context.requester
-    keep_id, drop_id = _pair(tx, keep, drop, account)
+    kept, dropped = _pair(tx, keep, drop, account)
+    keep_id, drop_id = kept["id"], dropped["id"]
     erasure.require_not_held(tx, [keep_id, drop_id])
     if undo:
-        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=settings().uniqueness)
+        people.unmerge(tx, kept, dropped, requester, uniqueness=settings().uniqueness)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
-        people.merge(tx, keep_id, drop_id, requester)
+        people.merge(tx, kept, dropped, requester)
         said = f"Member {drop_id} leads to member {keep_id}. Take it back with --undo."
     return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
 
@@ -155,9 +156,9 @@ def distinct(
 ) -> Output:
     """Say that two members who look alike are two people: `member duplicates` leaves them out."""
     first, second = _pair(context.tx, external_id, other, account)
-    is_new = people.call_distinct(context.tx, first, second, context.requester)
-    said = f"Members {first} and {second} are two people." if is_new else "That was said before."
-    return Output({"distinct": sorted((first, second)), "is_new": is_new}, [said])
+    people.call_distinct(context.tx, first, second, context.requester)
+    ids = sorted((first["id"], second["id"]))
+    return Output({"distinct": ids}, [f"Members {ids[0]} and {ids[1]} are two people."])
 
 
 @commands.standalone("rename", "--csv numbers.csv --account 1 --dry-run")
@@ -229,8 +230,8 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[int, int]:
-    return people.find_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
+def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[people.Values, people.Values]:
+    return people.lock_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
 
 
 @commands.standalone("erase", '"AB 123356" --account 1 --yes')

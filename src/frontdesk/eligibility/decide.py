@@ -213,7 +213,7 @@ class ChunkState:
             return TooManyTaken(self.keys.now)
         if own is None:
             return self._create(submission)
-        person = submission.context and submission.context.person
+        person = submission.context.person
         if person and are_two_people(person, person_of(own.values)):
             return Invalid([IDENTITY_CONFLICT])
         since = submission.unless_changed_since
@@ -225,7 +225,7 @@ class ChunkState:
         """The account's member with the record's identifier; of a correction, with the identifier that it had before. The
         identifier of a merged member finds the one that was kept, which keeps its own."""
         record, context = submission.record, submission.context
-        key: str | None = context.former_id if context is not None else ""
+        key: str | None = context.former_id
         own = self.keys.find(key, submission.account_id) if key else None
         if own is None:
             key = record.external_id
@@ -292,7 +292,7 @@ class ChunkState:
         The row keeps no digest where it has to be read again: a later day or a free address would change what it does.
         """
         context, record, digest = submission.context, submission.record, submission.row_digest
-        if context is None:
+        if submission.file_id is None:
             return submission
         given, warnings = record.given, record.warnings
         if own is None:
@@ -325,8 +325,6 @@ class ChunkState:
         The access gets back the expiry_date that it had before, unless that is past.
         """
         given, before = submission.record.given, values[BEFORE_ABSENCE]
-        if submission.action is Action.END_ABSENT:
-            return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
         if before is None or submission.action is Action.COMPARE:
             return given, False
         reopens = self.reopens_absent and submission.action is Action.ENROL
@@ -334,7 +332,7 @@ class ChunkState:
             end = None if "expiry_date" in given or before == OPEN else before
             if end is None or end >= self.at[:10]:
                 return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
-        return ({**given, BEFORE_ABSENCE: None} if "expiry_date" in given else given), False
+        return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
 
     def _keep_digests(self, stored: StoredMember, submission: Submission, said: Mapping[str, Any]) -> None:
         """Keep the member's family, and the digest of the row that it agrees with; without one, a change clears an older row's.
@@ -342,7 +340,7 @@ class ChunkState:
         A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
         """
         values, digest = stored.values, submission.row_digest
-        person = submission.context and submission.context.person
+        person = submission.context.person
         if person and person.family and values["family_digest"] != person.family:
             values["family_digest"] = person.family
             stored.changed.add("family_digest")
@@ -389,9 +387,7 @@ class ChunkState:
         """The record's own faults, what a new record lacks, taken keys, and dates of the merged record in the wrong order."""
         faults = list(submission.record.faults)
         if own is None:
-            faults += missing_on_create(
-                submission.record, submission.context.causes if submission.context else ()
-            )
+            faults += missing_on_create(submission.record, submission.context.causes)
         faults += map(not_unique, self.keys.taken(values, submission.account_id, own))
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         if wrong_dates:

@@ -148,9 +148,9 @@ def _submitted_keys(
         of_scope, context = keys[decide.scope_of(submission.account_id, uniqueness)], submission.context
         if submission.record.external_id is not None:
             of_scope["external_id"].add(submission.record.external_id)
-        if context is not None and context.former_id:
+        if context.former_id:
             of_scope["external_id"].add(context.former_id)
-        if context is not None and context.address_of:
+        if context.address_of:
             of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 

@@ -34,7 +34,6 @@ class Action(StrEnum):
 
     ENROL = "enrol"
     END = "end"
-    END_ABSENT = "end_absent"
     COMPARE = "compare"
 
 
@@ -105,7 +104,7 @@ class Submission(NamedTuple):
     file_id: int | None = None
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
-    context: RowContext | None = None
+    context: RowContext = NO_CONTEXT
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
@@ -112,15 +112,6 @@ def last_member_id(tx: Tx) -> int:
     return tx.execute(select(func.max(members.c.id))).scalar() or 0
 
 
-def insert_distinct(tx: Tx, lower_id: int, higher_id: int, account_id: int) -> bool:
-    """False if the pair is stored already. Both members are locked."""
-    pair = {"lower_id": lower_id, "higher_id": higher_id}
-    if tx.execute(select(distinct_members).filter_by(**pair)).first() is not None:
-        return False
-    insert_set(tx, distinct_members, [pair | {"account_id": account_id}])
-    return True
-
-
 def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
     """A member that is open today for each key, a digest and a date of birth with a space between them, as `key` and `id` (None
     where there is none). A set read. `column` is that of the digest.
@@ -142,10 +133,17 @@ def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: st
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
     """The members' histories by member id, newest first."""
-    found = find_set(tx, member_history, "member_id", member_ids, columns=HistoryEntry._fields)
     histories: dict[int, list[HistoryEntry]] = {id_: [] for id_ in member_ids}
+    found = find_set(tx, member_history, "member_id", member_ids, columns=HistoryEntry._fields)
     for row in sorted(found.rows, key=itemgetter("id"), reverse=True):
-        histories[row["member_id"]].append(_history_entry(row))
+        # A set read of SQLite brings JSON and times as text.
+        if isinstance(row["changes"], str):
+            row |= {
+                "changes": orjson.loads(row["changes"]),
+                "changed_at": datetime.fromisoformat(row["changed_at"]),
+            }
+        row["outcome"] = Outcome(row["outcome"])
+        histories[row["member_id"]].append(HistoryEntry(**row))
     return histories
 
 
@@ -270,9 +268,8 @@ def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
 
 def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[HistoryEntry]:
     """The member's history, oldest first; with `merged`, also that of all members that were merged with it."""
-    ids = merged_with(tx, [member_id]) if merged else [member_id]
-    query = select(member_history).where(member_history.c.member_id.in_(sorted(ids)))
-    return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+    histories = find_histories(tx, merged_with(tx, [member_id]) if merged else [member_id])
+    return sorted((entry for each in histories.values() for entry in each), key=attrgetter("id"))
 
 
 def find_probe_counts(tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness) -> Found:
@@ -301,13 +298,3 @@ def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
 def _marked(tx: SetTransaction, sql: str) -> str:
     """The statement with the database's own marks of parameters in place of `?`."""
     return sql if tx.dialect.name == "sqlite" else sql.replace("?", "%s")
-
-
-def _history_entry(row: Mapping[str, Any]) -> HistoryEntry:
-    """The entry of a row. A set read of SQLite brings JSON as text, and of either database the time as text."""
-    entry, at, changes = HistoryEntry(**row), row["changed_at"], row["changes"]
-    return entry._replace(
-        outcome=Outcome(entry.outcome),
-        changes=orjson.loads(changes) if isinstance(changes, str) else changes,
-        changed_at=datetime.fromisoformat(at) if isinstance(at, str) else at,
-    )
