@@ -5,16 +5,18 @@ writes members, history, audit entries and invitations. `db.races` settles what 
 
 A dry run makes the same decisions and writes them to a scratch database only, so that later chunks see them. A restored member
 has the values of its history; one that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
+
+Similar members have the same names and birth date, or the same family and birth date. They are shown and never merged: a record
+that creates one is warned, and `member duplicates` lists the pairs (docs/members.md).
 """
 
-import asyncio
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
@@ -22,8 +24,8 @@ from frontdesk.clock import Clock, stored_time
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import scratch_database
-from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
-from frontdesk.db.races import GroupCommit, Writable, write_together
+from frontdesk.db.pipeline import GroupWriter
+from frontdesk.db.races import Writable, write_together
 from frontdesk.db.sets import (
     Found,
     SetTransaction,
@@ -37,6 +39,8 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, persons, store
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
+    SIMILAR_MEMBER,
+    WARNING_MARK,
     Action,
     Enrolled,
     HistoryEntry,
@@ -54,11 +58,12 @@ from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReaso
 from frontdesk.plans import find_owners
 from frontdesk.text import fold_email
 
-POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
 # The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
+
+_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
 
 Accepted = Sequence[tuple[Submission, Enrolled]]
 
@@ -84,7 +89,7 @@ def enrol(
     if not accepted:
         return results
     similar, updated = _write(tx, accepted, now=now, audited=audited)
-    return persons.warn_of_similar(results, similar, updated, stored_time(now)[:10])
+    return _warn_of_similar(results, similar, updated, stored_time(now)[:10])
 
 
 def _decide_chunk(
@@ -104,7 +109,7 @@ def _decide_chunk(
     keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
-    digest_key, lock = persons.get_digest_key(tx), scratch is None
+    digest_key, lock = _digest_key(tx), scratch is None
     with one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
@@ -184,7 +189,7 @@ def _write(
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
     with one_round_trip(tx):
-        similar = persons.find_similar(created, at[:10], tx)
+        similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
         update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         insert_set(tx, members, [s.values for s in created])
@@ -256,9 +261,9 @@ class DryRun:
                 member.values["id"] = self._next_id
                 self._next_id += 1
             today = stored_time(now)[:10]
-            similar = persons.find_similar(created, today, tx, scratch)
-            earlier = store.lock_by_ids(scratch, persons.ids_of_similar(similar), lock=False)
-            results = persons.warn_of_similar(results, similar, [*earlier.values(), *updated], today)
+            similar = _find_similar(created, today, tx, scratch)
+            earlier = store.lock_by_ids(scratch, _ids_of_similar(similar), lock=False)
+            results = _warn_of_similar(results, similar, [*earlier.values(), *updated], today)
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
@@ -281,7 +286,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Enroll
     keys, or it is erased. An old key that another account has now counts like one that a record brings.
     """
     counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
-    stored, digest_key = store.lock_by_ids(tx, member_ids), persons.get_digest_key(tx)
+    stored, digest_key = store.lock_by_ids(tx, member_ids), _digest_key(tx)
     histories = store.find_histories(tx, set(member_ids))
     undone = {id_: _undone(stored[id_], history, undo, digest_key) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
@@ -342,7 +347,85 @@ def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> En
     return result
 
 
-class Enrolments(GroupCommit[Submission, Enrolled]):
+def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> list[Found]:
+    """Search the stored open members that are similar to new ones: set reads, which belong into the round trip that writes them.
+
+    A dry run searches its scratch database too.
+    """
+    reads = []
+    for column in store.DIGESTS:
+        if keys := {key for member in created if (key := _key_of(member.values, column))}:
+            reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
+    return reads
+
+
+def _ids_of_similar(reads: Iterable[Found]) -> set[int]:
+    return {row["id"] for read in reads for row in read.rows} - {None}
+
+
+def _warn_of_similar(
+    results: list[Enrolled | FrontdeskError],
+    reads: Sequence[Found],
+    changed: Iterable[StoredMember],
+    today: str,
+) -> list[Enrolled | FrontdeskError]:
+    """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
+    members since they were found."""
+    now = {member.values["id"]: member.values for member in changed}
+    people: dict[str, int] = {}
+    for row in (row for read in reads for row in read.rows if row["id"] is not None):
+        values = now.get(row["id"])
+        if values is None or (store.is_open(values, today) and row["key"] in _keys_of(values)):
+            people.setdefault(row["key"], row["id"])
+    return [_warned(result, people, today) for result in results] if reads else results
+
+
+def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
+    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
+    digest_key = _digest_key(tx)
+    keys = [
+        _key_of({**person, "person_digest": persons.person_digest(digest_key, person)}) for person in people
+    ]
+    found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
+    ids = {row["key"]: row["id"] for row in found.rows}
+    return [ids.get(key) for key in keys]
+
+
+def _warned(
+    result: Enrolled | FrontdeskError, people: dict[str, int], today: str
+) -> Enrolled | FrontdeskError:
+    """The result of a new member with a warning if the member is similar to one of the people, which it joins."""
+    if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
+        return result
+    values, keys = result.stored.values, _keys_of(result.stored.values)
+    found = next((people[key] for key in keys if key in people), None)
+    if store.is_open(values, today):
+        for key in keys:
+            people.setdefault(key, values["id"])
+    if found is None:
+        return result
+    is_stored = found < FIRST_DRY_RUN_ID
+    said = f"looks like member {found}" if is_stored else "looks like another new member of the file"
+    return result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"))
+
+
+def _key_of(values: Mapping[str, Any], column: str = "person_digest") -> str | None:
+    """A digest and the birth date, as `store.find_similar` takes them."""
+    return f"{values[column]} {values['dob']}" if values[column] else None
+
+
+def _keys_of(values: Mapping[str, Any]) -> list[str]:
+    return [key for column in store.DIGESTS if (key := _key_of(values, column))]
+
+
+def _digest_key(tx: SetTransaction) -> bytes:
+    """The installation's key of digests. It never changes, so a process reads it once for each database."""
+    if tx.engine not in _keys:
+        _keys[tx.engine] = store.row_digest_key(tx)
+    return _keys[tx.engine]
+
+
+class Enrolments(GroupWriter[Submission, Enrolled]):
     """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028).
 
     `await submit(submission)` returns what became of the record, once it is committed.
@@ -351,33 +434,13 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
-        super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
-        self._db = db
-        self._clock = clock
-        self._enrol = partial(enrol, uniqueness=config.uniqueness)
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+        super().__init__(db, config.database_url, deadlines)
+        self._clock, self._enrol = clock, partial(enrol, uniqueness=config.uniqueness)
 
-    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
-        if self._pipeline_db is not None:
-            return await run_in_event_loop(self._commit, self._pipeline_db, items)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, self._db, items)
-
-    def _commit(
+    def write_group(
         self, db: Writable[SetTransaction], items: Sequence[Submission]
     ) -> Sequence[Enrolled | Exception]:
         results = write_together(db, items, lambda tx, items: self._enrol(tx, items, now=self._clock()))
         if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
-            self._db.announce_work()
+            self.db.announce_work()
         return results
-
-    def shorten_waits(self, seconds: float) -> None:
-        """The process is to stop: a database that says nothing for so long is given up."""
-        if self._pipeline_db is not None:
-            self._pipeline_db.shorten_waits(seconds)
-
-    async def close(self) -> None:
-        await super().close()
-        self._thread.shutdown(wait=False, cancel_futures=True)  # a wait would block the event loop
-        if self._pipeline_db is not None:
-            self._pipeline_db.close()

@@ -36,10 +36,10 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
 
-_DIGESTS = ("family_digest", "person_digest")
+DIGESTS = ("person_digest", "family_digest")  # that similar members share
 _PLACE = ("id", "account_id", "plan_id", "uniqueness_scope")
-_READ = (*_PLACE, *STORED_COLUMNS, *_DIGESTS, "merged_into", "updated_at")
-_SHOWN = [column for column in members.c if column.name not in ("row_digest", *_DIGESTS)]
+_READ = (*_PLACE, *STORED_COLUMNS, *DIGESTS, "merged_into", "updated_at")
+_SHOWN = [column for column in members.c if column.name not in ("row_digest", *DIGESTS)]
 
 # Neither withdrawn nor merged.
 _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
@@ -94,7 +94,7 @@ def list_similar_pairs(
     is_apart = exists().where(SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
     shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
     pairs: set[SimilarPair] = set()
-    for digest in ("person_digest", "family_digest"):
+    for digest in DIGESTS:
         query = select(*shown, a.c.account_id).order_by(a.c.id, b.c.id).limit(limit)
         query = query.where(a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after))
         query = query.where(SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id)
