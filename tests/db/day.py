@@ -115,7 +115,7 @@ class Installation:
             assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
         today = NOW.date().isoformat()
         found = find_duplicates(
-            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, go_on=lambda _: None
+            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, track=iter
         )
         names = (f"AB {n:06d}", f"AB {n + 1:06d}", None)
         with self.db.write() as tx:

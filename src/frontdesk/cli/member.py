@@ -33,8 +33,8 @@ from frontdesk.cli.output import (
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
-from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
+from frontdesk.eligibility.enrol import dry_run as dry_runs
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
@@ -113,14 +113,13 @@ def duplicates(
     except ValueError:
         fail("--after takes the two ids of a pair, such as 120-340.", status=MISUSED)
     with migrated_database(settings()) as db, progress() as bar:
-        task = bar.add_task("searching", total=100)
         pairs = people.find_duplicates(
             db,
             account,
             after=(first, second),
             limit=limit,
             today=system_clock().date().isoformat(),
-            go_on=lambda done: bar.update(task, completed=done),
+            track=partial(bar.track, description="searching"),
         )
     output = listing([pair._asdict() for pair in pairs], _PAIR, nothing="No two open members look alike.")
     more = [f"More: --after {pairs[-1].id}-{pairs[-1].other_id}"] if len(pairs) == limit else []

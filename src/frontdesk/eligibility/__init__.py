@@ -1,6 +1,5 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.enrol import dry_run as dry_run
 from frontdesk.eligibility.enrol import enrol as enrol
 from frontdesk.eligibility.enrol import find_look_alikes as find_look_alikes
 from frontdesk.eligibility.enrol import restore as restore

@@ -1,7 +1,7 @@
 """Decides what each record of a chunk does, in plain Python against the stored state, and guards the unique keys.
 
 Records are decided in order: each sees what the records before it did, as if it had been sent alone. The row of a file may say
-more than values of fields (RowContext): only the methods that begin by asking for a `context` know of it. A POST has none.
+more than values of fields (RowContext): only the methods that ask for a `context` know of it. That of a POST is empty.
 
 The unique keys are `external_id`, `member_id` and the folded e-mail, each unique inside a uniqueness scope: 0 where they are
 unique over the whole service, else the account's id. A withdrawn member is alone in the scope -id. A probe is a record, or an
@@ -11,7 +11,6 @@ the client's records with new keys are refused unheard (docs/decisions/0108).
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from operator import itemgetter
@@ -23,15 +22,9 @@ from frontdesk.config import Uniqueness
 from frontdesk.db.failures import StateChanged
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import store
-from frontdesk.eligibility.fields import (
-    STORED_COLUMNS,
-    UNIQUE,
-    check_dates,
-    in_field_order,
-    missing_on_create,
-)
+from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, UNIQUE, check_dates, missing_on_create
 from frontdesk.eligibility.model import ADDRESS, ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
-from frontdesk.eligibility.persons import PERSON_FIELDS, are_two_people, person_digest, person_of
+from frontdesk.eligibility.persons import PERSON_FIELDS, Values, are_two_people, person_digest, person_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
@@ -56,9 +49,12 @@ IDENTITY_CONFLICT = Fault(
 BEFORE_ABSENCE = "expiry_before_absence"
 OPEN = "9999-12-31"  # stands for an access without an end
 
+_ORDER = {name: position for position, name in enumerate(FIELDS)}
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _EMPTY |= dict.fromkeys(("row_digest", "family_digest", "merged_into"))
 _answered = itemgetter(*ANSWERED)
+
+KeysByScope = dict[int, dict[str, set[str]]]  # in each scope by column
 
 
 def scope_of(account_id: int, uniqueness: Uniqueness) -> int:
@@ -69,7 +65,7 @@ def not_unique(name: str) -> Fault:
     return Fault(name, "not_unique", "is already in use by another record")
 
 
-def keys_by_scope(records: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[int, dict[str, set[str]]]:
+def keys_by_scope(records: Iterable[tuple[int, Values]]) -> KeysByScope:
     """The unique keys that the records carry, by scope and column. A record is its scope and its values by column."""
     keys = defaultdict[int, dict[str, set[str]]](lambda: {column: set() for column in UNIQUE.values()})
     for scope, values in records:
@@ -84,12 +80,9 @@ class TooManyTaken(RateLimited):
 
     def __init__(self, now: datetime) -> None:
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        again = "new members and new keys are taken again tomorrow (UTC)"
-        super().__init__(
-            f"Too many records had the value of another record; {again}.",
-            retry_after_seconds=max(1, int((tomorrow - now).total_seconds())),
-        )
-        self.faults = (Fault("external_id", "too_many_taken", f"was not looked at; {again}"),)
+        said = "Too many records had the value of another record; new members and new keys are taken again tomorrow (UTC)."
+        left = max(1, int((tomorrow - now).total_seconds()))
+        super().__init__(said, retry_after_seconds=left, fault=("external_id", "too_many_taken"))
 
 
 class ChunkKeys:
@@ -105,7 +98,7 @@ class ChunkKeys:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
         for member in by_id.values():
             self.hold(member)
-        self._uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
+        self.uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
         self._counts = {row["client"]: row["taken"] for row in counts.rows if row["day"] == self._day}
         self._probes = defaultdict[str, list[Submission]](list)  # by client
         self._has_told = False
@@ -121,12 +114,12 @@ class ChunkKeys:
 
     def find(self, external_id: str | None, account_id: int) -> StoredMember | None:
         """The account's member that the identifier finds."""
-        holder = self._holders.get(("external_id", scope_of(account_id, self._uniqueness), external_id))
+        holder = self._holders.get(("external_id", scope_of(account_id, self.uniqueness), external_id))
         return holder if holder is not None and holder.values["account_id"] == account_id else None
 
-    def taken(self, values: Mapping[str, Any], account_id: int, own: StoredMember | None) -> list[str]:
+    def taken(self, values: Values, account_id: int, own: StoredMember | None) -> list[str]:
         """The unique fields of `values` whose key a member other than `own` carries, which the caller is told."""
-        scope, found = scope_of(account_id, self._uniqueness), []
+        scope, found = scope_of(account_id, self.uniqueness), []
         for name, column in UNIQUE.items():
             key = values.get(column)
             if key is not None and (holder := self._holders.get((column, scope, key), own)) is not own:
@@ -141,7 +134,7 @@ class ChunkKeys:
             if (key := values[column]) is not None:
                 holders[column, scope, key] = member
 
-    def change(self, member: StoredMember, values: Mapping[str, Any]) -> None:
+    def change(self, member: StoredMember, values: Values) -> None:
         """Give the member these values; the keys that it had are free."""
         scope = member.values["uniqueness_scope"]
         for column in UNIQUE.values():
@@ -150,7 +143,7 @@ class ChunkKeys:
         member.changed.update(values)
         self.hold(member)
 
-    def is_unheard(self, client: str, given: Mapping[str, Any], own: StoredMember | None) -> bool:
+    def is_unheard(self, client: str, given: Values, own: StoredMember | None) -> bool:
         """Whether the client is at its limit, and the record brings a key that its member does not have."""
         if self._counts.get(client, 0) + len(self._probes.get(client, ())) < TAKEN_PER_DAY:
             return False
@@ -181,15 +174,13 @@ class ChunkKeys:
 class ChunkState:
     """The stored members that a chunk touches, kept up to date while its records are decided.
 
-    `plan_owners` has the account of each plan, `inactive_plans` those that accept no patients, `at` is now, as stored. With
-    `reopens_absent`, a record without an expiry_date opens the access of a member that a full file ended by omitting it.
+    `plans` have the `account_id` and `accepting_patients` of each plan, `at` is now, as stored. With `reopens_absent`, a record
+    without an expiry_date opens the access of a member that a full file ended by omitting it.
     """
 
     keys: ChunkKeys
-    plan_owners: dict[int, int]
-    inactive_plans: AbstractSet[int]
+    plans: Mapping[int, Values]
     invitations: InvitationContext
-    uniqueness: Uniqueness
     at: str
     digest_key: bytes
     reopens_absent: bool
@@ -202,13 +193,14 @@ class ChunkState:
         return result
 
     def _decide(self, submission: Submission) -> Enrolled | FrontdeskError:
-        if self.plan_owners.get(submission.plan_id) != submission.account_id:
+        plan = self.plans.get(submission.plan_id)
+        if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own = self._find(submission)
         # A plan's file is out of date about a member that has moved to another plan: it neither ends nor compares it.
         is_under = own is not None and own.values["plan_id"] == submission.plan_id
         if submission.action is not Action.ENROL and not is_under:
-            return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
+            return _invalid([*submission.record.faults, NOT_ENROLLED])
         if self.keys.is_unheard(submission.client, submission.record.given, own):
             return TooManyTaken(self.keys.now)
         if own is None:
@@ -245,7 +237,7 @@ class ChunkState:
             "id": None,  # once the whole chunk is decided
             "account_id": submission.account_id,
             "plan_id": submission.plan_id,
-            "uniqueness_scope": scope_of(submission.account_id, self.uniqueness),
+            "uniqueness_scope": scope_of(submission.account_id, self.keys.uniqueness),
             **_EMPTY,
             **given,
             "created_at": at,
@@ -317,9 +309,7 @@ class ChunkState:
             return submission
         return submission._replace(record=replace(record, given=given, warnings=warnings), row_digest=digest)
 
-    def _given_after_absence(
-        self, submission: Submission, values: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], bool]:
+    def _given_after_absence(self, submission: Submission, values: Values) -> tuple[Values, bool]:
         """What the record changes on the stored values, and whether it opens the access of a member that was absent.
 
         The access gets back the expiry_date that it had before, unless that is past.
@@ -334,7 +324,7 @@ class ChunkState:
                 return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
         return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
 
-    def _keep_digests(self, stored: StoredMember, submission: Submission, said: Mapping[str, Any]) -> None:
+    def _keep_digests(self, stored: StoredMember, submission: Submission, said: Values) -> None:
         """Keep the member's family, and the digest of the row that it agrees with; without one, a change clears an older row's.
 
         A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
@@ -345,8 +335,8 @@ class ChunkState:
             values["family_digest"] = person.family
             stored.changed.add("family_digest")
         self.note_family(stored)
-        # A row of an inactive plan is warned of each time.
-        if submission.plan_id in self.inactive_plans or (values["expiry_date"] and "expiry_date" not in said):
+        is_active = self.plans[submission.plan_id]["accepting_patients"]  # else each row is warned of
+        if not is_active or (values["expiry_date"] and "expiry_date" not in said):
             digest = None
         if digest is not None or stored.changed:
             values["row_digest"] = digest
@@ -374,16 +364,15 @@ class ChunkState:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
-        if submission.action is Action.ENROL and submission.plan_id in self.inactive_plans:
+        is_active = self.plans[submission.plan_id]["accepting_patients"]
+        if submission.action is Action.ENROL and not is_active:
             warnings += ("plan_inactive",)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.
             values = values | {"metadata": record.given["metadata"]}
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
-    def _refusal(
-        self, submission: Submission, values: Mapping[str, Any], own: StoredMember | None
-    ) -> Invalid | None:
+    def _refusal(self, submission: Submission, values: Values, own: StoredMember | None) -> Invalid | None:
         """The record's own faults, what a new record lacks, taken keys, and dates of the merged record in the wrong order."""
         faults = list(submission.record.faults)
         if own is None:
@@ -392,7 +381,12 @@ class ChunkState:
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         if wrong_dates:
             faults.append(wrong_dates)
-        return Invalid(in_field_order(faults)) if faults else None
+        return _invalid(faults) if faults else None
+
+
+def _invalid(faults: list[Fault]) -> Invalid:
+    """The refusal with the faults in the order of the field table; unknown fields last."""
+    return Invalid(sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER))))
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:

@@ -15,40 +15,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import Clock, stored_time
 from frontdesk.config import Config, Uniqueness
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.db.pipeline import GroupWriter
 from frontdesk.db.races import Writable, write_together
-from frontdesk.db.sets import (
-    Found,
-    SetTransaction,
-    delete_set,
-    insert_set,
-    next_ids,
-    one_round_trip,
-    update_set,
-)
+from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import decide, persons, store
+from frontdesk.eligibility import decide, model, persons, store
 from frontdesk.eligibility.model import (
-    FIRST_DRY_RUN_ID,
-    SIMILAR_MEMBER,
-    WARNING_MARK,
-    Action,
     Enrolled,
     HistoryEntry,
     MemberRecord,
     Outcome,
     StoredMember,
     Submission,
-    UndoRequest,
 )
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
@@ -65,7 +52,7 @@ changed_before: set[str] = set()
 
 _keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
 
-Accepted = Sequence[tuple[Submission, Enrolled]]
+Result = Enrolled | FrontdeskError
 
 
 def enrol(
@@ -76,18 +63,17 @@ def enrol(
     uniqueness: Uniqueness,
     audited: bool = True,
     reopens_absent: bool = False,
-) -> list[Enrolled | FrontdeskError]:
+) -> list[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
     refused record nothing is written; that it told of another account's value is counted. `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
+    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
-    accepted = _accepted(submissions, results)
-    if not accepted:
-        return results
+    pairs = zip(submissions, results, strict=True)
+    accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
     similar, updated = _write(tx, accepted, now=now, audited=audited)
     return _warn_of_similar(results, similar, updated, stored_time(now)[:10])
 
@@ -100,7 +86,7 @@ def _decide_chunk(
     now: datetime,
     reopens_absent: bool,
     scratch: Tx | None = None,
-) -> list[Enrolled | FrontdeskError]:
+) -> list[Result]:
     """Read every stored record and setting that the chunk needs in one round trip, decide each record, and count the probes.
 
     The stored records are locked. With the `scratch` database of a dry run nothing is locked, and its records come first. Errors
@@ -110,11 +96,10 @@ def _decide_chunk(
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     digest_key, lock = _digest_key(tx), scratch is None
-    with one_round_trip(tx):
+    with sets.one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        clients = {submission.client for submission in submissions}
-        counts = store.find_probe_counts(tx, clients, uniqueness)
+        counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
@@ -124,16 +109,8 @@ def _decide_chunk(
         by_id |= store.stored_members(found) | store.lock_by_ids(scratch, by_id, lock=False)
     chunk_keys = decide.ChunkKeys(by_id, counts, uniqueness, now)
     chunk_keys.lead(by_id)
-    state = decide.ChunkState(
-        chunk_keys,
-        {row["id"]: row["account_id"] for row in owners.rows},
-        {row["id"] for row in owners.rows if not row["accepting_patients"]},
-        invitations(),
-        uniqueness,
-        stored_time(now),
-        digest_key,
-        reopens_absent,
-    )
+    plans, at = {row["id"]: row for row in owners.rows}, stored_time(now)
+    state = decide.ChunkState(chunk_keys, plans, invitations(), at, digest_key, reopens_absent)
     for member in by_id.values():
         state.note_family(member)
     results = [state.decide(submission) for submission in submissions]
@@ -141,9 +118,7 @@ def _decide_chunk(
     return results
 
 
-def _submitted_keys(
-    submissions: Sequence[Submission], uniqueness: Uniqueness
-) -> dict[int, dict[str, set[str]]]:
+def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
     """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
     keys = decide.keys_by_scope(
         (decide.scope_of(submission.account_id, uniqueness), submission.record.given)
@@ -151,28 +126,16 @@ def _submitted_keys(
     )
     for submission in submissions:
         of_scope, context = keys[decide.scope_of(submission.account_id, uniqueness)], submission.context
-        if submission.record.external_id is not None:
-            of_scope["external_id"].add(submission.record.external_id)
-        if context.former_id:
-            of_scope["external_id"].add(context.former_id)
+        of_scope["external_id"].update(filter(None, (submission.record.external_id, context.former_id)))
         if context.address_of:
             of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 
 
-def _accepted(submissions: Sequence[Submission], results: Sequence[Enrolled | FrontdeskError]) -> Accepted:
-    """The records that are to be written."""
-    return [
-        (submission, result)
-        for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
-    ]
-
-
-def _touched(accepted: Accepted) -> tuple[list[StoredMember], list[StoredMember]]:
+def _touched(results: Iterable[Result]) -> tuple[list[StoredMember], list[StoredMember]]:
     """The new members and the changed ones, each once. No two chunks wait for each other's new keys, and withdrawn members give
     up theirs first."""
-    touched = {id(result.stored): result.stored for _, result in accepted}.values()
+    touched = {id(each.stored): each.stored for each in results if isinstance(each, Enrolled)}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = [s for s in touched if s.changed and not s.is_new]
     updated.sort(key=lambda s: (s.values["uniqueness_scope"] >= 0, s.values["id"]))
@@ -180,19 +143,19 @@ def _touched(accepted: Accepted) -> tuple[list[StoredMember], list[StoredMember]
 
 
 def _write(
-    tx: SetTransaction, accepted: Accepted, *, now: datetime, audited: bool
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
 ) -> tuple[list[Found], list[StoredMember]]:
     """Returns the search for members that are similar to new ones, and the stored members that were changed."""
-    created, updated = _touched(accepted)
+    created, updated = _touched(result for _, result in accepted)
     if created:
-        for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
+        for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
-    with one_round_trip(tx):
+    with sets.one_round_trip(tx):
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
-        update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
-        insert_set(tx, members, [s.values for s in created])
+        sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
+        sets.insert_set(tx, members, [s.values for s in created])
         entries = (
             (values["id"], result.outcome, by.plan_id, result.changes, by.client, by.request_id, by.file_id)
             for by, result, values in written
@@ -213,8 +176,8 @@ def _write(
             if isinstance(result.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = (result.stored for _, result in accepted if "plan_id" in result.changes)
-    move_invitations(tx, {each.values["id"]: each.values["plan_id"] for each in moved if not each.is_new})
+    moved = {values["id"]: values["plan_id"] for _, result, values in written if result.left_plan_id}
+    move_invitations(tx, moved)
     return similar, updated
 
 
@@ -238,7 +201,7 @@ class DryRun:
 
     _scratch: Tx
     _uniqueness: Uniqueness
-    _next_id: int = FIRST_DRY_RUN_ID
+    _next_id: int = model.FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
         """Begin the next chunk, or the last one again: what was not kept is forgotten."""
@@ -249,26 +212,27 @@ class DryRun:
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
-    ) -> list[Enrolled | FrontdeskError]:
+    ) -> list[Result]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         scratch = self._scratch
         results = _decide_chunk(
             tx, submissions, self._uniqueness, now=now, reopens_absent=reopens_absent, scratch=scratch
         )
-        created, updated = _touched(_accepted(submissions, results))
+        created, updated = _touched(results)
         with scratch.begin_nested():
             for member in created:
                 member.values["id"] = self._next_id
                 self._next_id += 1
             today = stored_time(now)[:10]
             similar = _find_similar(created, today, tx, scratch)
-            earlier = store.lock_by_ids(scratch, _ids_of_similar(similar), lock=False)
+            ids = {row["id"] for read in similar for row in read.rows} - {None}
+            earlier = store.lock_by_ids(scratch, ids, lock=False)
             results = _warn_of_similar(results, similar, [*earlier.values(), *updated], today)
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
-            delete_set(scratch, members, [{"id": values["id"]} for values in changed])
-            insert_set(scratch, members, changed)
+            sets.delete_set(scratch, members, [{"id": values["id"]} for values in changed])
+            sets.insert_set(scratch, members, changed)
         return results
 
 
@@ -279,7 +243,19 @@ def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
         yield DryRun(scratch, uniqueness)
 
 
-def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Enrolled | FrontdeskError]:
+class UndoRequest(NamedTuple):
+    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
+    None where a merge is taken back."""
+
+    undone_file_id: int | None
+    file_id: int | None
+    client: str
+    request_id: str
+    now: datetime
+    uniqueness: Uniqueness
+
+
+def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result]:
     """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
     The result is an error where a member stays as it is: its newest history is another request's, another member has its old
@@ -332,7 +308,7 @@ def _undone(
     return by, Enrolled(outcome, member, (), changes, (), NotInvitedReason.NOT_NEW)
 
 
-def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Enrolled | FrontdeskError:
+def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Result:
     """Give the member its values of before. An error if one of its keys is another's now, or the client is at its limit."""
     member, given = result.stored, before.record.given
     if result.outcome is not Outcome.WITHDRAWN:
@@ -354,21 +330,14 @@ def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransact
     """
     reads = []
     for column in store.DIGESTS:
-        if keys := {key for member in created if (key := _key_of(member.values, column))}:
+        if keys := {_key_of(member.values, column) for member in created if member.values[column]}:
             reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
     return reads
 
 
-def _ids_of_similar(reads: Iterable[Found]) -> set[int]:
-    return {row["id"] for read in reads for row in read.rows} - {None}
-
-
 def _warn_of_similar(
-    results: list[Enrolled | FrontdeskError],
-    reads: Sequence[Found],
-    changed: Iterable[StoredMember],
-    today: str,
-) -> list[Enrolled | FrontdeskError]:
+    results: list[Result], reads: Sequence[Found], changed: Iterable[StoredMember], today: str
+) -> list[Result]:
     """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
     members since they were found."""
     now = {member.values["id"]: member.values for member in changed}
@@ -382,18 +351,14 @@ def _warn_of_similar(
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
     """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
-    digest_key = _digest_key(tx)
-    keys = [
-        _key_of({**person, "person_digest": persons.person_digest(digest_key, person)}) for person in people
-    ]
+    digests = map(partial(persons.person_digest, _digest_key(tx)), people)
+    keys = [digest and f"{digest} {person['dob']}" for digest, person in zip(digests, people, strict=True)]
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
-    return [ids.get(key) for key in keys]
+    return [ids.get(key or "") for key in keys]
 
 
-def _warned(
-    result: Enrolled | FrontdeskError, people: dict[str, int], today: str
-) -> Enrolled | FrontdeskError:
+def _warned(result: Result, people: dict[str, int], today: str) -> Result:
     """The result of a new member with a warning if the member is similar to one of the people, which it joins."""
     if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
         return result
@@ -404,18 +369,18 @@ def _warned(
             people.setdefault(key, values["id"])
     if found is None:
         return result
-    is_stored = found < FIRST_DRY_RUN_ID
+    is_stored = found < model.FIRST_DRY_RUN_ID
     said = f"looks like member {found}" if is_stored else "looks like another new member of the file"
-    return result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"))
+    return result._replace(warnings=(*result.warnings, f"{model.SIMILAR_MEMBER}{model.WARNING_MARK}{said}"))
 
 
-def _key_of(values: Mapping[str, Any], column: str = "person_digest") -> str | None:
+def _key_of(values: Mapping[str, Any], column: str) -> str:
     """A digest and the birth date, as `store.find_similar` takes them."""
-    return f"{values[column]} {values['dob']}" if values[column] else None
+    return f"{values[column]} {values['dob']}"
 
 
 def _keys_of(values: Mapping[str, Any]) -> list[str]:
-    return [key for column in store.DIGESTS if (key := _key_of(values, column))]
+    return [_key_of(values, column) for column in store.DIGESTS if values[column]]
 
 
 def _digest_key(tx: SetTransaction) -> bytes:

@@ -7,6 +7,7 @@ object into a record with all its faults; `decide` adds those that depend on oth
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import Enum
@@ -14,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from email_validator import EmailNotValidError, validate_email
+from email_validator import validate_email
 
 from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
 from frontdesk.errors import Fault, unknown_faults
@@ -169,21 +170,13 @@ def _read_dob(value: object, context: FieldContext) -> str:
 def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is looked at. Raises Rejected."""
     email = trimmed(_text(value))
-    if not _is_email(email):
-        raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
-    return email
-
-
-def _is_email(email: str) -> bool:
     if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
-        return True
-    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2] or ENCODED_WORD in email:
-        return False
-    try:
-        validate_email(email, check_deliverability=False, globally_deliverable=False)
-    except (EmailNotValidError, ValueError):
-        return False
-    return True
+        return email
+    if len(email) <= EMAIL_LENGTH and "." in email.rpartition("@")[2] and ENCODED_WORD not in email:
+        with suppress(ValueError):
+            validate_email(email, check_deliverability=False, globally_deliverable=False)
+            return email
+    raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
 
 
 def _read_phone(value: object, _context: FieldContext) -> str:
@@ -323,9 +316,7 @@ DATE = FieldKind(
 )
 DATE_OF_BIRTH = replace(DATE, read=_read_dob)
 GENDER = _choice_kind(*GENDERS, x12=X12_GENDERS)
-EMAIL = FieldKind(
-    lambda value, _: parse_email(value), {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH
-)
+EMAIL = replace(_text_kind(EMAIL_LENGTH), read=lambda value, _: parse_email(value))
 PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
 ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
 STATE = replace(SHORT_TEXT, read=_read_state)
@@ -418,18 +409,13 @@ STORED_COLUMNS = (
 )
 
 # The unique fields, each with the column that is compared.
-UNIQUE = {
-    field.name: "email_folded" if field.kind is EMAIL else field.name
-    for field in FIELDS.values()
-    if field.unique
-}
+UNIQUE = {name: "email_folded" if name == "email" else name for name, each in FIELDS.items() if each.unique}
 
 _LONGEST_ID = 255
 CACHED_VALUES = 20_000
 # Fields with a value of its own for each member, or without text.
 _OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _REQUIRED = frozenset(REQUIRED)
-_ORDER = {name: position for position, name in enumerate(FIELDS)}
 
 
 class ValueCache:
@@ -533,11 +519,6 @@ def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | 
     if effective_date is not None and expiry_date is not None and expiry_date < effective_date:
         return Fault("expiry_date", "expiry_before_effective", "must not be before effective_date")
     return None
-
-
-def in_field_order(faults: list[Fault]) -> list[Fault]:
-    """The faults in the order of the field table; unknown fields last."""
-    return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
 
 
 def _faults(name: str, rejected: Rejected | RejectedParts, value: object) -> list[Fault]:

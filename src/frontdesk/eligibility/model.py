@@ -6,7 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.config import Uniqueness
 from frontdesk.errors import Fault
 from frontdesk.invitations.model import InvitationDecision
 
@@ -140,18 +139,6 @@ class Enrolled(NamedTuple):
         return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}
 
 
-class UndoRequest(NamedTuple):
-    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
-    None where a merge is taken back."""
-
-    undone_file_id: int | None
-    file_id: int | None
-    client: str
-    request_id: str
-    now: datetime
-    uniqueness: Uniqueness
-
-
 class MemberAccess(NamedTuple):
     """A member of a plan, and the days of its access (`YYYY-MM-DD`)."""
 
@@ -196,14 +183,6 @@ class HistoryEntry(NamedTuple):
     request_id: str
     file_id: int | None
     changed_at: datetime
-
-
-class ProbeCount(NamedTuple):
-    """How many records of a client told it, on a day, that another account has their value (eligibility.decide)."""
-
-    account_id: int
-    client: str
-    taken: int
 
 
 FAULT_CODES = {

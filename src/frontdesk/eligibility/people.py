@@ -5,7 +5,7 @@ row and its external_id, which leads to the member that was kept; its member_id 
 writes its audit entries and history in the caller's transaction.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -18,16 +18,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import insert_missing, update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.enrol import restore
-from frontdesk.eligibility.model import (
-    Enrolled,
-    HistoryEntry,
-    MemberRecord,
-    Outcome,
-    SimilarPair,
-    Submission,
-    UndoRequest,
-)
+from frontdesk.eligibility.enrol import UndoRequest, restore
+from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Outcome, SimilarPair, Submission
 from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import cancel_of_members
@@ -37,6 +29,7 @@ RENAMED, UNCHANGED = "renamed", "unchanged"
 NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
 Values = dict[str, Any]
+Track = Callable[[range], Iterable[int]]
 Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 
 
@@ -75,10 +68,7 @@ def get_members_named(
     """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
     found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
     if not found:
-        detail = (
-            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
-            "name it by its id."
-        )
+        detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
         raise NotFound("eligible member", detail)
     if len(accounts := {member["account_id"] for member in found}) > 1:
         named = ", ".join(map(str, sorted(accounts)))
@@ -94,12 +84,10 @@ def find_eligibility(
 
     Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
     """
-    for named in reversed(get_members_named(tx, external_id, account_id, withdrawn=True)):
-        for member in _led(tx, named):
-            answer = _answer(store.list_history(tx, member["id"]), on, known_at)
-            if answer is not None:
-                return answer
-    return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
+    named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
+    led = (member for each in named for member in _led(tx, each))
+    answers = (_answer(store.list_history(tx, member["id"]), on, known_at) for member in led)
+    return next(filter(None, answers), EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED))
 
 
 def _led(tx: Tx, member: Values) -> Iterator[Values]:
@@ -117,33 +105,25 @@ def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None)
     if not entries or entries[-1].outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
         return None
     effective, expiry = known.get("effective_date"), known.get("expiry_date")
+    reason, last = EligibilityReason.ELIGIBLE, entries[-1]
     if effective is None or on < effective:
         reason = EligibilityReason.NOT_YET
-    else:
-        has_ended = expiry is not None and on > expiry
-        reason = EligibilityReason.EXPIRED if has_ended else EligibilityReason.ELIGIBLE
+    elif expiry is not None and on > expiry:
+        reason = EligibilityReason.EXPIRED
     is_eligible = reason is EligibilityReason.ELIGIBLE
-    last = entries[-1]
     return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
 
 
 def find_duplicates(
-    db: Database,
-    account_id: int | None,
-    *,
-    after: tuple[int, int],
-    limit: int,
-    today: str,
-    go_on: Callable[[int], None],
+    db: Database, account_id: int | None, *, after: tuple[int, int], limit: int, today: str, track: Track
 ) -> list[SimilarPair]:
     """The next pairs of open members that may be one person, in the order of their ids, without those that are called distinct.
 
-    `after` is the pair of ids that the last call ended with. `go_on` is called with the share that is searched, in percent.
+    `after` is the pair of ids that the last call ended with. `track` shows how far the search is.
     """
     last, found = db.ask(store.last_member_id), list[SimilarPair]()
     search = partial(store.list_similar_pairs, account_id=account_id, today=today)
-    for first in range(after[0], last + 1, SEARCHED_TOGETHER):
-        go_on(100 * first // last)
+    for first in track(range(after[0], last + 1, SEARCHED_TOGETHER)):
         ids = {"after": max(after, (first, 0)), "until": first + SEARCHED_TOGETHER - 1}
         found += db.ask(partial(search, **ids, limit=limit - len(found)))
         if len(found) == limit:
@@ -239,16 +219,14 @@ def _renamed(result: Enrolled | FrontdeskError) -> str:
     return NO_SUCH_MEMBER if "required" in codes else codes[0]
 
 
-def _note(
-    tx: Tx, requester: Requester, action: str, *members_changed: tuple[Values, dict[str, list[Any]]]
-) -> None:
+def _note(tx: Tx, requester: Requester, action: str, *changed: tuple[Values, dict[str, list[Any]]]) -> None:
     """Add the changes of two members to their histories, and the action to the audit trail."""
     by = (requester.actor, requester.request_id, None)
     entries = [
         (values["id"], Outcome.UPDATED, values["plan_id"], changes, *by)
-        for values, changes in reversed(members_changed)
+        for values, changes in reversed(changed)
         if changes
     ]
     store.insert_history(tx, entries, stored_time(requester.now))
-    (first, _), (second, _) = members_changed
+    (first, _), (second, _) = changed
     audit.record_action(tx, requester, action, first["account_id"], first["id"], other_id=second["id"])

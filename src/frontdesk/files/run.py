@@ -22,7 +22,8 @@ from frontdesk.db.engine import database_time, refresh_statistics
 from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import Enrolled, UndoRequest
+from frontdesk.eligibility.enrol import UndoRequest
+from frontdesk.eligibility.model import Enrolled
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.actions import delete_content, get_file, record_audit
