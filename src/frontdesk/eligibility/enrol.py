@@ -189,8 +189,8 @@ def _columns(updated: Sequence[StoredMember]) -> list[str]:
     """
     found = set[str]().union(*(member.changed for member in updated))
     if len(updated) < MANY:
-        changed_before.update(found)
-        found = changed_before
+        changed_before.update(found - {"uniqueness_scope"})  # of undos only, and in three indexes
+        found |= changed_before
     return sorted(found)
 
 
@@ -297,8 +297,8 @@ def _undone(
     elif newest.outcome is Outcome.WITHDRAWN:
         before["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
     else:
-        changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
-        before |= {name: value for name, (_, value) in changes.items()}
+        changes = {name: [new, old] for name, (old, new) in newest.changes.items()}
+        before |= {name: old for name, (old, _) in newest.changes.items()}
         if "email" in changes:
             before["email_folded"] = None if before["email"] is None else fold_email(before["email"])
         before["person_digest"] = persons.person_digest(digest_key, values | before)
