@@ -9,7 +9,7 @@ undo, that brings a key of another account's member: the refusal tells that it i
 the client's records with new keys are refused unheard (docs/decisions/0108).
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -99,9 +99,10 @@ class ChunkKeys:
         for member in by_id.values():
             self.hold(member)
         self.uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
-        self._counts = {row["client"]: row["taken"] for row in counts.rows if row["day"] == self._day}
+        counted = {row["client"]: row["taken"] for row in counts.rows if row["day"] == self._day}
+        self._counts = Counter(counted)  # with those of the chunk
         self._probes = defaultdict[str, list[Submission]](list)  # by client
-        self._has_told = False
+        self.has_told = False
 
     def lead(self, by_id: Mapping[int, StoredMember]) -> None:
         """Let the external_id of each merged member find the member that it was merged into, which is among them."""
@@ -124,7 +125,7 @@ class ChunkKeys:
             key = values.get(column)
             if key is not None and (holder := self._holders.get((column, scope, key), own)) is not own:
                 found.append(name)
-                self._has_told |= holder is not None and holder.values["account_id"] != account_id
+                self.has_told |= holder is not None and holder.values["account_id"] != account_id
         return found
 
     def hold(self, member: StoredMember) -> None:
@@ -145,15 +146,15 @@ class ChunkKeys:
 
     def is_unheard(self, client: str, given: Values, own: StoredMember | None) -> bool:
         """Whether the client is at its limit, and the record brings a key that its member does not have."""
-        if self._counts.get(client, 0) + len(self._probes.get(client, ())) < TAKEN_PER_DAY:
+        if self._counts[client] < TAKEN_PER_DAY:
             return False
         return own is None or any(given.get(key) not in (None, own.values[key]) for key in UNIQUE.values())
 
     def count_probe(self, submission: Submission) -> None:
-        """Count the record if its client was told of another account's key."""
-        if self._has_told:
-            self._probes[submission.client].append(submission)
-            self._has_told = False
+        """Count the record if its client `has_told` another account's key."""
+        self._probes[submission.client].append(submission)
+        self._counts[submission.client] += 1
+        self.has_told = False
 
     def save(self, tx: SetTransaction) -> None:
         """Add the probes to the counts. The audit trail has an entry each time that a count has doubled or is at the limit.
@@ -189,7 +190,8 @@ class ChunkState:
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or the error that refuses it. A refused record leaves no trace, unless it is a probe."""
         result = self._decide(submission)
-        self.keys.count_probe(submission)
+        if self.keys.has_told:
+            self.keys.count_probe(submission)
         return result
 
     def _decide(self, submission: Submission) -> Enrolled | FrontdeskError:
@@ -283,9 +285,9 @@ class ChunkState:
 
         The row keeps no digest where it has to be read again: a later day or a free address would change what it does.
         """
-        context, record, digest = submission.context, submission.record, submission.row_digest
         if submission.file_id is None:
             return submission
+        context, record, digest = submission.context, submission.record, submission.row_digest
         given, warnings = record.given, record.warnings
         if own is None:
             of_new = dict(context.given_of_new or {})
@@ -335,9 +337,9 @@ class ChunkState:
             values["family_digest"] = person.family
             stored.changed.add("family_digest")
         self.note_family(stored)
-        is_active = self.plans[submission.plan_id]["accepting_patients"]  # else each row is warned of
-        if not is_active or (values["expiry_date"] and "expiry_date" not in said):
-            digest = None
+        has_end = values["expiry_date"] is not None and "expiry_date" not in said
+        if digest is not None and (has_end or not self.plans[submission.plan_id]["accepting_patients"]):
+            digest = None  # each row of an inactive plan is warned of
         if digest is not None or stored.changed:
             values["row_digest"] = digest
             stored.changed.add("row_digest")
@@ -364,8 +366,7 @@ class ChunkState:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
-        is_active = self.plans[submission.plan_id]["accepting_patients"]
-        if submission.action is Action.ENROL and not is_active:
+        if not self.plans[submission.plan_id]["accepting_patients"] and submission.action is Action.ENROL:
             warnings += ("plan_inactive",)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.

@@ -120,22 +120,21 @@ def _decide_chunk(
 
 def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
     """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
-    keys = decide.keys_by_scope(
-        (decide.scope_of(submission.account_id, uniqueness), submission.record.given)
-        for submission in submissions
-    )
-    for submission in submissions:
-        of_scope, context = keys[decide.scope_of(submission.account_id, uniqueness)], submission.context
+    scopes = [decide.scope_of(submission.account_id, uniqueness) for submission in submissions]
+    givens = (submission.record.given for submission in submissions)
+    keys = decide.keys_by_scope(zip(scopes, givens, strict=True))
+    for scope, submission in zip(scopes, submissions, strict=True):
+        of_scope, context = keys[scope], submission.context
         of_scope["external_id"].update(filter(None, (submission.record.external_id, context.former_id)))
         if context.address_of:
             of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 
 
-def _touched(results: Iterable[Result]) -> tuple[list[StoredMember], list[StoredMember]]:
+def _touched(stored: Iterable[StoredMember]) -> tuple[list[StoredMember], list[StoredMember]]:
     """The new members and the changed ones, each once. No two chunks wait for each other's new keys, and withdrawn members give
     up theirs first."""
-    touched = {id(each.stored): each.stored for each in results if isinstance(each, Enrolled)}.values()
+    touched = {id(member): member for member in stored}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = [s for s in touched if s.changed and not s.is_new]
     updated.sort(key=lambda s: (s.values["uniqueness_scope"] >= 0, s.values["id"]))
@@ -146,7 +145,7 @@ def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
 ) -> tuple[list[Found], list[StoredMember]]:
     """Returns the search for members that are similar to new ones, and the stored members that were changed."""
-    created, updated = _touched(result for _, result in accepted)
+    created, updated = _touched(result.stored for _, result in accepted)
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
@@ -176,7 +175,7 @@ def _write(
             if isinstance(result.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = {values["id"]: values["plan_id"] for _, result, values in written if result.left_plan_id}
+    moved = {values["id"]: values["plan_id"] for _, result, values in written if "plan_id" in result.changes}
     move_invitations(tx, moved)
     return similar, updated
 
@@ -218,7 +217,7 @@ class DryRun:
         results = _decide_chunk(
             tx, submissions, self._uniqueness, now=now, reopens_absent=reopens_absent, scratch=scratch
         )
-        created, updated = _touched(results)
+        created, updated = _touched(each.stored for each in results if isinstance(each, Enrolled))
         with scratch.begin_nested():
             for member in created:
                 member.values["id"] = self._next_id
@@ -316,7 +315,8 @@ def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Re
         if keys.is_unheard(before.client, given, member if is_there else None):
             return decide.TooManyTaken(keys.now)
         taken = keys.taken(member.values | given, before.account_id, member)
-        keys.count_probe(before)
+        if keys.has_told:
+            keys.count_probe(before)
         if taken:
             return Invalid([decide.not_unique(taken[0])])
     keys.change(member, given)

@@ -54,10 +54,8 @@ class EligibilityAnswer(NamedTuple):
 
 
 def find_member(tx: Tx, external_id: str, account_id: int | None) -> Values:
-    """The member's record by column, of a merged one that of the member it leads to.
-
-    Raises NotFound, and FrontdeskError `several_accounts`.
-    """
+    """The member's record by column, of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError
+    `several_accounts`."""
     [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
     return kept
 
@@ -206,13 +204,14 @@ def rename(
             record = MemberRecord(old, given, False, (), (), ())
             place = (row["account_id"], row["plan_id"])
             submissions.append(Submission(*place, record, requester.actor, requester.request_id))
-    results = map(_renamed, decide(tx, submissions))
-    others = {0: NO_SUCH_MEMBER, 1: ""}
-    return [others.get(len(found[old]), SEVERAL_ACCOUNTS) or next(results) for old, _ in pairs]
+    results = iter(decide(tx, submissions))
+    return [_renamed(len(found[old]), results) for old, _ in pairs]
 
 
-def _renamed(result: Enrolled | FrontdeskError) -> str:
-    if isinstance(result, Enrolled):
+def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> str:
+    if count != 1:
+        return SEVERAL_ACCOUNTS if count else NO_SUCH_MEMBER
+    if isinstance(result := next(results), Enrolled):
         return UNCHANGED if result.outcome is Outcome.UNCHANGED else RENAMED
     codes = [fault.code for fault in result.faults]
     # An earlier pair took the old identifier away, so that the record was a new member's.
