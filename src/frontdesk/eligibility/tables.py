@@ -91,13 +91,13 @@ distinct_members = Table(
     Column("account_id", Id, nullable=False),
 )
 
-# How many records of a client told it, on a day (UTC), that another account has their value. Rows are deleted after 30 days.
+# How many records of a client told it that another account has their value, on the last day (UTC) that had any.
 uniqueness_probes = Table(
     "uniqueness_probes",
     metadata,
-    Column("day", String(10), primary_key=True),
     Column("client", String(64), primary_key=True),
     Column("account_id", Id, nullable=False),
+    Column("day", String(10), nullable=False),
     Column("taken", Integer, nullable=False),
 )
 

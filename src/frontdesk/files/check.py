@@ -27,6 +27,7 @@ from frontdesk.eligibility import (
     read_external_ids,
     row_digest_key,
 )
+from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS
 from frontdesk.files import store
@@ -498,6 +499,7 @@ def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:
 def _ending(file: EligibilityFile, member: MemberAccess, check: CheckResult) -> ChunkRow:
     key, plan_id, day = member.external_id, file.plan_id, _last_day(member, check)
     record = parse_member({"external_id": key, "expiry_date": day}, today=check.file_date)
-    by = (file.client, file.request_id, Action.END_ABSENT, file.id, file.started_at)
+    record.given[BEFORE_ABSENCE] = member.expiry_date or OPEN
+    by = (file.client, file.request_id, Action.END, file.id, file.started_at)
     submission = Submission(file.account_id, plan_id, record, *by)
     return ChunkRow(None, key, submission, _warnings(member, check))

@@ -24,7 +24,8 @@ from frontdesk.db.engine import database_time, refresh_statistics
 from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import RestoredMember, UndoRequest
+from frontdesk.eligibility.enrol import UndoRequest
+from frontdesk.eligibility.model import Enrolled
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.actions import delete_content, get_file
@@ -35,7 +36,6 @@ from frontdesk.files.model import (
     CHANGED,
     FILE_PROBLEMS,
     NEEDS_MAPPING,
-    NOT_STORED,
     ONLY_COMPARED,
     FileKey,
     FileState,
@@ -168,22 +168,23 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
         claim.refresh()
 
 
-def _take_back(tx: Tx, outcomes: Sequence[RowOutcome], *, request: UndoRequest) -> Sequence[RestoredMember]:
+def _take_back(
+    tx: Tx, outcomes: Sequence[RowOutcome], *, request: UndoRequest
+) -> Sequence[Enrolled | FrontdeskError]:
     return restore(tx, [each.member_id for each in outcomes], request)
 
 
 def _save_undone(
-    claim: FileClaim, changed: Sequence[RowOutcome], tx: Tx, results: Sequence[RestoredMember | Exception]
+    claim: FileClaim, changed: Sequence[RowOutcome], tx: Tx, results: Sequence[Enrolled | Exception]
 ) -> None:
     claim.save_chunk(tx, [*map(_restored, changed, results)], rows_done=len(changed))
 
 
-def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
-    place, key, member_id = outcome.place, outcome.external_id, outcome.member_id
-    if isinstance(result, RestoredMember) and result.outcome is not None:
-        return RowOutcome(place, key, result.outcome.value, member_id)
-    faults = faults_of(result) if isinstance(result, Exception) else [result.fault or NOT_STORED]
-    return RowOutcome.refused(place, key, faults)._replace(member_id=member_id)
+def _restored(outcome: RowOutcome, result: Enrolled | Exception) -> RowOutcome:
+    if isinstance(result, Enrolled):
+        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
+    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
+    return refused._replace(member_id=outcome.member_id)
 
 
 class OpenLoad:
