@@ -13,6 +13,7 @@ from typing import IO, Any
 from urllib.parse import urlencode
 
 from frontdesk.api.parameters import read_query
+from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
@@ -31,7 +32,6 @@ from frontdesk.files.report import (
 )
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
-from frontdesk.mapping.suggest.suggestion import suggest_apart
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
 from frontdesk.web.request import Request, parse_json_object

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, islice
+from itertools import count, islice, pairwise
 
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import (
@@ -62,7 +62,6 @@ LISTED_TOGETHER = 5000  # members, which are only read
 # Of the plan's open members for ends, else of the file's rows; and at least so many members.
 THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
-_BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
 _STORED = (
     "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
     'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
@@ -249,31 +248,27 @@ class _IdentifierIndex:
     """Finds the identifiers that stand on differing rows, in 16 bytes a row.
 
     Identifiers and rows are kept as 64-bit hashes: two of a million identifiers agree by chance once in forty million
-    files. Call `add` for all rows, then `differing` once.
+    files.
     """
 
     def __init__(self) -> None:
-        self._buckets = [(array("q"), array("q")) for _ in range(_BUCKETS)]  # identifiers, and their rows
+        self._keys, self._rows = array("q"), array("q")
 
     def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
-        buckets = self._buckets
         row_hashes = map(hash, item.texts) if isinstance(item, UnreadRows) else [_hash_of(item)]
         for key, row_hash in zip(keys, row_hashes, strict=True):
             if key is not None:
-                hashed = hash(key)
-                of_keys, of_rows = buckets[hashed % _BUCKETS]
-                of_keys.append(hashed)
-                of_rows.append(row_hash)
+                self._keys.append(hash(key))
+                self._rows.append(row_hash)
 
     def differing(self) -> frozenset[int]:
         """The hashes of these identifiers."""
-        found: set[int] = set()
-        while self._buckets:
-            keys, rows = self._buckets.pop()
-            if len({*keys}) < len(keys):
-                first = dict(zip(reversed(keys), reversed(rows), strict=True))
-                found.update(key for key, row in zip(keys, rows, strict=True) if first[key] != row)
-        return frozenset(found)
+        keys, rows = self._keys, self._rows
+        in_order = array("I", sorted(range(len(keys)), key=keys.__getitem__))
+        pairs = pairwise(in_order)
+        return frozenset(
+            keys[one] for one, next_ in pairs if keys[one] == keys[next_] and rows[one] != rows[next_]
+        )
 
 
 class _MemberLookup:

@@ -61,11 +61,6 @@ class Table:
     errors: frozenset[str] = frozenset()
 
 
-def no_rows(message: str, *, skipped: bool) -> Unreadable:
-    """What is wrong with a file without a member; with `skipped`, its rows are left out by the mapping."""
-    return Unreadable("no_rows", "The mapping leaves out every row of the file." if skipped else message)
-
-
 # Faults of one row that its format shows. The row is refused, its neighbours are not.
 FORMAT_ROW_FAULTS = {
     "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.json_rows import read_json
-from frontdesk.formats.model import Format, Unreadable, no_rows
+from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source, open_source
 from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.addresses import FamilyAddresses
@@ -80,7 +80,9 @@ def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
         are_skipped.add(isinstance(item, Row) and item.skipped)
         yield item
     if False not in are_skipped:
-        raise no_rows(nothing, skipped=True in are_skipped)
+        raise Unreadable(
+            "no_rows", "The mapping leaves out every row of the file." if are_skipped else nothing
+        )
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

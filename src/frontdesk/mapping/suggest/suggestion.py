@@ -1,29 +1,19 @@
 """Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would
 still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer.
-
-Files of any customer come over HTTP, so `suggest_apart` does it in a process of its own, with limits of memory and time. Its
-standard input is the file, which can be sought in; its argument has the options as JSON. Its standard output gets the suggestion
-as JSON, or `[code, message]` of what makes the file unreadable.
 """
 
-import json
 import re
-import resource
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from statistics import median
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
-from frontdesk.errors import Unavailable
-from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.model import Format
 from frontdesk.formats.source import open_source
-from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
 from frontdesk.mapping.opening import with_addresses
 from frontdesk.mapping.parser import OPEN, UNRELATED, parse_mapping, remedy_for
@@ -40,12 +30,6 @@ if TYPE_CHECKING:
 
 # What the suggestion for an 834 has none of.
 _OF_TABLES = {"columns": [], "questions": [], "refused_rows": 0, "skipped_rows": 0, "refused": []}
-MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
-SECONDS = 8  # less than an answer may take
-_COMMAND = [sys.executable, "-c", f"from {__name__} import main; main()"]
-_TOO_LARGE = (
-    "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
-)
 
 _TOTALS = ("total", "grand total", "record count", "end of")
 _MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")
@@ -261,46 +245,3 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
             for (field, code), times in counted.most_common()
         ],
     }
-
-
-def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
-    """`suggest_mapping(file, **options)`, for a file that can be sought in.
-
-    Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if the process was ended
-    from outside.
-    """
-    command = [*_COMMAND, json.dumps(options)]
-    try:
-        # The process that reads a workbook for this one ends with the pipe between them.
-        ended = subprocess.run(  # noqa: S603 - our own
-            command, stdin=file, stdout=subprocess.PIPE, timeout=SECONDS, check=False, **DETACHED
-        )
-    except subprocess.TimeoutExpired:
-        raise Unreadable("too_large", _TOO_LARGE) from None
-    if ended.returncode in OF_THE_FILE:
-        raise Unreadable("too_large", _TOO_LARGE)
-    if ended.returncode:
-        raise Unavailable("The process that makes the suggestion ended early.")
-    answer = json.loads(ended.stdout)
-    if isinstance(answer, dict):
-        return answer
-    code, message = answer
-    raise Unavailable(message) if code == Unavailable.kind else Unreadable(code, message)
-
-
-def main() -> None:
-    """What the process does."""
-    # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
-    if sys.platform == "linux":
-        for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):
-            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    options = json.loads(sys.argv[1])
-    options["format"] = options["format"] and Format(options["format"])
-    try:
-        answer: object = suggest_mapping(sys.stdin.buffer, **options)
-    except (Unreadable, Unavailable) as error:
-        answer = [error.code, error.detail]
-    except MemoryError:
-        answer = ["too_large", _TOO_LARGE]
-    sys.stdout.write(json.dumps(answer))
