@@ -291,8 +291,13 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
     """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
     own = [field_named(name) for name in draft.sample.names]
     words = {*map(str.casefold, draft.sample.column(found.columns[0]))}
-    own_codes = {word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS}
-    codes = found.rule.get("values", {}) | own_codes
+    codes = dict(found.rule.get("values", {}))
+    if "s" in codes and (words - codes.keys() or words & {"h", "w"} or [*codes.values()].count("18") > 1):
+        # S is the subscriber beside D, the spouse beside E; beside H and W, or unknown words, it may be a son.
+        del codes["s"]
+        codes |= {} if words - {"s", *codes} or "01" in codes.values() else {"s": "01"}
+    if "18" in words:  # without it, 01 may be the employee in a numbering of the sender's own
+        codes |= {word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS}
     primary = {word: "Primary" if code == "18" else "Dependent" for word, code in codes.items()}
     for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
         if target not in own and (codes or not rule):
