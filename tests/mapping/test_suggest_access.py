@@ -161,6 +161,15 @@ def test_access_ends_on_a_date_of_termination(name: str) -> None:
     assert rules_of(written(only))["expiry_date"]["dates"] == ["MM/DD/YYYY"]
 
 
+def test_access_ends_with_the_coverage_rather_than_with_the_employment() -> None:
+    head = ["Employee ID", "DateOfTermination", "CovStopDate"]
+    rules = rules_of(written([head, ["1-0", "2026-09-15", "2026-09-30"], ["1-1", "", "2026-09-30"]]))
+    assert rules["expiry_date"]["column"] == "CovStopDate"
+    # A column of coverage without any date is none to rely on.
+    rules = rules_of(written([head, ["1-0", "2026-09-15", ""]]))
+    assert rules["expiry_date"]["column"] == "DateOfTermination"
+
+
 def test_names_of_carriers_and_of_continued_coverage_are_known() -> None:
     head = "Member Number|QB Name|QB DOB|MBR_SEX|QB Zip|ELIG_FROM_DT|ELIG_THRU_DT"
     rows = [

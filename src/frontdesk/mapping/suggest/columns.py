@@ -28,6 +28,7 @@ from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
 _GUESSED, _WITHOUT_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
+_OF_EMPLOYMENT = 0.89  # a day of termination that does not say of what, beside the end of a coverage
 _LEAST = 0.3  # what is less sure is not suggested
 _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
@@ -164,6 +165,8 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
     known = {at: meanings(name) for at, name in enumerate(draft.sample.names) if folded[fold_name(name)] == 1}
     has_begin = any("effective_date" in meant for meant in known.values())
     for column, meant in known.items():
+        if "expiry_date" in meant and names.ends_employment(draft.sample.names[column]):
+            meant["expiry_date"] *= _OF_EMPLOYMENT
         for hired in (names.START_DATE, names.HIRE_DATE):
             if (score := meant.pop(hired, None)) is not None and not has_begin:
                 meant["effective_date"] = score

@@ -91,6 +91,7 @@ _ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/D
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
 _OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment")
 _OF_BEGIN, _OF_END = words_in("start date"), words_in("end termination expiry stop to until last")
+_OF_LEAVING = words_in("termination terminated separation departure leaving exit employment worked working")
 _ALONE = {"external_id", FULL_NAME}  # what a shortened name never means
 _GOOD_NAME, _SHORTENED_NAME, _OTHER_MEANING, _DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
@@ -143,6 +144,11 @@ def _date_of_access(words: set[str]) -> dict[str, float]:
     if not words.isdisjoint(_OF_END):
         return {"expiry_date": _SHORTENED_NAME}
     return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": _SHORTENED_NAME}
+
+
+def ends_employment(name: str) -> bool:
+    """Whether a date of this name says nothing of a coverage."""
+    return not _OF_LEAVING.isdisjoint(words := words_of(name)) and _OF_ACCESS.isdisjoint(words)
 
 
 def likely_field(name: str) -> str | None:
