@@ -68,7 +68,7 @@ _OTHER_MAGIC = {
     b"\xff\xd8\xff": "an image",
 }
 _TEXT_STARTS = {
-    Format.X12: re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W"),
+    Format.X12: re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W|GS[*|]BE[*|]|ST[*|]834[*|]"),
     Format.JSON_LINES: re.compile(r'\{\s*(?:["}]|$)'),
     Format.JSON: re.compile(r"\[\s*(?:[{\]]|$)"),
 }
