@@ -53,6 +53,14 @@ def test_a_column_of_a_status_is_asked_about_and_its_mapping_refused_until_it_is
         parse_mapping(mapping | choice)
 
 
+@pytest.mark.parametrize("name", ["Medical Plan Election", "Medical Plan"])
+def test_a_plan_that_members_waived_is_asked_about(name: str) -> None:
+    first, unrelated = choices_for(name, ["PPO 500", "Waive", "HSA 2000"])
+    assert words_in(first, "skip") == ["waive"]
+    assert unrelated == {"questions": {name: "unrelated"}}
+    assert not suggested(written(table("Dental Plan", ["DMO", "Waive"])))["questions"]
+
+
 def test_each_choice_says_who_has_access_and_does_that(desk: Desk) -> None:
     clear, all_ended, unrelated = choices_for("Job Status", WORDS)
     mapping = suggested(written(table("Job Status", WORDS)))["mapping"] | clear

@@ -32,6 +32,7 @@ _OF_FLAGS = {"is", "flag", "indicator", "ind", "y", "n", "yn", "employee", "memb
 _YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
 _FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
 _TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
+_WAIVED = {"waive", "waived", "waiver"}
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
 _MOST_WORDS, _MOST_QUESTIONS = 50, 10
 
@@ -84,8 +85,12 @@ def status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         words = Counter(word.casefold() for word in draft.sample.column(position))
         uses = draft.uses(position).keys()
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
-        if is_flag or (
-            not uses and fold_name(name) and len(name) <= LONGEST_NAME and _is_status(name, words)
+        # Plans that members chose, and those who chose none.
+        is_choice = uses <= {"medical_plan_description"} and not _OTHER.search(name.casefold())
+        if (
+            is_flag
+            or (is_choice and not _WAIVED.isdisjoint(words))
+            or (not uses and fold_name(name) and len(name) <= LONGEST_NAME and _is_status(name, words))
         ):
             questions.append(_status_question(name, words, draft))
     return questions[:_MOST_QUESTIONS]
