@@ -37,7 +37,8 @@ def words_in(choice: Choice, part: str) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     names_in(
-        "Status|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|Worker Status Code|Benefits Status|Active?|Is Active",
+        "Status|Action Code|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|Worker Status Code|Benefits Status|Active?"
+        "|Is Active",
         "|",
     ),
 )
@@ -176,6 +177,22 @@ def test_access_ends_with_the_coverage_rather_than_with_the_employment() -> None
     # A column of coverage without any date is none to rely on.
     rules = rules_of(written([head, ["1-0", "2026-09-15", ""]]))
     assert rules["expiry_date"]["column"] == "DateOfTermination"
+
+
+def test_names_of_reports_are_known() -> None:
+    head = "Individual ID|Worker|Preferred First Name|Legal First Name|First Day of COBRA|Last Day of COBRA|Hire Date"
+    row = "I10001|Sample, Robin|Rob|Robin|2026-01-01|2026-12-31|2019-01-01"
+    found = suggested(written([names_in(head, "|"), row.split("|")]))["columns"]
+    fields = {each["column"]: [*each["fields"]][:1] for each in found}
+    assert fields == {
+        "Individual ID": ["external_id"],
+        "Worker": ["last_name"],
+        "Preferred First Name": [],
+        "Legal First Name": ["first_name"],
+        "First Day of COBRA": ["effective_date"],
+        "Last Day of COBRA": ["expiry_date"],
+        "Hire Date": [],
+    }
 
 
 def test_names_of_carriers_and_of_continued_coverage_are_known() -> None:

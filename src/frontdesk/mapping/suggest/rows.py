@@ -100,7 +100,9 @@ def _is_status(name: str, words: Collection[str]) -> bool:
     of_name = {*words_of(name)}
     if not of_name.isdisjoint(OTHER_STATUS):
         return False
-    if "status" in of_name or (not of_name.isdisjoint(_FLAGS) and of_name <= _OF_FLAGS):
+    if not of_name.isdisjoint({"status", "action"}) or (
+        not of_name.isdisjoint(_FLAGS) and of_name <= _OF_FLAGS
+    ):
         return True
     tokens = {token for word in words for token in _tokens(word)}
     known = tokens <= frozenset().union(*STATUS_WORDS.values())
