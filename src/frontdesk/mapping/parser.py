@@ -402,6 +402,8 @@ def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     constant = json.dumps(
         {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}, ensure_ascii=False
     )
+    if not is_table and field_name not in _CONSTANTS:
+        return "ask the sender for it"
     if not is_table:
         return f"say in the mapping what new members get that lack it: {constant}"
     remedy = f'if a column holds it, name it in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
