@@ -1,13 +1,14 @@
 """Deadlines for many waits of the same length by one timer, and how long the service waits for slow senders and readers.
 
 `asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. No caller may take the
-places of the others: docs/decisions/0106 has the figures.
+places of the others: docs/decisions/0106 says why.
 """
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from frontdesk.errors import RateLimited
@@ -26,10 +27,17 @@ Result = TypeVar("Result")
 class _Wait:
     """One wait of a task, as a `with` block. Raises TimeoutError where it was still open at its deadline."""
 
-    __slots__ = ("_waits", "ends_at", "is_over", "task")
+    __slots__ = ("_at_end", "_waits", "ends_at", "is_over", "task")
 
-    def __init__(self, waits: "deque[_Wait]", task: "asyncio.Task[object] | None", ends_at: float) -> None:
+    def __init__(
+        self,
+        waits: "deque[_Wait]",
+        task: "asyncio.Task[object] | None",
+        ends_at: float,
+        at_end: Callable[[], None] | None,
+    ) -> None:
         self._waits = waits
+        self._at_end = at_end
         self.task = task
         self.ends_at = ends_at
         self.is_over = False
@@ -38,6 +46,8 @@ class _Wait:
         self._waits.append(self)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        if self._at_end is not None:
+            self._at_end()
         task, self.task, waits = self.task, None, self._waits
         while waits and waits[0].task is None:
             waits.popleft()
@@ -54,12 +64,13 @@ class Deadlines:
         self._waits: deque[_Wait] = deque()  # the oldest ends first
         self._timer: asyncio.TimerHandle | None = None
 
-    def timeout(self) -> _Wait:
+    def timeout(self, at_end: Callable[[], None] | None = None) -> _Wait:
+        """The block; `at_end` is called when it is left."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._seconds
         if self._timer is None:
             self._timer = loop.call_at(ends_at, self._end_overdue, loop)
-        return _Wait(self._waits, asyncio.current_task(loop), ends_at)
+        return _Wait(self._waits, asyncio.current_task(loop), ends_at, at_end)
 
     def shorten(self, seconds: float) -> None:
         """Every wait, under way or to come, ends within `seconds`."""
@@ -96,19 +107,22 @@ class UploadPace:
         self._left_of_bytes = UPLOAD_BYTES_SECONDS
         self._bytes = 0
 
-    async def wait(self, reading: Awaitable[tuple[bytes, bool]]) -> tuple[bytes, bool]:
-        """The piece that is read. Raises TimeoutError."""
+    async def wait(self, receiving: Awaitable[Result]) -> Result:
+        """What is received. Raises TimeoutError."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with asyncio.timeout(min(self._left, self._left_of_bytes)):
-            piece, is_last = await reading
+            received = await receiving
         waited = loop.time() - began
         self._left -= waited
         self._left_of_bytes -= waited
-        self._bytes += len(piece)
+        return received
+
+    def count(self, size: int) -> None:
+        """Note that so many bytes have come."""
+        self._bytes += size
         if self._bytes >= UPLOAD_BYTES:
             self._bytes, self._left_of_bytes = 0, UPLOAD_BYTES_SECONDS
-        return piece, is_last
 
 
 class PeerDeadlines:
@@ -120,16 +134,13 @@ class PeerDeadlines:
         self._waiting: Counter[int | None] = Counter()
         self._uploads: Counter[int] = Counter()
 
-    async def body(self, reading: Awaitable[Result], account_id: int | None) -> Result:
-        """The body that is read: 10 s, but 1 s while many others of the same account are waited for. OPERATORS stands for
-        operators' tokens, None for requests without a token. Raises TimeoutError."""
+    def body(self, account_id: int | None) -> _Wait:
+        """The time for one body, as a `with` block: 10 s, but 1 s while many others of the same account are waited for. OPERATORS
+        stands for operators' tokens, None for requests without a token. Raises TimeoutError."""
         others = self._waiting[account_id]
         self._waiting[account_id] = others + 1
-        try:
-            with (self._bodies if others < CROWD else self._hurried).timeout():
-                return await reading
-        finally:
-            _uncount(self._waiting, account_id)
+        deadlines = self._bodies if others < CROWD else self._hurried
+        return deadlines.timeout(partial(_uncount, self._waiting, account_id))
 
     @contextmanager
     def uploading(self, account_id: int) -> Iterator[None]:

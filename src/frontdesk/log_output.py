@@ -1,4 +1,4 @@
-"""Log lines, written by a thread: a reader that is slow or gone blocks no request (docs/decisions/0060)."""
+"""Log lines, written by a thread: a reader that is slow or gone blocks no request (docs/decisions/0061)."""
 
 import atexit
 import io

@@ -112,10 +112,11 @@ def refuse_control_characters(value: str) -> None:
 
 
 def fold_email(email: str) -> str:
-    """The compared form of an address: the same for all spellings that are mailed to one place (docs/decisions/0102).
+    """The compared form of an address: the same for all spellings that are mailed to one place.
 
-    The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in lower case. Never made by a
-    database: its lower() differs.
+    The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in lower case. email-validator writes
+    the recipient of a mail with the same package; otherwise a suppressed address could be mailed under another spelling of its
+    domain. Never made by a database: its lower() differs.
     """
     if email.isascii():
         return email.lower()

@@ -16,10 +16,10 @@ import re
 import resource
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import suppress
-from datetime import date, datetime, time, timedelta
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from datetime import datetime, time
+from itertools import islice
+from typing import IO, Any
 from xml.etree import ElementTree as ET
 
 from python_calamine import CalamineWorkbook
@@ -58,24 +58,17 @@ class WorkbookFault(Exception):
         super().__init__(code, message, row)
 
 
-class WorkbookLimits(NamedTuple):
-    """Unpacked bytes; unpacked bytes per packed one, which count from so many on; letters of a row."""
-
-    unpacked: int
-    ratio: int
-    ratio_from: int
-    row: int
-
-
 class WorkbookPackage:
-    """The parts of the workbook, by name in lower case, unpacked within limits."""
+    """The parts of the workbook, by name in lower case, unpacked within limits: unpacked bytes; unpacked bytes per packed one,
+    which count from so many on; letters of a row."""
 
-    def __init__(self, stream: IO[bytes], limits: WorkbookLimits) -> None:
+    def __init__(self, stream: IO[bytes], limits: Sequence[int]) -> None:
+        self._most, self._ratio, self._ratio_from, self.longest_row = limits
         self._zip = zipfile.ZipFile(stream)
+        self._packed = self._unpacked = 0
         self.parts = {info.filename.lower().lstrip("/"): info for info in self._zip.infolist()}
         if len(self.parts) != len(self._zip.infolist()):
             raise WorkbookFault("bad_workbook", "Two parts of the workbook have the same name.")
-        self._limits, self._packed, self._unpacked = limits, 0, 0
         if WORKBOOK not in self.parts:
             message = "The file is a ZIP archive, and no workbook (.xlsx). Save it as .xlsx or as CSV."
             raise WorkbookFault("not_workbook", message)
@@ -89,11 +82,10 @@ class WorkbookPackage:
             raise WorkbookFault("encrypted_workbook", "The workbook has a password. Save it without one.")
         self._packed += info.compress_size
         self._unpacked += info.file_size
-        most, ratio, ratio_from, _ = self._limits
-        if self._unpacked > most:
-            raise WorkbookFault("too_large", f"The workbook unpacks to more than {most:,} bytes.")
-        if self._unpacked > max(ratio_from, ratio * self._packed):
-            message = f"The workbook unpacks to more than {ratio} times its size: no list of members does."
+        if self._unpacked > self._most:
+            raise WorkbookFault("too_large", f"The workbook unpacks to more than {self._most:,} bytes.")
+        if self._unpacked > max(self._ratio_from, self._ratio * self._packed):
+            message = f"The workbook unpacks to over {self._ratio} times its size: no list of members does."
             raise WorkbookFault("zip_bomb", message)
         return self._zip.open(info)
 
@@ -107,8 +99,7 @@ class WorkbookPackage:
 def _refuse_entities(content: bytes) -> None:
     """Raises WorkbookFault for a declaration of entities, with which a short text can become a long one."""
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        message = "The workbook declares entities, which no spreadsheet program writes."
-        raise WorkbookFault("bad_workbook", message)
+        raise WorkbookFault("bad_workbook", "The workbook declares entities: no spreadsheet program does.")
 
 
 def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
@@ -124,20 +115,18 @@ def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool
         for sheet in book.iterfind(".//{*}sheet")
         if (identifier := next((v for k, v in sheet.items() if k.endswith("}id")), None)) in targets
     ]
-    if wanted is None:
-        found = [sheet for sheet in sheets if sheet[1] in (None, "visible")] or sheets
-    else:
-        found = [sheet for sheet in sheets if sheet[0].strip().casefold() == wanted.strip().casefold()]
+    named = [sheet for sheet in sheets if wanted and sheet[0].strip().casefold() == wanted.strip().casefold()]
+    shown = [sheet for sheet in sheets if sheet[1] in (None, "visible")] or sheets
+    found = shown if wanted is None else named
     if not found:
         name = "" if wanted is None else " of the name that the mapping or the upload gives"
         raise WorkbookFault("no_sheet", f"The workbook has no sheet{name}.")
-    settings = book.find(".//{*}workbookPr")
-    is_1904 = settings is not None and settings.get("date1904") in ("1", "true")
+    is_1904 = any(each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr"))
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
 
-def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int, list[Any]]]:
-    """Number, from 1, and cells, from the first column on, of each row that is not blank."""
+def rows_of(package: WorkbookPackage, wanted: str | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Number, from 1, and cells as texts, from the first column on, of each row that is not blank."""
     name, is_1904 = _sheet_part(package, wanted)
     strings = package.parts[STRINGS].file_size if STRINGS in package.parts else 0
     size = min(max(SMALLEST_PIECE, strings), LARGEST_PIECE)
@@ -148,18 +137,19 @@ def rows_of(package: WorkbookPackage, wanted: str | None) -> Iterator[tuple[int,
             top, left, rows = _table(surroundings, piece)
             # Rows without a number of their own are counted from the beginning of the piece.
             first = top if top >= done else done + top
-            margin = [""] * left
-            for number, cells in enumerate(rows, first + 1):
-                done = number
-                if any(cell != "" for cell in cells):
-                    yield number, margin + cells
+            for done, values in enumerate(rows, first + 1):
+                cells = [each if type(each) is str else _cell_text(each) for each in values]
+                if (letters := sum(map(len, cells))) > package.longest_row:
+                    message = f"longer than {package.longest_row:,} characters, which no member needs"
+                    raise WorkbookFault("line_too_long", message, done)
+                if letters:
+                    yield done, [""] * left + cells
 
 
 def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     """The sheet's rows in pieces of about `size` bytes that end where a row does; each piece is a whole sheet of its own."""
     start = part.read(MIB)
-    found = _SHEET_DATA.search(start)
-    root = _ROOT.search(start)
+    found, root = _SHEET_DATA.search(start), _ROOT.search(start)
     _refuse_entities(start)
     if found is None or root is None:
         raise WorkbookFault("bad_workbook", "The sheet has no table.")
@@ -170,8 +160,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
     head, tail = root[0] + b"<" + prefix + b"sheetData>", data_end + b"</" + prefix + b"worksheet>"
     text = start[found.end() :]
     while (end := text.find(data_end)) < 0:
-        block = part.read(MIB)
-        if not block:
+        if not (block := part.read(MIB)):
             raise WorkbookFault("bad_workbook", "The sheet ends in the middle.")
         text += block
         if len(text) >= size:
@@ -180,8 +169,7 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
                 yield head + text[:cut] + tail
                 text = text[cut:]
             elif len(text) > LARGEST_PIECE + MIB:
-                message = "A row of the sheet is longer than any member can be."
-                raise WorkbookFault("line_too_long", message)
+                raise WorkbookFault("line_too_long", "A row of the sheet is longer than any member can be.")
     yield head + text[:end] + tail
 
 
@@ -205,8 +193,7 @@ def _surroundings(package: WorkbookPackage, *, is_1904: bool) -> bytes:
 
 def _table(surroundings: bytes, sheet: bytes) -> tuple[int, int, list[list[Any]]]:
     """The first row and the first column that are not blank, from 0, and the rows from there on."""
-    packed = io.BytesIO()
-    packed.write(surroundings)
+    packed = io.BytesIO(surroundings)
     with zipfile.ZipFile(packed, "a") as made:
         text = _ERROR.sub(rb'\1t="str"', sheet) if b't="e"' in sheet else sheet
         made.writestr("xl/worksheets/sheet1.xml", text)
@@ -220,22 +207,13 @@ def _table(surroundings: bytes, sheet: bytes) -> tuple[int, int, list[list[Any]]
 
 def _cell_text(value: Any) -> str:
     """The cell as a CSV would have it: ISO dates, whole numbers without a point, `true` and `false`."""
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return f"{value:.0f}"
-        case datetime() if value.time() == time():
-            return value.date().isoformat()
-        case datetime():
-            return value.isoformat(timespec="seconds")
-        case date() | time():
-            return value.isoformat()
-        case timedelta():
-            return str(value)
-    return repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(timespec="seconds")
+    return str(value)
 
 
 def _write(value: Any) -> None:
@@ -244,41 +222,24 @@ def _write(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def _send(stream: IO[bytes], limits: WorkbookLimits, wanted: str | None) -> None:
-    block: list[tuple[int, list[str]]] = []
-    for number, values in rows_of(WorkbookPackage(stream, limits), wanted):
-        cells = [_cell_text(value) for value in values]
-        if sum(map(len, cells)) > limits.row:
-            message = f"longer than {limits.row:,} characters, which no member needs"
-            raise WorkbookFault("line_too_long", message, number)
-        block.append((number, cells))
-        if len(block) == ROWS_AT_ONCE:
-            _write(block)
-            block = []
-    if block:
-        _write(block)
-    _write([])
-
-
 def main() -> None:
-    """Send the rows, or the fault."""
+    """Send the rows, or the fault. Whatever is sent to a parent that is gone ends the process."""
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limits, wanted = WorkbookLimits(*map(int, sys.argv[1:5])), next(iter(sys.argv[5:]), None)
-    with suppress(BrokenPipeError):  # the parent is gone
-        try:
-            with open(0, "rb", closefd=False) as stream:
-                _send(stream, limits, wanted)
-        except BrokenPipeError:
-            raise
-        except WorkbookFault as fault:
-            _write(fault.args)
-        except MemoryError:
-            _write(("sheet_too_large", "", None))
-        except BaseException:  # noqa: BLE001 - whatever a damaged file makes of the parsers, also a panic of Rust
-            _write(("bad_workbook", "The workbook is damaged or cut off.", None))
+    try:
+        with open(0, "rb", closefd=False) as stream:
+            rows = rows_of(WorkbookPackage(stream, [*map(int, sys.argv[1:5])]), *sys.argv[5:6])
+            while block := [*islice(rows, ROWS_AT_ONCE)]:
+                _write(block)
+        _write([])
+    except WorkbookFault as fault:
+        _write(fault.args)
+    except MemoryError:
+        _write(("sheet_too_large", "", None))
+    except BaseException:  # noqa: BLE001 - whatever a damaged file makes of the parsers, also a panic of Rust
+        _write(("bad_workbook", "The workbook is damaged or cut off.", None))
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def test_pairs_that_look_alike_are_listed_until_they_are_called_distinct(
     page = cli.json("member", "duplicates", "--limit", "1", "--after", f"{pair[0]}-{pair[1]}")
     assert [(each["id"], each["other_id"]) for each in page] == [(pair[0], third)]
     assert f"--after {pair[0]}-{pair[1]}" in cli.text("member", "duplicates", "--limit", "1")
-    assert cli.json("member", "distinct", DROP, KEEP) == {"distinct": [*pair], "is_new": True}
-    assert not cli.json("member", "distinct", KEEP, DROP)["is_new"]
+    assert cli.json("member", "distinct", DROP, KEEP) == {"distinct": [*pair]}
+    assert cli.json("member", "distinct", KEEP, DROP) == {"distinct": [*pair]}
     found = cli.json("member", "duplicates")
     assert [(each["id"], each["other_id"]) for each in found] == [(pair[0], third), (pair[1], third)]
 
@@ -154,8 +154,8 @@ def test_a_member_gets_another_identifier(api: Api, cli: CommandLine, pair: tupl
     assert (shown["id"], shown["history"][-1]["changes"]) == (pair[0], {"external_id": [KEEP, "NEW 1"]})
     assert change(api, KEEP).status_code == 422  # free
     refused = cli.run("member", "rename", "NEW 1", DROP)
-    assert (refused.exit_code, "taken" in refused.stdout) == (1, True)
-    assert "no such member" in cli.run("member", "rename", KEEP, "NEW 2").stdout
+    assert (refused.exit_code, "not_unique" in refused.stdout) == (1, True)
+    assert "no_such_member" in cli.run("member", "rename", KEEP, "NEW 2").stdout
 
 
 def test_a_renumbering_is_followed_by_a_file(
@@ -174,7 +174,7 @@ def test_a_renumbering_is_followed_by_a_file(
     assert outcomes[True] == outcomes[False]
     assert [
         line.split(None, 1) for line in outcomes[True].splitlines() if line[:1] == " " and "120" in line
-    ] == [["1201", "taken"], ["1202", "no such member"], ["1203", "no such member"]] or outcomes[True]
+    ] == [["1201", "not_unique"], ["1202", "no_such_member"], ["1203", "no_such_member"]] or outcomes[True]
     assert "1200 of 1203 renamed." in outcomes[False]
     assert sum(each.taken for each in db.ask(lambda tx: list_probes(tx, clock().date().isoformat()))) <= 2
     again = desk.load(csv_of(row(number, external_id=f"N{number}") for number in range(1, 1201)))

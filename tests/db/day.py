@@ -18,7 +18,7 @@ from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
     find_eligibility,
-    find_pair,
+    lock_pair,
     merge,
     rename,
     unmerge,
@@ -113,21 +113,22 @@ class Installation:
         for number in (n, n + 1):
             posted = self.api.post(path, member_body(number, last_name="Alike", first_name=f"One {n}"))
             assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
-        pair = self.db.ask(lambda tx: find_pair(tx, f"AB {n:06d}", f"AB {n + 1:06d}", None))
         today = NOW.date().isoformat()
         found = find_duplicates(
-            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, go_on=lambda _: None
+            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, track=iter
         )
-        assert pair in {each[:2] for each in found}
+        names = (f"AB {n:06d}", f"AB {n + 1:06d}", None)
         with self.db.write() as tx:
-            merge(tx, *pair, actor)
+            kept, dropped = lock_pair(tx, *names)
+            assert (kept["id"], dropped["id"]) in {each[:2] for each in found}
+            merge(tx, kept, dropped, actor)
         merged = {"external_id": f"AB {n + 1:06d}", "city": "Salem"}
-        assert self.api.post(path, merged).json()["id"] == pair[0]
+        assert self.api.post(path, merged).json()["id"] == kept["id"]
         self.db.ask(lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01"))
         rule = self.config.uniqueness
         with self.db.write() as tx:
-            unmerge(tx, *pair, actor, uniqueness=rule)
-            assert call_distinct(tx, *pair, actor)
+            unmerge(tx, *lock_pair(tx, *names), actor, uniqueness=rule)
+            call_distinct(tx, kept, dropped, actor)
             decide = partial(enrol, now=self.clock(), uniqueness=rule)
             assert rename(tx, [(f"AB {n:06d}", f"N {n}")], None, actor, decide) == ["renamed"]
 

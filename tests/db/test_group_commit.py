@@ -216,3 +216,21 @@ def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_othe
             assert groups == ([[1], [2], [3]] if long_seconds else [[1]])
 
     run(refused())
+
+
+def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
+    async def many() -> None:
+        work = Work(held=True)
+        commit: GroupCommit[int, int] = Committing(work, lanes=2)
+        calls = [asyncio.create_task(commit.submit(n)) for n in range(3)]
+        await work.begun()
+        calls += [asyncio.create_task(commit.submit(n)) for n in range(3, 6)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert work.groups == [[0, 1, 2]]
+        await work.begun()  # the first one goes on being held
+        assert work.groups[1:] == [[3, 4, 5]]
+        work.go.set()
+        await asyncio.gather(*calls)
+
+    run(many())

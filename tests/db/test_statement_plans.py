@@ -25,6 +25,7 @@ READ_WHOLE = {
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     *("failed_attempts", "request_allowances", "legal_holds", "audit_prunings", "distinct_members"),
+    "uniqueness_probes",
 }
 NEWEST = "SELECT max("  # of an id: one step from the end of its index
 COUNT_BY_STATE = "SELECT invitations.state, count(*)"  # counts every row, in an index

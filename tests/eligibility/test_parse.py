@@ -153,7 +153,7 @@ def test_faults_are_told_of_no_more_keys_than_metadata_may_have() -> None:
     ("field", "sent", "code", "message"),
     [
         ("medical_eligibility", 5, "wrong_type", "must be TRUE or FALSE, as a string or a boolean"),
-        ("medical_enrollment", "5", "not_allowed", "must be TRUE or FALSE; it looks like a code of digits"),
+        ("medical_enrollment", "5", "not_allowed", "must be TRUE or FALSE; it looks like a code"),
         ("relationship_code_hipaa", 200, "not_allowed", "as a number must be from 0 to 99"),
         ("relationship_code_hipaa", -1, "not_allowed", "as a number must be from 0 to 99"),
         ("relationship_code_hipaa", 1.5, "wrong_type", "must be a string or a whole number"),

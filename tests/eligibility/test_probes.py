@@ -21,8 +21,9 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
-from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken, read_probe_counts
+from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.eligibility.store import find_probe_counts
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import FileMode
@@ -338,9 +339,8 @@ def test_a_file_goes_on_with_the_accounts_own_members(
     assert file.codes == {"not_unique": 2 * LIMIT, "too_many_taken": 6}
 
 
-def test_inside_accounts_nothing_is_told_and_nothing_counted(clock: SetClock) -> None:
-    counts = read_probe_counts(None, ["client-1"], Uniqueness.ACCOUNT, clock())  # type: ignore[arg-type]
-    assert counts.rows == []
+def test_inside_accounts_nothing_is_told_and_nothing_counted() -> None:
+    assert find_probe_counts(None, ["client-1"], Uniqueness.ACCOUNT).rows == []  # type: ignore[arg-type]
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(
@@ -357,13 +357,13 @@ def test_metrics_tell_how_many_and_which_are_at_their_limit(
     assert "frontdesk_uniqueness_clients_at_limit 1.0" in api.as_(operator).get("/metrics").text
 
 
-def test_counts_are_deleted_after_thirty_days(
+def test_each_day_begins_with_none(
     api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
 ) -> None:
     fill(api, customer, 1)
-    for _ in range(40):
-        probe(prober, other, 1)
+    for _ in range(2):
+        for _ in range(LIMIT):
+            assert probe(prober, other, 1).status_code == 422
+        assert taken_today(db, clock) == {other.client_id: LIMIT}
         clock.advance(86_400)
-    with db.read() as tx:
-        days = tx.exec_driver_sql("SELECT count(*) FROM uniqueness_probes").scalar_one()
-    assert days == 31
+    assert taken_today(db, clock) == {}

@@ -4,14 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
 
+from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.eligibility import find_members
-from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember
-from frontdesk.eligibility.persons import SimilarSearch
-from frontdesk.eligibility.tables import members
-from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.eligibility import enrol, find_members, parse_member
+from frontdesk.eligibility.model import Enrolled, PersonSaid, RowContext, Submission
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import COLUMNS, Desk, csv_of, row
@@ -72,23 +69,19 @@ def test_another_accounts_member_is_never_similar(api: Api, db: Database, custom
     assert post(api.as_(other.token), other, 2, **TWIN) == ""
 
 
-def test_a_member_of_the_same_family_and_birth_date_is_similar(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_a_member_of_the_same_family_and_birth_date_is_similar(db: Database, customer: Customer) -> None:
     """A newborn whose name came later. The digest of a family comes from an 834 only."""
-    Desk(db, customer, clock).load(csv_of([row(1)]))
-    with db.write() as tx:
-        tx.execute(update(members).values(family_digest="f" * 32))
-        [stored] = tx.execute(select(members)).mappings()
-        twin, other = (
-            dict(stored) | {"id": n, "person_digest": None, "dob": dob}
-            for n, dob in ((8, "1980-02-03"), (9, "1980-02-04"))
-        )
-        new = [StoredMember(twin), StoredMember(other)]
-        search = SimilarSearch(new, "2026-11-20", tx)
-    created = [Enrolled(Outcome.CREATED, member, (), {}, (), NotInvitedReason.NO_EMAIL) for member in new]
-    told = [result.warnings for result in search.warn([*created], ()) if isinstance(result, Enrolled)]
-    assert told == [(f"similar_member; looks like member {stored['id']}",), ()]
+    context = RowContext(person=PersonSaid(family="f" * 32))
+    told = []
+    for number, dob in ((1, "1980-02-03"), (2, "1980-02-03"), (3, "1980-02-04")):
+        record = parse_member(member_body(number, first_name=f"One {number}", dob=dob), today="2026-11-20")
+        place = (customer.account_id, customer.plan_ids[0])
+        submission = Submission(*place, record, "client", "request", file_id=1, context=context)
+        with db.write() as tx:
+            [result] = enrol(tx, [submission], now=NOW, uniqueness=Uniqueness.SERVICE)
+        assert isinstance(result, Enrolled)
+        told.append(result.warnings)
+    assert told == [(), (f"similar_member; looks like member {id_of(db, 1)}",), ()]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -170,9 +170,9 @@ class Worker:
     """Takes turns, of no length by default: each ends at the next checkpoint if another account waits. Close it, or work to the
     end."""
 
-    def __init__(self, desk: Desk, *, most_open: int = 4, seconds: float = 0.0) -> None:
+    def __init__(self, desk: Desk, *, seconds: float = 0.0) -> None:
         options = replace(desk.options, chunk_rows=10)
-        self.turns = FileTurns(desk.db, desk.clock, options, slice_seconds=seconds, most_open=most_open)
+        self.turns = FileTurns(desk.db, desk.clock, options, slice_seconds=seconds)
 
     def turn(self) -> bool:
         return self.turns.take()

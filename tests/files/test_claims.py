@@ -15,7 +15,7 @@ from frontdesk.files.model import FileKey, FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import OPTIONS, Desk, csv_of, row
-from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.patience import wait_until
 
 
 def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk) -> None:
@@ -62,8 +62,6 @@ def test_a_worker_that_slept_between_its_commit_and_the_next_look_has_lost_the_f
     assert sleeper is not None
     assert other is not None
     with pytest.raises(LostClaim):
-        sleeper.refresh()
-    with pytest.raises(LostClaim):
         sleeper.update(counts={"created": 99})
     other.update(rows_done=0)
     assert desk.reread(file).epoch == other.file.epoch == 2
@@ -79,13 +77,13 @@ def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(
     for late, is_taken in ((timedelta(0), False), (timedelta(seconds=120), True)):
         with db.write() as tx:
             at = now + late
-            assert store.claim(tx, file.id, owner.file.epoch, now=at, lease_until=at + late) is is_taken
+            taken = store.claim(tx, file.id, owner.file.epoch, now=at, lease_until=at + late)
+            assert (taken is not None) is is_taken
 
 
 def test_a_lease_is_renewed_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
     monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
@@ -154,14 +152,13 @@ def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
 def test_a_claim_on_a_cancelled_file_is_lost_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
-    claim.running.clear()
     with renewing(claim):
         claim.checkpoint(FileStep.CHECK, 1)
         desk.cancel(file)
-        assert claim.running.wait(PATIENCE_SECONDS), "what waits for its turn goes on"
+        wait_until(lambda: claim.is_lost, "the claim to be lost")
         with pytest.raises(LostClaim):
             claim.checkpoint(FileStep.CHECK, 1)

@@ -70,6 +70,7 @@ SILENT = (sys.executable, "-c", "import time; time.sleep(60)")  # a reader that 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker looks up as often as it can."""
     monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     monkeypatch.setattr("frontdesk.formats.workbook.LOOK_MILLISECONDS", 10)
 
 

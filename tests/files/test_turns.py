@@ -14,7 +14,6 @@ from frontdesk.mapping.opening import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.formats.reading import file_834
 from tests.formats.workbooks import workbook
-from tests.patience import wait_until
 
 ROWS, SMALL = 60, 8
 
@@ -46,6 +45,7 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker looks up as often as it can."""
     monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def rows_done(desk: Desk, file: EligibilityFile) -> int:
     return desk.reread(file).rows_done
 
 
-def loads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("file ", "producer"))]
+def producers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("lease", "producer"))]
 
 
 def test_one_row_does_not_wait_for_twenty_files_of_another_account(desk: Desk, other: Desk) -> None:
@@ -164,13 +164,12 @@ def test_the_files_of_a_worker_that_ends_are_free_at_once(
     first, second = workers
     first.turn()
     first.end()
-    assert (desk.reread(large).state, loads()) == ("waiting", [])
+    assert (desk.reread(large).state, producers()) == ("waiting", [])
     second.work()
     assert desk.reread(large).counts == {"created": ROWS}
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_paused_file_that_another_worker_has_taken_or_that_is_cancelled_is_dropped(
+def test_a_paused_file_that_another_worker_has_taken_or_that_is_cancelled_is_dropped_at_its_next_turn(
     desk: Desk, other: Desk, workers: list[Worker]
 ) -> None:
     first, second = workers
@@ -180,24 +179,26 @@ def test_a_paused_file_that_another_worker_has_taken_or_that_is_cancelled_is_dro
     other.hand_in(csv_of([row(1000)]))
     asleep.turn()
     second.work()
-    wait_until(lambda: loads() == [], "the load that was taken over to end")
-    assert desk.reread(large).counts == {"created": ROWS}
+    asleep.work()
+    assert (desk.reread(large).counts, producers()) == ({"created": ROWS}, [])
     cancelled = desk.hand_in(FORMATS["csv"]())
     other.hand_in(csv_of([row(1001)]))
     while desk.reread(cancelled).state == "waiting":
         first.turn()
     desk.cancel(cancelled)
-    wait_until(lambda: f"file {cancelled.id}" not in loads(), "the cancelled load to end")
+    first.work()
+    assert (desk.reread(cancelled).state, producers()) == ("cancelled", [])
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_worker_with_as_many_loads_as_it_may_have_gives_one_back_if_it_can(
-    desk: Desk, other: Desk, dry_run: bool
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch, dry_run: bool
 ) -> None:
     """A dry run could only begin anew, so the other account waits for its end."""
+    monkeypatch.setattr("frontdesk.files.run.MOST_OPEN", 1)
     large = desk.hand_in(FORMATS["csv"](), dry_run=dry_run)
     theirs = other.hand_in(csv_of(row(100 + n) for n in range(50)), dry_run=dry_run)
-    worker = Worker(desk, most_open=1)
+    worker = Worker(desk)
     given_back = []
     while worker.turn():
         given_back += [file.id for file in (desk.reread(large), other.reread(theirs)) if file.epoch > 1]

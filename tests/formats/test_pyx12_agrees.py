@@ -34,7 +34,11 @@ def trimmed(segments: list[list[str]]) -> list[list[str]]:
 def ours(text: str) -> list[list[str]]:
     _, source, _ = open_source(io.BytesIO(text.encode()))
     assert source is not None
-    return [list(segment) for _, segment in SegmentReader(source)]
+    found: list[list[str]] = []
+    for _, segment, family in SegmentReader(source):
+        texts = family.text.split(family.terminator) if family else []
+        found += [text.split("*") for text in texts] or [segment]
+    return found
 
 
 def sample() -> str:

@@ -147,14 +147,14 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 def rows_in_pieces(
     content: bytes, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> list[tuple[int, Sequence[Any]]]:
-    from frontdesk.workbooks import WorkbookLimits, WorkbookPackage
+    from frontdesk.workbooks import WorkbookPackage
     from frontdesk.workbooks import rows_of as sheet_rows
 
     monkeypatch.setattr("frontdesk.workbooks.MIB", 20_000)
     monkeypatch.setattr("frontdesk.workbooks.SMALLEST_PIECE", size)
     monkeypatch.setattr("frontdesk.workbooks.LARGEST_PIECE", size)
-    limits = WorkbookLimits(2**30, 200, 2**24, 65_536)
-    return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits), None))
+    limits = (2**30, 200, 2**24, 65_536)
+    return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits)))
 
 
 @pytest.mark.parametrize("has_numbers", [True, False])

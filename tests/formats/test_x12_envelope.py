@@ -109,6 +109,13 @@ def test_a_file_cut_off_anywhere_is_refused(length: int) -> None:
     assert code == ("empty" if length == 0 else "cut_off" if length >= 3 else "no_header")
 
 
+def test_a_file_that_ends_behind_a_whole_family_names_the_segment_that_is_missing() -> None:
+    text = file_834(MEMBER, MEMBER).partition("SE*")[0]
+    assert (
+        refused(lambda: read(text))[1] == f"Segment {text.count('~') + 1}: the file ends here, before its IEA"
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("*ZZ*SENDER         *", "*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")]
 )

@@ -330,6 +330,21 @@ def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
     parse_mapping(found["mapping"])
 
 
+@pytest.mark.parametrize("first", ["", "x" * 600, "Note"])
+def test_a_column_that_no_mapping_can_name_gets_no_rule(first: str) -> None:
+    names = [first, "Employee ID", "First Name", "Note", "note"]
+    rows = [["x", str(n), "Robin", "Boston", "Boston"] for n in range(9)]
+    found = suggested(written([names, *rows, ["Total", "", "", "", ""]]))
+    assert found["skipped_rows"] == 1
+    assert suggested(written([["Status", "STATUS", "Employee ID"], ["a", "b", "1"]]))["questions"] == []
+
+
+def test_a_column_of_every_kind_of_date_gets_as_many_formats_as_a_rule_may_have() -> None:
+    dates = "1977-01-13 00:00|1977/01/13|19770113|13-JAN-1977|13 JAN 1977|13-JAN-77|13.01.1977|13.01.77|45000|01/13/1977|01-13-77"
+    found = rules_of(written([["Employee ID", "DOB"], *([each, each] for each in dates.split("|"))]))
+    assert len(found["dob"]["dates"]) == 10
+
+
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 def test_no_row_of_a_sample_is_wider_than_what_is_looked_at(delimiter: str) -> None:
     content = f"Employee ID{delimiter}DOB\n" + (delimiter.join(["a"] * 30_000) + "\n") * 20

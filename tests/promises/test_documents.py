@@ -15,6 +15,8 @@ from tests.conftest import Api
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
+DECISIONS = ROOT / "docs/decisions"
+DECISION_START = r"# {number} \S[^\n]*\n\nStatus: in force \(\d{{4}}-\d\d\)\n\n## Decision\n\n\S"
 
 
 def test_every_setting_is_documented_with_its_default_and_sentence() -> None:
@@ -63,9 +65,25 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
 
 
 def test_every_decision_is_in_the_index() -> None:
-    folder = ROOT / "docs/decisions"
-    index = (folder / "README.md").read_text()
-    assert [path.name for path in folder.glob("0*.md") if path.name not in index] == []
+    linked = re.findall(r"\]\((0[^)]+)\)", (DECISIONS / "README.md").read_text())
+    assert sorted(linked) == sorted(path.name for path in DECISIONS.glob("0*.md"))
+
+
+@pytest.mark.parametrize("record", sorted(DECISIONS.glob("0*.md")), ids=lambda record: record.name[:4])
+def test_every_decision_has_one_form_and_half_a_page(record: Path) -> None:
+    text = record.read_text()
+    assert re.match(DECISION_START.format(number=record.name[:4]), text)
+    assert re.findall("^#.*", text, re.MULTILINE)[1:] == ["## Decision", "## Why"]
+    assert len(text.splitlines()) <= 30
+    assert max(map(len, text.splitlines())) <= 130
+
+
+def test_every_decision_that_is_referred_to_is_in_force() -> None:
+    code = (path for folder in ("src", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
+    text = "\n".join(path.read_text() for path in [*code, *PAGES])
+    referred = set(re.findall(r"\b0\d{3}\b", " ".join(re.findall(r"(?:decisions/|\()0\d{3}\b.{0,20}", text))))
+    assert len(referred) > 20
+    assert referred <= {path.name[:4] for path in DECISIONS.glob("0*.md")}
 
 
 def test_every_dependency_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""The size of the house: lines, files, and the rooms that a chunk of a file visits. A change that needs more takes some away."""
+"""The size of the house: lines, files, decisions, rooms that a chunk of a file visits. What needs more takes some away."""
 
 import sys
 import threading
@@ -19,10 +19,12 @@ from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, row
 
-PACKAGE = Path(__file__).parents[2] / "src/frontdesk"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src/frontdesk"
 # Lines of Python below each folder; of the package without the sandbox.
 LINES = {"": 33_480, "formats": 1_510, "mapping": 3_200, "files": 3_120, "eligibility": 2_630}
 MOST_FILES = 195
+MOST_DECISIONS = 40
 ROOMS_OF_A_CHUNK = 26
 
 
@@ -38,6 +40,10 @@ def test_the_package_has_no_more_lines_than_its_limit(folder: str) -> None:
 
 def test_the_package_has_no_more_files_than_its_limit() -> None:
     assert len(sources("")) <= MOST_FILES
+
+
+def test_there_are_no_more_decisions_than_their_limit() -> None:
+    assert len(list((ROOT / "docs/decisions").glob("0*.md"))) <= MOST_DECISIONS
 
 
 @contextmanager

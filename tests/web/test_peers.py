@@ -63,12 +63,8 @@ def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPat
         began = loop.time()
         receive = sends(*[b"xx"] * 30, pause=0.05)
 
-        async def piece() -> tuple[bytes, bool]:
-            message = await receive()
-            return message["body"], not message["more_body"]
-
-        while not (await pace.wait(piece()))[1]:
-            pass
+        while (message := await pace.wait(receive()))["more_body"]:
+            pace.count(len(message["body"]))
         return loop.time() - began
 
     assert asyncio.run(run()) > deadlines.UPLOAD_BYTES_SECONDS
@@ -104,7 +100,8 @@ def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) 
 
         async def wait(number: int, account_id: int | None) -> None:
             try:
-                await peers.body(asyncio.Event().wait(), account_id)
+                with peers.body(account_id):
+                    await asyncio.Event().wait()
             except TimeoutError:
                 ended.append(number)
 
@@ -116,7 +113,8 @@ def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) 
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        assert await peers.body(asyncio.sleep(0, "read"), None) == "read"
+        with peers.body(None):
+            await asyncio.sleep(2 * TINY)  # the crowd has gone
         return ended
 
     assert asyncio.run(run()) == [3, 4]

@@ -2,8 +2,8 @@
 
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
-from frontdesk.eligibility.enrol import restore
-from frontdesk.eligibility.model import Submission, UndoRequest
+from frontdesk.eligibility.enrol import UndoRequest, restore
+from frontdesk.eligibility.model import Submission
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan
 from tests.conftest import Api

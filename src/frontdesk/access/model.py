@@ -1,7 +1,7 @@
 """Accounts, their API clients, their secrets, and what a client's token allows.
 
 Secrets and tokens are 256 random bits each, of which only the SHA-256 is kept. A slow password hash would add nothing to that and
-cost 220 ms a request (docs/decisions/0017).
+cost 220 ms a request (docs/decisions/0004).
 """
 
 import hashlib

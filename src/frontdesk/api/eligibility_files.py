@@ -85,8 +85,7 @@ async def _upload(app: App, request: Request) -> Response:
     upload.write(start)
     try:
         async for data in pieces:
-            upload.write(data)
-            if upload.has_full_part:
+            if upload.write(data):
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
         file = await app.in_thread(lambda: upload.finish(requester, new))

@@ -79,7 +79,7 @@ async def list_problems(app: App, _request: Request) -> Response:
 
 
 def _page_headers(base_url: str) -> tuple[Header, ...]:
-    """The policy allows requests to this service only (docs/decisions/0020)."""
+    """The policy allows requests to this service only (docs/decisions/0063)."""
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
         f"connect-src 'self' {base_url}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -33,10 +33,10 @@ from frontdesk.cli.output import (
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
-from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
+from frontdesk.eligibility.enrol import dry_run as dry_runs
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.people import RenameOutcome, find_eligibility, find_member
+from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy import erasure, find_holds
 from frontdesk.privacy.erasure import export_person
@@ -113,14 +113,13 @@ def duplicates(
     except ValueError:
         fail("--after takes the two ids of a pair, such as 120-340.", status=MISUSED)
     with migrated_database(settings()) as db, progress() as bar:
-        task = bar.add_task("searching", total=100)
         pairs = people.find_duplicates(
             db,
             account,
             after=(first, second),
             limit=limit,
             today=system_clock().date().isoformat(),
-            go_on=lambda done: bar.update(task, completed=done),
+            track=partial(bar.track, description="searching"),
         )
     output = listing([pair._asdict() for pair in pairs], _PAIR, nothing="No two open members look alike.")
     more = [f"More: --after {pairs[-1].id}-{pairs[-1].other_id}"] if len(pairs) == limit else []
@@ -138,13 +137,14 @@ def merge(
 ) -> Output:
     """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
     tx, requester = context.tx, context.requester
-    keep_id, drop_id = _pair(tx, keep, drop, account)
+    kept, dropped = _pair(tx, keep, drop, account)
+    keep_id, drop_id = kept["id"], dropped["id"]
     erasure.require_not_held(tx, [keep_id, drop_id])
     if undo:
-        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=settings().uniqueness)
+        people.unmerge(tx, kept, dropped, requester, uniqueness=settings().uniqueness)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
-        people.merge(tx, keep_id, drop_id, requester)
+        people.merge(tx, kept, dropped, requester)
         said = f"Member {drop_id} leads to member {keep_id}. Take it back with --undo."
     return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
 
@@ -155,9 +155,9 @@ def distinct(
 ) -> Output:
     """Say that two members who look alike are two people: `member duplicates` leaves them out."""
     first, second = _pair(context.tx, external_id, other, account)
-    is_new = people.call_distinct(context.tx, first, second, context.requester)
-    said = f"Members {first} and {second} are two people." if is_new else "That was said before."
-    return Output({"distinct": sorted((first, second)), "is_new": is_new}, [said])
+    people.call_distinct(context.tx, first, second, context.requester)
+    ids = sorted((first["id"], second["id"]))
+    return Output({"distinct": ids}, [f"Members {ids[0]} and {ids[1]} are two people."])
 
 
 @commands.standalone("rename", "--csv numbers.csv --account 1 --dry-run")
@@ -177,16 +177,16 @@ def rename(
     one = (old or "", new or "")
     pairs = _read_pairs(csv_file) if csv_file else [(read_text("OLD", one[0]), read_text("NEW", one[1]))]
     outcomes = _rename(pairs, account, is_dry=dry_run)
-    rows = [{"row": number, "outcome": str(outcome)} for number, outcome in enumerate(outcomes, 1)]
-    failed = [row for row in rows if row["outcome"] not in (RenameOutcome.RENAMED, RenameOutcome.UNCHANGED)]
+    rows = [{"row": number, "outcome": outcome} for number, outcome in enumerate(outcomes, 1)]
+    failed = [row for row in rows if row["outcome"] not in (RENAMED, UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
-    said = f"{outcomes.count(RenameOutcome.RENAMED)} of {len(rows)} {would}."
+    said = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
     parts = [table_of(failed, "row outcome")] if failed else []
     return Output(rows, [*parts, said], status=FAILED if failed else 0)
 
 
-def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[RenameOutcome]:
-    config, requester, outcomes = settings(), new_request(), list[RenameOutcome]()
+def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[str]:
+    config, requester, outcomes = settings(), new_request(), list[str]()
     with ExitStack() as stack:
         db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
         dry = stack.enter_context(dry_runs(config.uniqueness)) if is_dry else None
@@ -229,8 +229,8 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[int, int]:
-    return people.find_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
+def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[people.Values, people.Values]:
+    return people.lock_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
 
 
 @commands.standalone("erase", '"AB 123356" --account 1 --yes')

@@ -1,7 +1,8 @@
 """What is wrong with an installation for this version and these settings, and the remedy of each problem.
 
 Looks at the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether it stores what
-is written: a full disk and a standby answer every read.
+is written: a full disk and a standby answer every read. Free space by statvfs would show neither a quota, nor a mount that is
+read-only, nor the disk of another machine.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Reads inside the event loop: one SELECT without a thread or BEGIN, in one round trip, and one query for many identical reads.
 
 A thread costs a lone caller more than its query: each of its waits takes the interpreter's lock from the event loop
-(docs/decisions/0069).
+(docs/decisions/0028).
 """
 
 import asyncio

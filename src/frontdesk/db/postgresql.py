@@ -98,7 +98,7 @@ def settings_query(settings: Settings) -> str:
 
 
 def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
-    """Raises Unavailable unless the settings of a new connection are as they were asked for (docs/decisions/0068)."""
+    """Raises Unavailable unless the settings of a new connection are as they were asked for (docs/decisions/0104)."""
     for (name, wanted), value in zip(settings.items(), found or (), strict=True):
         if value != wanted:
             raise _unusable(f"{name} is {value}, not {wanted}")

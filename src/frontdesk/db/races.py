@@ -1,8 +1,8 @@
 """Writes while others write the same rows: a lost race runs again, and items that wait at the same time share a commit.
 
-Group commit: a new group starts as soon as a lane is free, with everything that has come meanwhile; no timer holds it back. Each
-caller is answered after the commit of its own group, or when its time is over. With two lanes, one group is prepared while the
-database writes the other.
+Group commit: a new group starts as soon as the one before it is done, with everything that has come meanwhile; no timer holds it
+back. Each caller is answered after the commit of its own group, or when its time is over. While a group is held up, another lane
+takes those that wait behind it.
 """
 
 import asyncio
@@ -36,6 +36,9 @@ ATTEMPTS_ALONE = 8
 # When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
 SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
 SHORTEST_WAIT_SECONDS = 0.02
+
+# A group that takes longer is held up, by a lock or a slow disk: another lane then takes what waits.
+HELD_UP_SECONDS = 0.05
 
 # A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
 LONG_SECONDS = 2
@@ -188,10 +191,11 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
         self._deadlines = deadlines
-        self._lanes_free = lanes
+        self._most_lanes, self._lanes_running = lanes, 0
         self._limit = limit
         self._waiting: deque[_Caller[Item, Result]] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
+        self._look: asyncio.TimerHandle | None = None
         self._stopping = False
 
     @abstractmethod
@@ -204,11 +208,10 @@ class GroupCommit(ABC, Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         caller: _Caller[Item, Result] = _Caller(item, loop.create_future(), loop.time())
         self._waiting.append(caller)
-        if self._lanes_free:
-            self._lanes_free -= 1
-            lane = asyncio.create_task(self._run_lane())
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+        if not self._lanes_running:
+            self._start_lane()
+        elif self._lanes_running < self._most_lanes and self._look is None:
+            self._look = loop.call_later(HELD_UP_SECONDS, self._help_held_up, loop)
         try:
             with self._deadlines.timeout():
                 return await caller.future
@@ -221,6 +224,22 @@ class GroupCommit(ABC, Generic[Item, Result]):
         while self._lanes:
             await asyncio.wait(set(self._lanes))
 
+    def _start_lane(self) -> None:
+        self._lanes_running += 1
+        lane = asyncio.create_task(self._run_lane())
+        self._lanes.add(lane)
+        lane.add_done_callback(self._lanes.discard)
+
+    def _help_held_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start another lane if callers have waited for HELD_UP_SECONDS: one that began sooner would make the groups smaller."""
+        self._look = None
+        if self._waiting and self._lanes_running < self._most_lanes:
+            ends_at = self._waiting[0].arrived_at + HELD_UP_SECONDS
+            if ends_at <= loop.time():
+                self._start_lane()
+                ends_at = loop.time() + HELD_UP_SECONDS
+            self._look = loop.call_at(ends_at, self._help_held_up, loop)
+
     async def _run_lane(self) -> None:
         while group := self._next_group():
             results: Sequence[Result | Exception]
@@ -232,7 +251,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
                     self._refuse_long_waits()
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
-        self._lanes_free += 1
+            if self._lanes_running > 1:
+                break  # what waits is the other lane's
+        self._lanes_running -= 1
 
     def _next_group(self) -> list[_Caller[Item, Result]]:
         """The callers that have waited longest. A caller that was answered already is left out: its answer must stay true."""

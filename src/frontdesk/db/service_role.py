@@ -28,7 +28,8 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("invitation_events", "delivery_reports", "erasures", "audit_prunings"), _ADD),
     **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
     **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns", "retention_positions"), _KEEP),
-    **dict.fromkeys(("request_allowances", "failed_attempts", "uniqueness_probes"), _ALL),
+    "uniqueness_probes": _KEEP,
+    **dict.fromkeys(("request_allowances", "failed_attempts"), _ALL),
     **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_rows"), _ALL),
     **dict.fromkeys(
         (

@@ -1,7 +1,7 @@
 """Statements over a whole set of rows, for both databases.
 
 PostgreSQL takes a set as ONE JSON parameter and several statements in one round trip; SQLite takes a set through the
-driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much (docs/decisions/0014).
+driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much (docs/decisions/0013).
 A set of thousands of rows goes by COPY, where the transaction can: the server reads that text several times faster than one JSON
 parameter, and reads it while the rest is still being written out. An ordinary `Tx` is a `SetTransaction`, and so is a
 `PipelineTransaction`.

@@ -1,48 +1,24 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.enrol import dry_run, enrol, restore
-from frontdesk.eligibility.fields import ValueCache, parse_member, read_external_id, read_external_ids
-from frontdesk.eligibility.persons import find_look_alikes
-from frontdesk.eligibility.store import (
-    count_members_open,
-    external_ids_of,
-    find_access,
-    find_expired,
-    find_kept_digests,
-    find_known,
-    find_members,
-    find_row_digests,
-    find_written,
-    has_members,
-    list_history,
-    list_ids_under,
-    list_probes,
-    merged_with,
-    row_digest_key,
-)
-
-__all__ = [
-    "ValueCache",
-    "count_members_open",
-    "dry_run",
-    "enrol",
-    "external_ids_of",
-    "find_access",
-    "find_expired",
-    "find_kept_digests",
-    "find_known",
-    "find_look_alikes",
-    "find_members",
-    "find_row_digests",
-    "find_written",
-    "has_members",
-    "list_history",
-    "list_ids_under",
-    "list_probes",
-    "merged_with",
-    "parse_member",
-    "read_external_id",
-    "read_external_ids",
-    "restore",
-    "row_digest_key",
-]
+from frontdesk.eligibility.enrol import enrol as enrol
+from frontdesk.eligibility.enrol import find_look_alikes as find_look_alikes
+from frontdesk.eligibility.enrol import restore as restore
+from frontdesk.eligibility.fields import ValueCache as ValueCache
+from frontdesk.eligibility.fields import parse_member as parse_member
+from frontdesk.eligibility.fields import read_external_id as read_external_id
+from frontdesk.eligibility.fields import read_external_ids as read_external_ids
+from frontdesk.eligibility.store import count_members_open as count_members_open
+from frontdesk.eligibility.store import external_ids_of as external_ids_of
+from frontdesk.eligibility.store import find_access as find_access
+from frontdesk.eligibility.store import find_expired as find_expired
+from frontdesk.eligibility.store import find_kept_digests as find_kept_digests
+from frontdesk.eligibility.store import find_known as find_known
+from frontdesk.eligibility.store import find_members as find_members
+from frontdesk.eligibility.store import find_row_digests as find_row_digests
+from frontdesk.eligibility.store import find_written as find_written
+from frontdesk.eligibility.store import has_members as has_members
+from frontdesk.eligibility.store import list_history as list_history
+from frontdesk.eligibility.store import list_ids_under as list_ids_under
+from frontdesk.eligibility.store import list_probes as list_probes
+from frontdesk.eligibility.store import merged_with as merged_with
+from frontdesk.eligibility.store import row_digest_key as row_digest_key

@@ -5,57 +5,54 @@ writes members, history, audit entries and invitations. `db.races` settles what 
 
 A dry run makes the same decisions and writes them to a scratch database only, so that later chunks see them. A restored member
 has the values of its history; one that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
+
+Similar members have the same names and birth date, or the same family and birth date. They are shown and never merged: a record
+that creates one is warned, and `member duplicates` lists the pairs (docs/members.md).
 """
 
-import asyncio
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import Clock, stored_time
 from frontdesk.config import Config, Uniqueness
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import scratch_database
-from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
-from frontdesk.db.races import GroupCommit, Writable, write_together
-from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.pipeline import GroupWriter
+from frontdesk.db.races import Writable, write_together
+from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import decide, persons, store
-from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility import decide, model, persons, store
 from frontdesk.eligibility.model import (
-    FIRST_DRY_RUN_ID,
-    Action,
     Enrolled,
     HistoryEntry,
+    MemberRecord,
     Outcome,
-    RestoredMember,
     StoredMember,
     Submission,
-    UndoRequest,
 )
 from frontdesk.eligibility.tables import members
-from frontdesk.errors import Fault, FrontdeskError
+from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
-from frontdesk.invitations.model import Delivery, NewInvitation
+from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.plans import find_owners
 from frontdesk.text import fold_email
 
-POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
-_ALWAYS_UPDATED = {"row_digest", "updated_at"}
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
-# The other columns that updates of this process have changed so far.
+# The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
 
-Accepted = Sequence[tuple[Submission, Enrolled]]
+_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
+
+Result = Enrolled | FrontdeskError
 
 
 def enrol(
@@ -66,20 +63,19 @@ def enrol(
     uniqueness: Uniqueness,
     audited: bool = True,
     reopens_absent: bool = False,
-) -> list[Enrolled | FrontdeskError]:
+) -> list[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
     refused record nothing is written; that it told of another account's value is counted. `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
+    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
-    accepted = _accepted(submissions, results)
-    if not accepted:
-        return results
-    search, updated = _write(tx, accepted, now=now, audited=audited)
-    return search.warn(results, updated)
+    pairs = zip(submissions, results, strict=True)
+    accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
+    similar, updated = _write(tx, accepted, now=now, audited=audited)
+    return _warn_of_similar(results, similar, updated, stored_time(now)[:10])
 
 
 def _decide_chunk(
@@ -90,7 +86,7 @@ def _decide_chunk(
     now: datetime,
     reopens_absent: bool,
     scratch: Tx | None = None,
-) -> list[Enrolled | FrontdeskError]:
+) -> list[Result]:
     """Read every stored record and setting that the chunk needs in one round trip, decide each record, and count the probes.
 
     The stored records are locked. With the `scratch` database of a dry run nothing is locked, and its records come first. Errors
@@ -99,32 +95,22 @@ def _decide_chunk(
     keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
-    digest_key, lock = persons.get_digest_key(tx), scratch is None
-    with one_round_trip(tx):
+    digest_key, lock = _digest_key(tx), scratch is None
+    with sets.one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        clients = {submission.client for submission in submissions}
-        counts = decide.read_probe_counts(tx, clients, uniqueness, now)
+        counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
         by_id |= store.lock_by_ids(tx, merged, lock=lock)
     if scratch is not None:
         found = [store.lock_members(scratch, scope, of_scope) for scope, of_scope in keys.items()]
-        found.append(store.find_by_ids(scratch, by_id))
-        by_id |= store.stored_members(found)
-    chunk_keys = decide.ChunkKeys(by_id, counts, accounts, now=now)
+        by_id |= store.stored_members(found) | store.lock_by_ids(scratch, by_id, lock=False)
+    chunk_keys = decide.ChunkKeys(by_id, counts, uniqueness, now)
     chunk_keys.lead(by_id)
-    state = decide.ChunkState(
-        chunk_keys,
-        {row["id"]: row["account_id"] for row in owners.rows},
-        {row["id"] for row in owners.rows if not row["accepting_patients"]},
-        invitations(),
-        uniqueness,
-        stored_time(now),
-        digest_key,
-        reopens_absent,
-    )
+    plans, at = {row["id"]: row for row in owners.rows}, stored_time(now)
+    state = decide.ChunkState(chunk_keys, plans, invitations(), at, digest_key, reopens_absent)
     for member in by_id.values():
         state.note_family(member)
     results = [state.decide(submission) for submission in submissions]
@@ -132,56 +118,43 @@ def _decide_chunk(
     return results
 
 
-def _submitted_keys(
-    submissions: Sequence[Submission], uniqueness: Uniqueness
-) -> dict[int, dict[str, set[str]]]:
+def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
     """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
-    keys = decide.keys_by_scope(
-        (decide.scope_of(submission.account_id, uniqueness), submission.record.given)
-        for submission in submissions
-    )
-    for submission in submissions:
-        of_scope, context = keys[decide.scope_of(submission.account_id, uniqueness)], submission.context
-        if submission.record.external_id is not None:
-            of_scope["external_id"].add(submission.record.external_id)
-        if context is not None and context.former_id:
-            of_scope["external_id"].add(context.former_id)
-        if context is not None and context.address_of:
+    scopes = [decide.scope_of(submission.account_id, uniqueness) for submission in submissions]
+    givens = (submission.record.given for submission in submissions)
+    keys = decide.keys_by_scope(zip(scopes, givens, strict=True))
+    for scope, submission in zip(scopes, submissions, strict=True):
+        of_scope, context = keys[scope], submission.context
+        of_scope["external_id"].update(filter(None, (submission.record.external_id, context.former_id)))
+        if context.address_of:
             of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 
 
-def _accepted(submissions: Sequence[Submission], results: Sequence[Enrolled | FrontdeskError]) -> Accepted:
-    """The records that are to be written."""
-    return [
-        (submission, result)
-        for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
-    ]
-
-
-def _touched(accepted: Accepted) -> tuple[list[StoredMember], list[StoredMember]]:
-    """The new members and the changed ones, each once, in an order in which no two chunks wait for each other."""
-    touched = {id(result.stored): result.stored for _, result in accepted}.values()
+def _touched(stored: Iterable[StoredMember]) -> tuple[list[StoredMember], list[StoredMember]]:
+    """The new members and the changed ones, each once. No two chunks wait for each other's new keys, and withdrawn members give
+    up theirs first."""
+    touched = {id(member): member for member in stored}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
-    updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
+    updated = [s for s in touched if s.changed and not s.is_new]
+    updated.sort(key=lambda s: (s.values["uniqueness_scope"] >= 0, s.values["id"]))
     return created, updated
 
 
 def _write(
-    tx: SetTransaction, accepted: Accepted, *, now: datetime, audited: bool
-) -> tuple[persons.SimilarSearch, list[StoredMember]]:
-    """Returns the search for members that look like new ones, and the stored members that were changed."""
-    created, updated = _touched(accepted)
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
+) -> tuple[list[Found], list[StoredMember]]:
+    """Returns the search for members that are similar to new ones, and the stored members that were changed."""
+    created, updated = _touched(result.stored for _, result in accepted)
     if created:
-        for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
+        for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
-    with one_round_trip(tx):
-        search = persons.SimilarSearch(created, at[:10], tx)
+    with sets.one_round_trip(tx):
+        similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
-        update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
-        insert_set(tx, members, [s.values for s in created])
+        sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
+        sets.insert_set(tx, members, [s.values for s in created])
         entries = (
             (values["id"], result.outcome, by.plan_id, result.changes, by.client, by.request_id, by.file_id)
             for by, result, values in written
@@ -202,30 +175,22 @@ def _write(
             if isinstance(result.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = (result.stored for _, result in accepted if "plan_id" in result.changes)
-    move_invitations(tx, {each.values["id"]: each.values["plan_id"] for each in moved if not each.is_new})
-    return search, updated
+    moved = {values["id"]: values["plan_id"] for _, result, values in written if "plan_id" in result.changes}
+    move_invitations(tx, moved)
+    return similar, updated
 
 
-def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
+def _columns(updated: Sequence[StoredMember]) -> list[str]:
     """The columns of an update, few: SQLite renews the indexes of every named column, and PostgreSQL reads them all.
 
     Many records name only what they change. A few name also what others changed before: so there are at most as many
-    prepared statements as columns, whatever callers change together (docs/decisions/0071).
+    prepared statements as columns, whatever callers change together (docs/decisions/0013).
     """
-    found = {
-        name for _, result in accepted if result.outcome is not Outcome.CREATED for name in result.changes
-    }
-    if "email" in found:
-        found.add("email_folded")
-    if found & persons.PERSON_FIELDS:
-        found.add("person_digest")
-    if any(submission.context and submission.context.person for submission, _ in accepted):
-        found.add("family_digest")
-    if updated < MANY:
-        changed_before.update(found)
-        found = changed_before
-    return tuple(name for name in _UPDATED if name in found or name in _ALWAYS_UPDATED)
+    found = set[str]().union(*(member.changed for member in updated))
+    if len(updated) < MANY:
+        changed_before.update(found - {"uniqueness_scope"})  # of undos only, and in three indexes
+        found |= changed_before
+    return sorted(found)
 
 
 @dataclass(slots=True)
@@ -235,7 +200,7 @@ class DryRun:
 
     _scratch: Tx
     _uniqueness: Uniqueness
-    _next_id: int = FIRST_DRY_RUN_ID
+    _next_id: int = model.FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
         """Begin the next chunk, or the last one again: what was not kept is forgotten."""
@@ -246,25 +211,27 @@ class DryRun:
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
-    ) -> list[Enrolled | FrontdeskError]:
+    ) -> list[Result]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         scratch = self._scratch
         results = _decide_chunk(
             tx, submissions, self._uniqueness, now=now, reopens_absent=reopens_absent, scratch=scratch
         )
-        created, updated = _touched(_accepted(submissions, results))
+        created, updated = _touched(each.stored for each in results if isinstance(each, Enrolled))
         with scratch.begin_nested():
             for member in created:
                 member.values["id"] = self._next_id
                 self._next_id += 1
-            search = persons.SimilarSearch(created, stored_time(now)[:10], tx, scratch)
-            earlier = store.find_by_ids(scratch, [row["id"] for row in search.found])
-            results = search.warn(results, [*store.stored_members([earlier]).values(), *updated])
+            today = stored_time(now)[:10]
+            similar = _find_similar(created, today, tx, scratch)
+            ids = {row["id"] for read in similar for row in read.rows} - {None}
+            earlier = store.lock_by_ids(scratch, ids, lock=False)
+            results = _warn_of_similar(results, similar, [*earlier.values(), *updated], today)
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
-            delete_set(scratch, members, [{"id": values["id"]} for values in changed])
-            insert_set(scratch, members, changed)
+            sets.delete_set(scratch, members, [{"id": values["id"]} for values in changed])
+            sets.insert_set(scratch, members, changed)
         return results
 
 
@@ -275,102 +242,156 @@ def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
         yield DryRun(scratch, uniqueness)
 
 
-@dataclass(slots=True)
-class _Undone:
-    """A member's values before the request, and the history entry that says so."""
+class UndoRequest(NamedTuple):
+    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
+    None where a merge is taken back."""
 
-    values: dict[str, Any]
-    outcome: Outcome
-    changes: dict[str, list[Any]]
+    undone_file_id: int | None
+    file_id: int | None
+    client: str
+    request_id: str
+    now: datetime
+    uniqueness: Uniqueness
 
 
-def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[RestoredMember]:
+def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result]:
     """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
-    A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
-    is erased. An old key that another account has now counts like one that a record brings.
+    The result is an error where a member stays as it is: its newest history is another request's, another member has its old
+    keys, or it is erased. An old key that another account has now counts like one that a record brings.
     """
-    counts = decide.read_probe_counts(tx, [undo.client], undo.uniqueness, undo.now)
-    stored = store.lock_by_ids(tx, member_ids)
-    histories, key = store.find_histories(tx, set(member_ids)), persons.get_digest_key(tx)
-    undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
+    counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
+    stored, digest_key = store.lock_by_ids(tx, member_ids), _digest_key(tx)
+    histories = store.find_histories(tx, set(member_ids))
+    undone = {id_: _undone(stored[id_], history, undo, digest_key) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
-        (item.values["uniqueness_scope"], item.values) for item in undone.values() if item is not None
+        (decide.scope_of(before.account_id, undo.uniqueness), result.stored.values | before.record.given)
+        for before, result in filter(None, undone.values())
+        if result.outcome is not Outcome.WITHDRAWN
     )
-    found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted) if scope >= 0]
-    touched = store.stored_members(found) | stored
-    keys = decide.ChunkKeys(touched, counts, now=undo.now)
-    results, accepted = [], []
-    for id_ in member_ids:
-        member, item = stored[id_], undone.get(id_)
-        fault = CHANGED_SINCE if item is None else _fault_of(member, item, undo, keys)
-        if item is None or fault is not None:
-            results.append(RestoredMember(member.values["external_id"], None, fault))
-            continue
-        keys.release(member)
-        member.values = item.values
-        keys.hold(member)
-        accepted.append(item)
-        results.append(RestoredMember(member.values["external_id"], item.outcome))
+    found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted)]
+    keys = decide.ChunkKeys(store.stored_members(found) | stored, counts, undo.uniqueness, undo.now)
+    pairs = [undone[id_] for id_ in member_ids]
+    results = [Invalid([CHANGED_SINCE]) if pair is None else _restore(*pair, keys) for pair in pairs]
     keys.save(tx)
-    _write_undone(tx, accepted, undo)
+    restored = [pair for pair, result in zip(pairs, results, strict=True) if pair and pair[1] is result]
+    _write(tx, restored, now=undo.now, audited=False)
+    withdrawn = [each.stored.values["id"] for _, each in restored if each.outcome is Outcome.WITHDRAWN]
+    cancel_of_members(tx, withdrawn, now=undo.now)
     return results
 
 
-def _undo(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, key: bytes
-) -> _Undone | None:
-    """The member before the request; None when the newest change is not the request's."""
+def _undone(
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, digest_key: bytes
+) -> tuple[Submission, Enrolled] | None:
+    """The values of before the request, as a submission, and their result; None where another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
         return None
-    newest = history[0]
-    values = member.values | {"row_digest": None, "updated_at": stored_time(undo.now)}
+    newest, values, outcome = history[0], member.values, Outcome.RESTORED
+    before: dict[str, Any] = {"row_digest": None, "updated_at": stored_time(undo.now)}
+    changes = {}
     came_back = newest.outcome is Outcome.RESTORED and history[1].outcome is Outcome.WITHDRAWN
     if newest.outcome is Outcome.CREATED or came_back:
-        values["uniqueness_scope"] = -int(values["id"])
-        return _Undone(values, Outcome.WITHDRAWN, {})
-    if newest.outcome is Outcome.WITHDRAWN:
-        values["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
-        return _Undone(values, Outcome.RESTORED, {})
-    changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
-    values.update((name, before) for name, (_, before) in changes.items())
-    if "email" in changes:
-        values["email_folded"] = None if values["email"] is None else fold_email(values["email"])
-    values["person_digest"] = persons.person_digest(key, values)
-    return _Undone(values, Outcome.RESTORED, changes)
+        outcome, before["uniqueness_scope"] = Outcome.WITHDRAWN, -int(values["id"])
+    elif newest.outcome is Outcome.WITHDRAWN:
+        before["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
+    else:
+        changes = {name: [new, old] for name, (old, new) in newest.changes.items()}
+        before |= {name: old for name, (old, _) in newest.changes.items()}
+        if "email" in changes:
+            before["email_folded"] = None if before["email"] is None else fold_email(before["email"])
+        before["person_digest"] = persons.person_digest(digest_key, values | before)
+    record = MemberRecord(values["external_id"], before, False, (), (), ())
+    place = (values["account_id"], before.get("plan_id", values["plan_id"]))
+    by = Submission(*place, record, undo.client, undo.request_id, file_id=undo.file_id)
+    return by, Enrolled(outcome, member, (), changes, (), NotInvitedReason.NOT_NEW)
 
 
-def _fault_of(member: StoredMember, item: _Undone, undo: UndoRequest, keys: decide.ChunkKeys) -> Fault | None:
-    """A fault when another member carries one of the member's old keys now, or when the client is at its limit of probes."""
-    values, scope = member.values, item.values["uniqueness_scope"]
-    if item.outcome is not Outcome.WITHDRAWN:
-        brought = decide.new_keys(item.values, values if values["uniqueness_scope"] >= 0 else {})
-        by = (undo.client, undo.request_id, values["account_id"], undo.file_id)
-        if unheard := keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by)):
-            return unheard.faults[0]
-    taken = keys.taken(item.values, scope, member)
-    return decide.not_unique(taken[0]) if taken else None
+def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Result:
+    """Give the member its values of before. An error if one of its keys is another's now, or the client is at its limit."""
+    member, given = result.stored, before.record.given
+    if result.outcome is not Outcome.WITHDRAWN:
+        is_there = member.values["uniqueness_scope"] >= 0
+        if keys.is_unheard(before.client, given, member if is_there else None):
+            return decide.TooManyTaken(keys.now)
+        taken = keys.taken(member.values | given, before.account_id, member)
+        if keys.has_told:
+            keys.count_probe(before)
+        if taken:
+            return Invalid([decide.not_unique(taken[0])])
+    keys.change(member, given)
+    return result
 
 
-def _write_undone(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
-    """Withdraw first: a restored member may take over a key that a withdrawn one gives up."""
-    withdrawn = [item for item in accepted if item.outcome is Outcome.WITHDRAWN]
-    for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
-        rows = [item.values for item in items]
-        columns = [name for row in rows[:1] for name in row if name != "account_id"]
-        update_set(tx, members, rows, columns=columns)
-    by = (undo.client, undo.request_id, undo.file_id)
-    entries = (
-        (each.values["id"], each.outcome, each.values["plan_id"], each.changes, *by) for each in accepted
-    )
-    store.insert_history(tx, entries, stored_time(undo.now))
-    moved = [each.values for each in accepted if "plan_id" in each.changes]
-    move_invitations(tx, {values["id"]: values["plan_id"] for values in moved})
-    cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undo.now)
+def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> list[Found]:
+    """Search the stored open members that are similar to new ones: set reads, which belong into the round trip that writes them.
+
+    A dry run searches its scratch database too.
+    """
+    reads = []
+    for column in store.DIGESTS:
+        if keys := {_key_of(member.values, column) for member in created if member.values[column]}:
+            reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
+    return reads
 
 
-class Enrolments(GroupCommit[Submission, Enrolled]):
-    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028).
+def _warn_of_similar(
+    results: list[Result], reads: Sequence[Found], changed: Iterable[StoredMember], today: str
+) -> list[Result]:
+    """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
+    members since they were found."""
+    now = {member.values["id"]: member.values for member in changed}
+    people: dict[str, int] = {}
+    for row in (row for read in reads for row in read.rows if row["id"] is not None):
+        values = now.get(row["id"])
+        if values is None or (store.is_open(values, today) and row["key"] in _keys_of(values)):
+            people.setdefault(row["key"], row["id"])
+    return [_warned(result, people, today) for result in results] if reads else results
+
+
+def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
+    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
+    digests = map(partial(persons.person_digest, _digest_key(tx)), people)
+    keys = [digest and f"{digest} {person['dob']}" for digest, person in zip(digests, people, strict=True)]
+    found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
+    ids = {row["key"]: row["id"] for row in found.rows}
+    return [ids.get(key or "") for key in keys]
+
+
+def _warned(result: Result, people: dict[str, int], today: str) -> Result:
+    """The result of a new member with a warning if the member is similar to one of the people, which it joins."""
+    if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
+        return result
+    values, keys = result.stored.values, _keys_of(result.stored.values)
+    found = next((people[key] for key in keys if key in people), None)
+    if store.is_open(values, today):
+        for key in keys:
+            people.setdefault(key, values["id"])
+    if found is None:
+        return result
+    is_stored = found < model.FIRST_DRY_RUN_ID
+    said = f"looks like member {found}" if is_stored else "looks like another new member of the file"
+    return result._replace(warnings=(*result.warnings, f"{model.SIMILAR_MEMBER}{model.WARNING_MARK}{said}"))
+
+
+def _key_of(values: Mapping[str, Any], column: str) -> str:
+    """A digest and the birth date, as `store.find_similar` takes them."""
+    return f"{values[column]} {values['dob']}"
+
+
+def _keys_of(values: Mapping[str, Any]) -> list[str]:
+    return [_key_of(values, column) for column in store.DIGESTS if values[column]]
+
+
+def _digest_key(tx: SetTransaction) -> bytes:
+    """The installation's key of digests. It never changes, so a process reads it once for each database."""
+    if tx.engine not in _keys:
+        _keys[tx.engine] = store.row_digest_key(tx)
+    return _keys[tx.engine]
+
+
+class Enrolments(GroupWriter[Submission, Enrolled]):
+    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0013, 0028).
 
     `await submit(submission)` returns what became of the record, once it is committed.
 
@@ -378,33 +399,13 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
-        super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
-        self._db = db
-        self._clock = clock
-        self._enrol = partial(enrol, uniqueness=config.uniqueness)
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+        super().__init__(db, config.database_url, deadlines)
+        self._clock, self._enrol = clock, partial(enrol, uniqueness=config.uniqueness)
 
-    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
-        if self._pipeline_db is not None:
-            return await run_in_event_loop(self._commit, self._pipeline_db, items)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, self._db, items)
-
-    def _commit(
+    def write_group(
         self, db: Writable[SetTransaction], items: Sequence[Submission]
     ) -> Sequence[Enrolled | Exception]:
         results = write_together(db, items, lambda tx, items: self._enrol(tx, items, now=self._clock()))
         if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
-            self._db.announce_work()
+            self.db.announce_work()
         return results
-
-    def shorten_waits(self, seconds: float) -> None:
-        """The process is to stop: a database that says nothing for so long is given up."""
-        if self._pipeline_db is not None:
-            self._pipeline_db.shorten_waits(seconds)
-
-    async def close(self) -> None:
-        await super().close()
-        self._thread.shutdown(wait=False, cancel_futures=True)  # a wait would block the event loop
-        if self._pipeline_db is not None:
-            self._pipeline_db.close()

@@ -7,6 +7,7 @@ object into a record with all its faults; `decide` adds those that depend on oth
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import Enum
@@ -14,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from email_validator import EmailNotValidError, validate_email
+from email_validator import validate_email
 
 from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
 from frontdesk.errors import Fault, unknown_faults
@@ -82,45 +83,36 @@ _PLAIN_EMAIL = re.compile(
 )
 _PLAIN_EMAIL_LENGTH = 64
 
-# What refused values look like: patterns of a whole text, without letter case, that take linear time (docs/decisions/0089).
-_M, _N = "(?:0?[0-9]|1[0-2])[/.-]", "[0-9]{1,2}[/.-]"
-_ORDERS = {
-    _M + _M: "it looks like month/day/year or day/month/year",
-    _M + _N: "it looks like month/day/year",
-    _N + _M: "it looks like day/month/year",
-    _N + _N: "it looks like a date",
-}
-_YEARS = {"[0-9]{4}": "", "[0-9]{1,2}": " with a year of two digits"}
-_DATES = {
-    DATE_PATTERN.pattern: "this day does not exist",
-    **{
-        f"{order}{year}(?![0-9]).*": said + short
-        for order, said in _ORDERS.items()
-        for year, short in _YEARS.items()
+# What a refused text looks like, by the code of its fault: the first pattern that has the whole text, without letter case.
+# All take linear time (docs/decisions/0008).
+_M, _N, _YEAR = "(?:0?[0-9]|1[0-2])[/.-]", "[0-9]{1,2}[/.-]", "(?:[0-9]{4}|[0-9]{1,2})(?![0-9]).*"
+_LOOKS = {
+    "not_a_date": {
+        DATE_PATTERN.pattern: "this day does not exist",
+        _M + _M + _YEAR: "it looks like month/day/year or day/month/year",
+        _M + _N + _YEAR: "it looks like month/day/year",
+        _N + _M + _YEAR: "it looks like day/month/year",
+        "[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}(?![0-9]).*": "it looks like year/month/day",
+        "[1-9][0-9]{4}(?:[.][0-9]+)?": "it looks like an Excel serial number",
+        "[0-9]{8}": "it looks like a date without hyphens",
+        "(?:.*[^a-z])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*": "it looks like a date with the name of a month",
     },
-    "[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}(?![0-9]).*": "it looks like year/month/day",
-    "[1-9][0-9]{4}(?:[.][0-9]+)?": "it looks like an Excel serial number",
-    "[0-9]{8}": "it looks like a date without hyphens",
-    "[0-9]{10}|[0-9]{13}": "it looks like a number of seconds since 1970",
-    "(?:.*[^a-z])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*": "it looks like a date with the name of a month",
+    "malformed_zipcode": {
+        "[0-9]+[.]0+": "it looks like a number with decimals",
+        "[0-9]{3,4}(?:-?[0-9]{4})?": "it looks like a zip without its leading zeros",
+    },
+    "not_ten_digits": {
+        "[0-9](?:[.,][0-9]+)?e[+]?[0-9]{1,2}": "it looks like a number that a spreadsheet has rounded",
+        r".*[0-9]\D*(?:ext|x|#)\D*[0-9]{1,6}": "it looks like a number with an extension",
+        "[+](?!1).*": "it looks like a number outside North America",
+    },
+    "malformed_email": {
+        "[^@]*@[^@]*@.*": "it looks like several addresses",
+        "[^<]*<.*>": "it looks like a name with an address",
+        "[^@]{1,100}": "it has no @",
+    },
+    "not_allowed": {"[yn]|yes|no": "it looks like yes or no", "[a-z]|[0-9]{1,2}": "it looks like a code"},
 }
-_ZIPS = {
-    "[0-9]+[.]0+": "it looks like a number with decimals",
-    "[0-9]{3,4}(?:-?[0-9]{4})?": "it looks like a zip without its leading zeros",
-    "[a-z][0-9][a-z][ -]?[0-9][a-z][0-9]": "it looks like a Canadian postal code",
-}
-_PHONES = {
-    "[0-9](?:[.,][0-9]+)?e[+]?[0-9]{1,2}": "it looks like a number that a spreadsheet has rounded",
-    r".*[0-9]\D*(?:ext|x|#)\D*[0-9]{1,6}": "it looks like a number with an extension",
-    "[+](?!1).*": "it looks like a number outside North America",
-    r"\D*(?:[0-9]\D*){7}": "it looks like a number without its area code",
-}
-_EMAILS = {
-    "[^@]*@[^@]*@.*": "it looks like several addresses",
-    "[^<]*<.*>": "it looks like a name with an address",
-    "[^@]{1,100}": "it has no @",
-}
-_LONGEST_SHAPE = 100
 
 
 @dataclass(slots=True)
@@ -129,13 +121,6 @@ class FieldContext:
 
     today: str
     warnings: list[str] = field(default_factory=list)
-
-
-def _rejected(code: str, rule: str, text: str, shapes: Mapping[str, str]) -> Rejected:
-    """The rule, and what the start of the refused text looks like: the first of the shapes that it has."""
-    start = text.strip()[: _LONGEST_SHAPE + 1]
-    said = (said for shape, said in shapes.items() if re.fullmatch(shape, start, re.IGNORECASE | re.DOTALL))
-    return Rejected(code, "; ".join((rule, *islice(said, 1))))
 
 
 def _text(value: object, rule: str = "must be a string") -> str:
@@ -167,8 +152,7 @@ def _calendar_date(value: object) -> tuple[str, bool]:
     # The cache keeps its keys, so nothing longer than a date may get into it.
     found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
     if found is None:
-        rule = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp"
-        raise _rejected("not_a_date", rule, text, _DATES)
+        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
     return found
 
 
@@ -186,23 +170,13 @@ def _read_dob(value: object, context: FieldContext) -> str:
 def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is looked at. Raises Rejected."""
     email = trimmed(_text(value))
-    if not _is_email(email):
-        raise _rejected(
-            "malformed_email", "must be an e-mail address of at most 254 characters", email, _EMAILS
-        )
-    return email
-
-
-def _is_email(email: str) -> bool:
     if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
-        return True
-    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2] or ENCODED_WORD in email:
-        return False
-    try:
-        validate_email(email, check_deliverability=False, globally_deliverable=False)
-    except (EmailNotValidError, ValueError):
-        return False
-    return True
+        return email
+    if len(email) <= EMAIL_LENGTH and "." in email.rpartition("@")[2] and ENCODED_WORD not in email:
+        with suppress(ValueError):
+            validate_email(email, check_deliverability=False, globally_deliverable=False)
+            return email
+    raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
 
 
 def _read_phone(value: object, _context: FieldContext) -> str:
@@ -210,15 +184,14 @@ def _read_phone(value: object, _context: FieldContext) -> str:
     if len(phone) == 10 and phone.isascii() and phone.isdigit():
         return phone
     if not PHONE_PATTERN.fullmatch(trimmed(phone)):
-        raise _rejected("not_ten_digits", "must have exactly 10 digits", phone, _PHONES)
+        raise Rejected("not_ten_digits", "must have exactly 10 digits")
     return re.sub("[^0-9]", "", phone)[-10:]
 
 
 def _read_zipcode(value: object, _context: FieldContext) -> str:
     zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
     if not ZIPCODE_PATTERN.fullmatch(zipcode):
-        rule = "must have 5 or 9 digits, or 5 and 4 with a hyphen"
-        raise _rejected("malformed_zipcode", rule, zipcode, _ZIPS)
+        raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
 
 
@@ -283,8 +256,8 @@ class FieldKind:
 
     `read` turns a JSON value (never null or blank) into its stored form and may leave warnings in the context; it raises
     Rejected or RejectedParts. `schema` is the JSON Schema of a trimmed value that is not blank. `length` is the longest
-    stored text. `from_text` makes the JSON value of a text cell, `from_x12` that of an 834's element: a text that does not
-    convert stays as it is, for `read` to refuse; None where the text is the value.
+    stored text. `from_text` makes the JSON value of a text cell: a text that does not convert stays as it is, for `read` to
+    refuse; None where the text is the value.
     """
 
     read: Callable[[Any, FieldContext], Any]
@@ -292,7 +265,6 @@ class FieldKind:
     length: int = 0
     storage: Storage = Storage.TEXT
     from_text: Callable[[str], object] | None = None
-    from_x12: Callable[[str], str] | None = None
 
 
 def _text_kind(limit: int) -> FieldKind:
@@ -300,13 +272,10 @@ def _text_kind(limit: int) -> FieldKind:
     return FieldKind(lambda value, _: parse_text(value, limit=limit), schema, limit)
 
 
-def _choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None = None) -> FieldKind:
+def _choice_kind(*words: str, booleans: bool = False) -> FieldKind:
     """One of the words in any letter case, stored as written here; with `booleans`, true and false stand for TRUE and FALSE."""
     by_folded = {word.lower(): word for word in words}
     rule = f"must be {' or '.join(words)}" if len(words) == 2 else f"must be one of {', '.join(words)}"
-    shapes = {"[yn01tf]|yes|no": "it looks like yes or no"} if booleans else {}
-    shapes[f"[{''.join(word[0] for word in words)}]"] = "it looks like the first letter of one of them"
-    shapes["[0-9]{1,2}"] = "it looks like a code of digits"
 
     def read(value: object, _context: FieldContext) -> str:
         if booleans and type(value) not in (str, bool):
@@ -314,14 +283,13 @@ def _choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None
         text = parse_text(str(value) if booleans else value, limit=255)
         found = by_folded.get(text.lower())
         if found is None:
-            raise _rejected("not_allowed", rule, text, shapes)
+            raise Rejected("not_allowed", rule)
         return found
 
     # JSON Schema's patterns have no flag for letter case.
     any_case = "|".join("".join(f"[{c.upper()}{c.lower()}]" for c in word) for word in words)
     schema = {"type": ["string", "boolean"] if booleans else "string", "pattern": f"^(?:{any_case})$"}
-    from_x12 = None if x12 is None else lambda code: x12.get(code, code)
-    return FieldKind(read, schema, max(map(len, words)), from_x12=from_x12)
+    return FieldKind(read, schema, max(map(len, words)))
 
 
 def _pattern(rule: re.Pattern[str]) -> dict[str, Any]:
@@ -341,19 +309,15 @@ def _object_from_text(text: str) -> object:
 
 
 SHORT_TEXT, NAME = _text_kind(255), _text_kind(100)
-DATE = FieldKind(
-    lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date
-)
+DATE = FieldKind(lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE)
 DATE_OF_BIRTH = replace(DATE, read=_read_dob)
-GENDER = _choice_kind(*GENDERS, x12=X12_GENDERS)
-EMAIL = FieldKind(
-    lambda value, _: parse_email(value), {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH
-)
+GENDER = _choice_kind(*GENDERS)
+EMAIL = replace(_text_kind(EMAIL_LENGTH), read=lambda value, _: parse_email(value))
 PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
 ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
 STATE = replace(SHORT_TEXT, read=_read_state)
 TRUE_OR_FALSE = _choice_kind("TRUE", "FALSE", booleans=True)
-SUBSCRIBER_RELATIONSHIP = _choice_kind("Primary", "Dependent", x12=X12_SUBSCRIBER)
+SUBSCRIBER_RELATIONSHIP = _choice_kind("Primary", "Dependent")
 HIPAA_RELATIONSHIP = FieldKind(
     _read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
@@ -441,18 +405,13 @@ STORED_COLUMNS = (
 )
 
 # The unique fields, each with the column that is compared.
-UNIQUE = {
-    field.name: "email_folded" if field.kind is EMAIL else field.name
-    for field in FIELDS.values()
-    if field.unique
-}
+UNIQUE = {name: "email_folded" if name == "email" else name for name, each in FIELDS.items() if each.unique}
 
 _LONGEST_ID = 255
 CACHED_VALUES = 20_000
 # Fields with a value of its own for each member, or without text.
 _OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _REQUIRED = frozenset(REQUIRED)
-_ORDER = {name: position for position, name in enumerate(FIELDS)}
 
 
 class ValueCache:
@@ -498,10 +457,10 @@ def parse_member(
                 kept[value] = read
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
-                [(_, _, message), *_] = _faults(name, rejected)
+                [(_, _, message), *_] = _faults(name, rejected, value)
                 context.warnings.append(f"{name}_dropped{WARNING_MARK}{message}")
             else:
-                faults += _faults(name, rejected)
+                faults += _faults(name, rejected, value)
     if "external_id" not in body:
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
@@ -558,11 +517,17 @@ def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | 
     return None
 
 
-def in_field_order(faults: list[Fault]) -> list[Fault]:
-    """The faults in the order of the field table; unknown fields last."""
-    return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
-
-
-def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
+def _faults(name: str, rejected: Rejected | RejectedParts, value: object) -> list[Fault]:
     parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
-    return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
+    return [
+        Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message + _look(part.code, value))
+        for part in parts
+    ]
+
+
+def _look(code: str, value: object) -> str:
+    """What the start of a refused text looks like, after a semicolon; "" for what has no known look."""
+    start = value.strip()[:101] if isinstance(value, str) else ""
+    looks = _LOOKS.get(code, {}).items()
+    said = (said for look, said in looks if re.fullmatch(look, start, re.IGNORECASE | re.DOTALL))
+    return "".join(f"; {each}" for each in islice(said, 1))

@@ -1,12 +1,11 @@
 """Eligible members: the records that callers hand in, what enrolment answers, and what the history keeps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.config import Uniqueness
 from frontdesk.errors import Fault
 from frontdesk.invitations.model import InvitationDecision
 
@@ -34,7 +33,6 @@ class Action(StrEnum):
 
     ENROL = "enrol"
     END = "end"
-    END_ABSENT = "end_absent"
     COMPARE = "compare"
 
 
@@ -105,17 +103,17 @@ class Submission(NamedTuple):
     file_id: int | None = None
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
-    context: RowContext | None = None
+    context: RowContext = NO_CONTEXT
 
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member as its chunk sees it: `values` by column change in place while the chunk's records are decided. An erased member
-    has an empty external_id (docs/erasure.md)."""
+    """A member as its chunk sees it: `values` by column, which change in place while the chunk's records are decided, and the
+    columns that `changed`. An erased member has an empty external_id (docs/erasure.md)."""
 
     values: dict[str, Any]
     is_new: bool = False
-    is_changed: bool = False
+    changed: set[str] = field(default_factory=set)
 
 
 class Enrolled(NamedTuple):
@@ -139,26 +137,6 @@ class Enrolled(NamedTuple):
     def answer(self) -> dict[str, Any]:
         """The body of the answer. A new member has its id once the chunk is written."""
         return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}
-
-
-class UndoRequest(NamedTuple):
-    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
-    None where a merge is taken back."""
-
-    undone_file_id: int | None
-    file_id: int | None
-    client: str
-    request_id: str
-    now: datetime
-    uniqueness: Uniqueness
-
-
-class RestoredMember(NamedTuple):
-    """What an undo did to one member: an outcome, or the fault that kept it as it was."""
-
-    external_id: str
-    outcome: Outcome | None
-    fault: Fault | None = None
 
 
 class MemberAccess(NamedTuple):
@@ -205,14 +183,6 @@ class HistoryEntry(NamedTuple):
     request_id: str
     file_id: int | None
     changed_at: datetime
-
-
-class ProbeCount(NamedTuple):
-    """How many records of a client told it, on a day, that another account has their value (eligibility.decide)."""
-
-    account_id: int
-    client: str
-    taken: int
 
 
 FAULT_CODES = {

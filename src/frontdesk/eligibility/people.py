@@ -5,7 +5,7 @@ row and its external_id, which leads to the member that was kept; its member_id 
 writes its audit entries and history in the caller's transaction.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -16,26 +16,20 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
-from frontdesk.db.sets import update_set
+from frontdesk.db.sets import insert_missing, update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import TooManyTaken
-from frontdesk.eligibility.enrol import restore
-from frontdesk.eligibility.model import (
-    Enrolled,
-    HistoryEntry,
-    MemberRecord,
-    Outcome,
-    SimilarPair,
-    StoredMember,
-    Submission,
-    UndoRequest,
-)
-from frontdesk.eligibility.tables import members
-from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.eligibility.enrol import UndoRequest, restore
+from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Outcome, SimilarPair, Submission
+from frontdesk.eligibility.tables import distinct_members, members
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import cancel_of_members
 
 SEARCHED_TOGETHER = 1000  # ids
+RENAMED, UNCHANGED = "renamed", "unchanged"
+NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
+Values = dict[str, Any]
+Track = Callable[[range], Iterable[int]]
 Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 
 
@@ -59,30 +53,25 @@ class EligibilityAnswer(NamedTuple):
     known_since: datetime | None = None
 
 
-def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:
-    """The member's record by column, of a merged one that of the member it leads to.
-
-    Raises NotFound, and FrontdeskError `several_accounts`.
-    """
+def find_member(tx: Tx, external_id: str, account_id: int | None) -> Values:
+    """The member's record by column, of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError
+    `several_accounts`."""
     [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
     return kept
 
 
 def get_members_named(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
-) -> list[dict[str, Any]]:
+) -> list[Values]:
     """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
     found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
     if not found:
-        detail = (
-            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
-            "name it by its id."
-        )
+        detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
         raise NotFound("eligible member", detail)
     if len(accounts := {member["account_id"] for member in found}) > 1:
         named = ", ".join(map(str, sorted(accounts)))
         detail = f"Several accounts have such a member: {named}. Say which with --account."
-        raise FrontdeskError(detail, code="several_accounts")
+        raise FrontdeskError(detail, code=SEVERAL_ACCOUNTS)
     return found
 
 
@@ -93,15 +82,13 @@ def find_eligibility(
 
     Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
     """
-    for named in reversed(get_members_named(tx, external_id, account_id, withdrawn=True)):
-        for member in _led(tx, named):
-            answer = _answer(store.list_history(tx, member["id"]), on, known_at)
-            if answer is not None:
-                return answer
-    return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
+    named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
+    led = (member for each in named for member in _led(tx, each))
+    answers = (_answer(store.list_history(tx, member["id"]), on, known_at) for member in led)
+    return next(filter(None, answers), EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED))
 
 
-def _led(tx: Tx, member: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _led(tx: Tx, member: Values) -> Iterator[Values]:
     """The member, and those that it leads to: the last one is not merged."""
     yield member
     while member["merged_into"] is not None:
@@ -116,44 +103,25 @@ def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None)
     if not entries or entries[-1].outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
         return None
     effective, expiry = known.get("effective_date"), known.get("expiry_date")
+    reason, last = EligibilityReason.ELIGIBLE, entries[-1]
     if effective is None or on < effective:
         reason = EligibilityReason.NOT_YET
-    else:
-        has_ended = expiry is not None and on > expiry
-        reason = EligibilityReason.EXPIRED if has_ended else EligibilityReason.ELIGIBLE
+    elif expiry is not None and on > expiry:
+        reason = EligibilityReason.EXPIRED
     is_eligible = reason is EligibilityReason.ELIGIBLE
-    last = entries[-1]
     return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
 
 
-class RenameOutcome(StrEnum):
-    """What became of a new identifier."""
-
-    RENAMED = "renamed"
-    UNCHANGED = "unchanged"
-    MISSING = "no such member"
-    SEVERAL = "several accounts have such a member"
-    TAKEN = "taken"
-    UNHEARD = "too many were taken today"
-
-
 def find_duplicates(
-    db: Database,
-    account_id: int | None,
-    *,
-    after: tuple[int, int],
-    limit: int,
-    today: str,
-    go_on: Callable[[int], None],
+    db: Database, account_id: int | None, *, after: tuple[int, int], limit: int, today: str, track: Track
 ) -> list[SimilarPair]:
     """The next pairs of open members that may be one person, in the order of their ids, without those that are called distinct.
 
-    `after` is the pair of ids that the last call ended with. `go_on` is called with the share that is searched, in percent.
+    `after` is the pair of ids that the last call ended with. `track` shows how far the search is.
     """
     last, found = db.ask(store.last_member_id), list[SimilarPair]()
     search = partial(store.list_similar_pairs, account_id=account_id, today=today)
-    for first in range(after[0], last + 1, SEARCHED_TOGETHER):
-        go_on(100 * first // last)
+    for first in track(range(after[0], last + 1, SEARCHED_TOGETHER)):
         ids = {"after": max(after, (first, 0)), "until": first + SEARCHED_TOGETHER - 1}
         found += db.ask(partial(search, **ids, limit=limit - len(found)))
         if len(found) == limit:
@@ -161,71 +129,70 @@ def find_duplicates(
     return found
 
 
-def find_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[int, int]:
-    """The ids of two members of one account. Raises NotFound, and FrontdeskError `several_accounts`, `same_member`."""
+def lock_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[Values, Values]:
+    """Two members of one account, locked. Raises NotFound, and FrontdeskError `several_accounts`, `same_member`."""
     [one] = get_members_named(tx, first, account_id)
     [other] = get_members_named(tx, second, one["account_id"])
     if one["id"] == other["id"]:
         raise FrontdeskError("Both identifiers are of the same member.", code="same_member")
-    return one["id"], other["id"]
+    by_id = store.lock_by_ids(tx, [one["id"], other["id"]])
+    return by_id[one["id"]].values, by_id[other["id"]].values
 
 
-def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
+def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
     """Close a member for good: its external_id leads to the one that is kept, whose values stay. Pending invitations of the
     closed one are cancelled. Raises FrontdeskError `already_merged`, `erased`.
     """
-    kept, dropped = _lock(tx, keep_id, drop_id)
-    if not (kept.values["external_id"] and dropped.values["external_id"]):
+    if not (kept["external_id"] and dropped["external_id"]):
         raise FrontdeskError("One of the members is erased.", code="erased")
-    if kept.values["merged_into"] is not None or dropped.values["merged_into"] is not None:
-        detail = (
-            "One of the members was merged before. `frontdesk member show` shows the one that it leads to."
-        )
+    if kept["merged_into"] is not None or dropped["merged_into"] is not None:
+        detail = "One of the members was merged before. See where it leads to: frontdesk member show"
         raise FrontdeskError(detail, code="already_merged")
-    closed = dict.fromkeys(("email", "email_folded", "row_digest"))
     # No sender can bring this member_id, because a value is trimmed.
-    closed |= {"id": drop_id, "merged_into": keep_id, "member_id": f" merged {drop_id}"}
+    closed = {"id": dropped["id"], "merged_into": kept["id"], "member_id": f" merged {dropped['id']}"}
+    closed |= dict.fromkeys(("email", "email_folded", "row_digest"))
     update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
-    gone = {name: [dropped.values[name], None] for name in ("member_id", "email")}
-    gone["merged_into"] = [None, keep_id]
-    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, drop_id]}), (dropped, gone))
-    cancel_of_members(tx, [drop_id], now=requester.now)
+    gone = {name: [dropped[name], None] for name in ("member_id", "email")}
+    gone["merged_into"] = [None, kept["id"]]
+    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, gone))
+    cancel_of_members(tx, [dropped["id"]], now=requester.now)
 
 
-def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, uniqueness: Uniqueness) -> None:
+def unmerge(tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness) -> None:
     """Take a merge back: the closed member has its member_id and e-mail address again.
 
     Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
     has one of its keys now.
     """
-    kept, dropped = _lock(tx, keep_id, drop_id)
-    if dropped.values["merged_into"] != keep_id:
+    drop_id = dropped["id"]
+    if dropped["merged_into"] != kept["id"]:
         raise FrontdeskError("The second member is not merged into the first one.", code="not_merged")
-    newest = store.find_histories(tx, [drop_id])[drop_id][0]
-    if "merged_into" not in newest.changes:
+    if "merged_into" not in store.find_histories(tx, [drop_id])[drop_id][0].changes:
         raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
     undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
     [restored] = restore(tx, [drop_id], undo)
-    if restored.fault is not None:
-        raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
+    if isinstance(restored, FrontdeskError):
+        raise FrontdeskError(f"The member's {restored.faults[0].field} is taken by now.", code="taken")
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
 
 
-def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -> bool:
-    """Two similar members are two people: `find_duplicates` leaves them out. False if that was said before."""
-    lower, higher = _lock(tx, *sorted((first_id, second_id)))
-    is_new = store.insert_distinct(tx, lower.values["id"], higher.values["id"], lower.values["account_id"])
-    if is_new:
-        _note(tx, requester, "member.called_distinct", (lower, {}), (higher, {}))
-    return is_new
+def call_distinct(tx: Tx, first: Values, second: Values, requester: Requester) -> None:
+    """Two similar members are two people: `find_duplicates` leaves them out."""
+    lower, higher = sorted((first["id"], second["id"]))
+    pair = {"lower_id": lower, "higher_id": higher, "account_id": first["account_id"]}
+    insert_missing(tx, distinct_members, [pair])
+    _note(tx, requester, "member.called_distinct", (first, {}), (second, {}))
 
 
 def rename(
     tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
-) -> list[RenameOutcome]:
+) -> list[str]:
     """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
-    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run."""
-    found = {old: list[dict[str, Any]]() for old, _ in pairs}
+    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run.
+
+    The result of a pair is RENAMED, UNCHANGED, or what it met: NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique`, `too_many_taken`.
+    """
+    found = {old: list[Values]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
         if account_id in (None, row["account_id"]):
             found[row["external_id"]].append(row)
@@ -241,37 +208,24 @@ def rename(
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 
 
-def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> RenameOutcome:
+def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> str:
     if count != 1:
-        return RenameOutcome.SEVERAL if count else RenameOutcome.MISSING
-    match result := next(results):
-        case Enrolled(outcome=Outcome.UNCHANGED):
-            return RenameOutcome.UNCHANGED
-        case Enrolled():
-            return RenameOutcome.RENAMED
-        case TooManyTaken():
-            return RenameOutcome.UNHEARD
-        case Invalid():  # without a taken value it is a new member's: an earlier pair took the old identifier away
-            is_taken = any(fault.code == "not_unique" for fault in result.faults)
-            return RenameOutcome.TAKEN if is_taken else RenameOutcome.MISSING
-    raise result
+        return SEVERAL_ACCOUNTS if count else NO_SUCH_MEMBER
+    if isinstance(result := next(results), Enrolled):
+        return UNCHANGED if result.outcome is Outcome.UNCHANGED else RENAMED
+    codes = [fault.code for fault in result.faults]
+    # An earlier pair took the old identifier away, so that the record was a new member's.
+    return NO_SUCH_MEMBER if "required" in codes else codes[0]
 
 
-def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
-    by_id = store.lock_by_ids(tx, member_ids)
-    return [by_id[id_] for id_ in member_ids]
-
-
-def _note(
-    tx: Tx, requester: Requester, action: str, *changed: tuple[StoredMember, dict[str, list[Any]]]
-) -> None:
+def _note(tx: Tx, requester: Requester, action: str, *changed: tuple[Values, dict[str, list[Any]]]) -> None:
     """Add the changes of two members to their histories, and the action to the audit trail."""
     by = (requester.actor, requester.request_id, None)
-    (first, _), (second, _) = noted = [(member.values, changes) for member, changes in changed]
     entries = [
         (values["id"], Outcome.UPDATED, values["plan_id"], changes, *by)
-        for values, changes in reversed(noted)
+        for values, changes in reversed(changed)
         if changes
     ]
     store.insert_history(tx, entries, stored_time(requester.now))
+    (first, _), (second, _) = changed
     audit.record_action(tx, requester, action, first["account_id"], first["id"], other_id=second["id"])

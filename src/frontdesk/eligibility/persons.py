@@ -1,33 +1,17 @@
-"""Who is one person: the check of an 834's row beside the stored member, and the search for similar members.
+"""Who is one person (pure): the check of an 834's row beside the stored member, and the digest that similar people share.
 
 An 834 names a person by the way that the account's mapping says. The person check refuses a row whose name, birth date, role or
-family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is). Similar members have the same
-names and birth date, or the same family and birth date. They are shown and never merged: a record that creates one is warned, and
-`member duplicates` lists the pairs (docs/members.md).
+family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is).
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from frontdesk.db import Tx
-from frontdesk.db.sets import SetTransaction
-from frontdesk.eligibility import store
-from frontdesk.eligibility.model import (
-    FIRST_DRY_RUN_ID,
-    SIMILAR_MEMBER,
-    WARNING_MARK,
-    Enrolled,
-    Outcome,
-    PersonSaid,
-    StoredMember,
-)
-from frontdesk.errors import FrontdeskError
+from frontdesk.eligibility.model import PersonSaid
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
-DIGESTS = ("person_digest", "family_digest")
 
 # What senders write for a child without a name yet, folded.
 _NEWBORN = re.compile(
@@ -35,7 +19,6 @@ _NEWBORN = re.compile(
 )
 
 Values = Mapping[str, Any]
-_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 
 
 def fold_name(name: str) -> str:
@@ -86,77 +69,3 @@ def person_digest(key: bytes, values: Values) -> str | None:
         return None
     text = f"{values['account_id']}\0{first}\0{last}\0{values['dob']}"
     return blake2b(text.encode(), key=key, digest_size=16).hexdigest()
-
-
-def get_digest_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests. It never changes, so a process reads it once for each database."""
-    if tx.engine not in _keys:
-        _keys[tx.engine] = store.row_digest_key(tx)
-    return _keys[tx.engine]
-
-
-class SimilarSearch:
-    """A set read of the stored open members that are similar to new ones. It belongs into the round trip that writes them.
-
-    A dry run searches its scratch database too.
-    """
-
-    def __init__(self, created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> None:
-        self._created, self._today = created, today
-        self._reads = []
-        for column in DIGESTS:
-            if keys := {key for member in created if (key := _key_of(member.values, column))}:
-                self._reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
-
-    @property
-    def found(self) -> list[dict[str, Any]]:
-        return [row for read in self._reads for row in read.rows if row["id"] is not None]
-
-    def warn(
-        self, results: list[Enrolled | FrontdeskError], changed: Iterable[StoredMember]
-    ) -> list[Enrolled | FrontdeskError]:
-        """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
-        members since they were found."""
-        now = {member.values["id"]: member.values for member in changed}
-        people: dict[str, int] = {}
-        for row in self.found:
-            values = now.get(row["id"])
-            if values is None or (store.is_open(values, self._today) and row["key"] in _keys_of(values)):
-                people.setdefault(row["key"], row["id"])
-        similar: dict[int, int] = {}
-        for member in self._created:
-            keys = _keys_of(member.values)
-            if (found := next((people[key] for key in keys if key in people), None)) is not None:
-                similar[member.values["id"]] = found
-            if store.is_open(member.values, self._today):
-                for key in keys:
-                    people.setdefault(key, member.values["id"])
-        return [_warned(result, similar) for result in results] if similar else results
-
-
-def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
-    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
-    digest_key = get_digest_key(tx)
-    keys = [_key_of({**person, "person_digest": person_digest(digest_key, person)}) for person in people]
-    found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
-    ids = {row["key"]: row["id"] for row in found.rows}
-    return [ids.get(key) for key in keys]
-
-
-def _warned(result: Enrolled | FrontdeskError, similar: Mapping[int, int]) -> Enrolled | FrontdeskError:
-    if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
-        return result
-    if (found := similar.get(result.stored.values["id"])) is None:
-        return result
-    is_stored = found < FIRST_DRY_RUN_ID
-    said = f"looks like member {found}" if is_stored else "looks like another new member of the file"
-    return result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"))
-
-
-def _key_of(values: Values, column: str = "person_digest") -> str | None:
-    """A digest and the birth date, as `store.find_similar` takes them."""
-    return f"{values[column]} {values['dob']}" if values[column] else None
-
-
-def _keys_of(values: Values) -> list[str]:
-    return [key for column in DIGESTS if (key := _key_of(values, column))]

@@ -2,43 +2,23 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import exists, func, select, tuple_
+from sqlalchemy import Row, exists, func, select, tuple_
 
-from frontdesk.db import Tx
-from frontdesk.db.sets import (
-    Found,
-    SameKey,
-    SetTransaction,
-    as_json,
-    by_key,
-    find_pairs,
-    find_set,
-    find_sql,
-    insert_set,
-    lock_set,
-    one_round_trip,
-    read_set,
-)
+from frontdesk.config import Uniqueness
+from frontdesk.db import Tx, sets
+from frontdesk.db.sets import Found, SetTransaction
+from frontdesk.eligibility import model
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.model import (
-    HistoryEntry,
-    KnownMember,
-    MemberAccess,
-    Outcome,
-    ProbeCount,
-    SimilarPair,
-    StoredMember,
-)
 from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
 
-_DIGESTS = ("family_digest", "person_digest")
-_PLACE = ("id", "account_id", "plan_id", "uniqueness_scope")
-_READ = (*_PLACE, *STORED_COLUMNS, *_DIGESTS, "merged_into", "updated_at")
-_SHOWN = [column for column in members.c if column.name not in ("row_digest", *_DIGESTS)]
+DIGESTS = ("person_digest", "family_digest")  # that similar members share
+_OWN = ("id", "account_id", "plan_id", "uniqueness_scope", "merged_into", "updated_at")
+_READ = (*_OWN, *STORED_COLUMNS, *DIGESTS)
+_SHOWN = [column for column in members.c if column.name not in ("row_digest", *DIGESTS)]
 
 # Neither withdrawn nor merged.
 _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
@@ -46,20 +26,21 @@ _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
 
 def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
     """The members of one uniqueness scope that hold any of the keys, by column, locked in id order. A set read."""
-    return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
+    return sets.lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
 
 
-def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> dict[int, StoredMember]:
+def lock_by_ids(
+    tx: SetTransaction, ids: Collection[int], *, lock: bool = True
+) -> dict[int, model.StoredMember]:
     """The members by id, locked in id order."""
-    with one_round_trip(tx):
-        found = lock_set(tx, members, {"id": ids}, columns=_READ, within={}, lock=lock)
+    with sets.one_round_trip(tx):
+        found = sets.lock_set(tx, members, {"id": ids}, columns=_READ, within={}, lock=lock)
     return stored_members([found])
 
 
 def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
     """Where the members with these identifiers are, of every account; merged and withdrawn ones are left out."""
-    columns = ("account_id", "plan_id", "external_id", "member_id", "uniqueness_scope", "merged_into")
-    found = lock_set(tx, members, {"external_id": external_ids}, columns=columns, within={})
+    found = sets.lock_set(tx, members, {"external_id": external_ids}, columns=_READ, within={})
     return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
 
 
@@ -67,61 +48,48 @@ def merged_with(tx: Tx, ids: Collection[int]) -> set[int]:
     """The ids, and those of all members that were merged with them, either way."""
     found, new = set(ids), set(ids)
     while new:
-        kept = find_pairs(tx, members, "id", new, pair=("id", "merged_into"))
-        merged = find_pairs(tx, members, "merged_into", new, pair=("id", "merged_into"))
+        kept = sets.find_pairs(tx, members, "id", new, pair=("id", "merged_into"))
+        merged = sets.find_pairs(tx, members, "merged_into", new, pair=("id", "merged_into"))
         new = {*kept.values(), *merged} - found - {None}
         found |= new
     return found
 
 
 # A member's id, what happened to it, its plan, the changes; by which client, request and file.
-NewEntry = tuple[int, Outcome, int, dict[str, list[Any]], str, str, int | None]
+NewEntry = tuple[int, model.Outcome, int, dict[str, list[Any]], str, str, int | None]
 
 
 def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> None:
     """Add entries to the histories of members, with one time as stored."""
-    names = HistoryEntry._fields[1:]
-    insert_set(tx, member_history, [dict(zip(names, (*entry, at), strict=True)) for entry in entries])
+    names = model.HistoryEntry._fields[1:]
+    sets.insert_set(tx, member_history, [dict(zip(names, (*entry, at), strict=True)) for entry in entries])
 
 
 def list_similar_pairs(
     tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
-) -> list[SimilarPair]:
+) -> list[model.SimilarPair]:
     """Pairs of open members with one person digest, or with one family and date of birth, that are not called distinct, in the
     order of their ids; the lower id is at most `until`."""
     a, b, apart = members.alias("a"), members.alias("b"), distinct_members.c
-    is_apart = exists().where(SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
+    is_apart = exists().where(sets.SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
     shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
-    pairs: set[SimilarPair] = set()
-    for digest in ("person_digest", "family_digest"):
+    pairs: set[model.SimilarPair] = set()
+    for digest in DIGESTS:
         query = select(*shown, a.c.account_id).order_by(a.c.id, b.c.id).limit(limit)
         query = query.where(a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after))
-        query = query.where(SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id)
+        query = query.where(sets.SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id)
         query = query.where(a.c.account_id == b.c.account_id, ~is_apart)
         for table in (a.c, b.c):
             is_open = table.expiry_date.is_(None) | (table.expiry_date >= today)
             query = query.where(table.uniqueness_scope >= 0, table.merged_into.is_(None), is_open)
         if account_id is not None:
             query = query.where(a.c.account_id == account_id)
-        pairs.update(SimilarPair._make(row) for row in tx.execute(query))
+        pairs.update(model.SimilarPair._make(row) for row in tx.execute(query))
     return sorted(pairs)[:limit]
 
 
 def last_member_id(tx: Tx) -> int:
     return tx.execute(select(func.max(members.c.id))).scalar() or 0
-
-
-def insert_distinct(tx: Tx, lower_id: int, higher_id: int, account_id: int) -> bool:
-    """False if the pair is stored already. Both members are locked."""
-    pair = {"lower_id": lower_id, "higher_id": higher_id}
-    if tx.execute(select(distinct_members).filter_by(**pair)).first() is not None:
-        return False
-    insert_set(tx, distinct_members, [pair | {"account_id": account_id}])
-    return True
-
-
-def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
-    return find_set(tx, members, "id", ids, columns=(*_READ, "created_at"))
 
 
 def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
@@ -135,20 +103,24 @@ def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: st
         is_same = f"m.{column} = substr(w.value, 1, 32)"
     else:
         mark, values, cast = "%s", "json_array_elements_text(%s::json)", "::date"
-        is_same = by_key(f"m.{column}", "substr(w.value, 1, 32)")
+        is_same = sets.by_key(f"m.{column}", "substr(w.value, 1, 32)")
     sql = f"""SELECT w.value AS key, (
         SELECT m.id FROM members m WHERE {is_same} AND m.dob = substr(w.value, 34){cast} AND m.uniqueness_scope + 0 >= 0
         AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT 1
     ) AS id FROM {values} AS w"""  # noqa: S608 - made of names only
-    return read_set(tx, sql, parameters=(today, as_json(keys)), columns=("key", "id"))
+    return sets.read_set(tx, sql, parameters=(today, sets.as_json(keys)), columns=("key", "id"))
 
 
-def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
+def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.HistoryEntry]]:
     """The members' histories by member id, newest first."""
-    found = find_set(tx, member_history, "member_id", member_ids, columns=HistoryEntry._fields)
-    histories: dict[int, list[HistoryEntry]] = {id_: [] for id_ in member_ids}
+    histories: dict[int, list[model.HistoryEntry]] = {id_: [] for id_ in member_ids}
+    found = sets.find_set(tx, member_history, "member_id", member_ids, columns=model.HistoryEntry._fields)
     for row in sorted(found.rows, key=itemgetter("id"), reverse=True):
-        histories[row["member_id"]].append(_history_entry(row))
+        if isinstance(row["changes"], str):  # SQLite keeps JSON and times as text
+            row["changes"] = orjson.loads(row["changes"])
+            row["changed_at"] = datetime.fromisoformat(row["changed_at"])
+        row["outcome"] = model.Outcome(row["outcome"])
+        histories[row["member_id"]].append(model.HistoryEntry(**row))
     return histories
 
 
@@ -165,10 +137,12 @@ def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequen
     return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).scalars().all()
 
 
-def find_access(tx: Tx, ids: Collection[int]) -> list[MemberAccess]:
+def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     """The members in id order, not locked."""
-    query = select(*(members.c[name] for name in MemberAccess._fields)).where(members.c.id.in_(list(ids)))
-    return [MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
+    query = select(*(members.c[name] for name in model.MemberAccess._fields)).where(
+        members.c.id.in_(list(ids))
+    )
+    return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
 def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
@@ -178,18 +152,18 @@ def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
     return int(tx.execute(query).scalar_one())
 
 
-def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, KnownMember]:
+def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, model.KnownMember]:
     """The account's members by these identifiers; a merged one is the member that it leads to. Nothing is locked."""
-    columns = KnownMember._fields
-    sql = find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
+    columns = model.KnownMember._fields
+    sql = sets.find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
     # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
     sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
-    found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
+    found = tx.exec_driver_sql(sql, (sets.as_json(list(external_ids)), account_id)).all()
     # PostgreSQL's driver makes dates of days.
-    known = {key: KnownMember(id_, plan, day and str(day), kept) for key, id_, plan, day, kept in found}
+    known = {key: model.KnownMember(id_, plan, day and str(day), kept) for key, id_, plan, day, kept in found}
     while kept_ids := {member.merged_into for member in known.values()} - {None}:
         query = select(*(members.c[name] for name in columns)).where(members.c.id.in_(sorted(kept_ids)))
-        by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
+        by_id = {row.id: model.KnownMember(*row) for row in tx.execute(query)}
         known = {key: by_id.get(member.merged_into or 0, member) for key, member in known.items()}
     return known
 
@@ -207,19 +181,19 @@ def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
     return set(tx.execute(query).scalars())
 
 
-def stored_members(found: Iterable[Found]) -> dict[int, StoredMember]:
+def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
     """The members of set reads that have ended, by id."""
     rows = [row for each in found for row in each.rows]
     for row in rows:
         if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
             row["metadata"] = orjson.loads(row["metadata"])
-    return {row["id"]: StoredMember(row) for row in rows}
+    return {row["id"]: model.StoredMember(row) for row in rows}
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
     """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn or merged."""
     columns = ("id", "expiry_date", "uniqueness_scope", "merged_into")
-    found = find_set(tx, members, "id", member_ids, columns=columns)
+    found = sets.find_set(tx, members, "id", member_ids, columns=columns)
     return {row["id"] for row in found.rows if not is_open(row, today)}
 
 
@@ -231,26 +205,26 @@ def is_open(values: Mapping[str, Any], today: str) -> bool:
 
 def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
     """The ids of the members of these identifiers, of every account, by the digest that each keeps. Nothing is locked."""
-    found = find_pairs(tx, members, "external_id", external_ids, pair=("row_digest", "id"))
+    found = sets.find_pairs(tx, members, "external_id", external_ids, pair=("row_digest", "id"))
     found.pop(None, None)
     return found
 
 
 def find_kept_digests(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
     """The digest that each of the members keeps, by id. Nothing is locked."""
-    return find_pairs(tx, members, "id", ids, pair=("id", "row_digest"))
+    return sets.find_pairs(tx, members, "id", ids, pair=("id", "row_digest"))
 
 
 def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     """The identifiers of the members by id; "" of an erased one."""
-    return find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
+    return sets.find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
 def row_digest_key(tx: SetTransaction) -> bytes:
     """The installation's key of digests."""
-    with one_round_trip(tx):
+    with sets.one_round_trip(tx):
         sql = "SELECT row_digest_key FROM installation"
-        found = read_set(tx, sql, parameters=(), columns=("row_digest_key",))
+        found = sets.read_set(tx, sql, parameters=(), columns=("row_digest_key",))
     return bytes.fromhex(found.rows[0]["row_digest_key"])
 
 
@@ -271,48 +245,35 @@ def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
     return dict(tx.execute(select(*_SHOWN).where(members.c.id == member_id)).mappings().one())
 
 
-def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[HistoryEntry]:
+def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[model.HistoryEntry]:
     """The member's history, oldest first; with `merged`, also that of all members that were merged with it."""
-    ids = merged_with(tx, [member_id]) if merged else [member_id]
-    query = select(member_history).where(member_history.c.member_id.in_(sorted(ids)))
-    return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+    histories = find_histories(tx, merged_with(tx, [member_id]) if merged else [member_id])
+    return sorted((entry for each in histories.values() for entry in each), key=attrgetter("id"))
 
 
-def find_probe_counts(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
-    """How many records of each client told of another account's value on the day; without those of none. A set read."""
-    columns = ("client", "taken")
-    sql = find_sql(tx.dialect.name, uniqueness_probes, column="client", columns=columns) + " AND day = ?"
-    return read_set(tx, _marked(tx, sql), parameters=(as_json(list(clients)), day), columns=columns)
+def find_probe_counts(tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness) -> Found:
+    """The probes that each client made on its last `day` with any, as `taken`: none where keys are unique per account. A set
+    read."""
+    if uniqueness is Uniqueness.ACCOUNT:
+        return Found()
+    return sets.find_set(tx, uniqueness_probes, "client", clients, columns=("client", "day", "taken"))
 
 
-def count_probes(tx: SetTransaction, client: str, account_id: int | None, day: str, found: int) -> int:
+def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
     """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
-    sql = """INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES (?, ?, ?, ?)
-        ON CONFLICT (day, client) DO UPDATE SET taken = uniqueness_probes.taken + excluded.taken RETURNING taken"""
-    return int(tx.exec_driver_sql(_marked(tx, sql), (day, client, account_id, found)).one()[0])
+    sql = """INSERT INTO uniqueness_probes AS p (client, account_id, day, taken) VALUES (?, ?, ?, ?)
+        ON CONFLICT (client) DO UPDATE SET taken = excluded.taken + CASE WHEN p.day = excluded.day THEN p.taken ELSE 0 END,
+        day = excluded.day RETURNING taken"""
+    return int(tx.exec_driver_sql(_marked(tx, sql), (client, account_id, day, found)).one()[0])
 
 
-def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
-    tx.exec_driver_sql(_marked(tx, "DELETE FROM uniqueness_probes WHERE day < ?"), (before_day,))
-
-
-def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
-    """The day's counts by client."""
+def list_probes(tx: Tx, day: str) -> Sequence[Row[int, str, int]]:
+    """The day's counts by client: `account_id`, `client`, and the records `taken`."""
     columns = uniqueness_probes.c
     query = select(columns.account_id, columns.client, columns.taken).where(columns.day == day)
-    return [ProbeCount(*row) for row in tx.execute(query)]
+    return tx.execute(query).all()
 
 
 def _marked(tx: SetTransaction, sql: str) -> str:
     """The statement with the database's own marks of parameters in place of `?`."""
     return sql if tx.dialect.name == "sqlite" else sql.replace("?", "%s")
-
-
-def _history_entry(row: Mapping[str, Any]) -> HistoryEntry:
-    """The entry of a row. A set read of SQLite brings JSON as text, and of either database the time as text."""
-    entry, at, changes = HistoryEntry(**row), row["changed_at"], row["changes"]
-    return entry._replace(
-        outcome=Outcome(entry.outcome),
-        changes=orjson.loads(changes) if isinstance(changes, str) else changes,
-        changed_at=datetime.fromisoformat(at) if isinstance(at, str) else at,
-    )

@@ -48,7 +48,7 @@ members = Table(
     Column("expiry_before_absence", IsoDate, nullable=True),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
     Column("row_digest", String(32), nullable=True),
-    # Stands for the account and REF*0F of an 834: the members that belong together (docs/decisions/0139).
+    # Stands for the account and REF*0F of an 834: the members that belong together (docs/834.md).
     Column("family_digest", String(32), nullable=True),
     # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
     Column("person_digest", String(32), nullable=True),
@@ -91,13 +91,13 @@ distinct_members = Table(
     Column("account_id", Id, nullable=False),
 )
 
-# How many records of a client told it, on a day (UTC), that another account has their value. Rows are deleted after 30 days.
+# How many records of a client told it that another account has their value, on the last day (UTC) that had any.
 uniqueness_probes = Table(
     "uniqueness_probes",
     metadata,
-    Column("day", String(10), primary_key=True),
     Column("client", String(64), primary_key=True),
     Column("account_id", Id, nullable=False),
+    Column("day", String(10), nullable=False),
     Column("taken", Integer, nullable=False),
 )
 

@@ -18,7 +18,7 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import wire_time
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import store
 from frontdesk.files.model import (
     EligibilityFile,
@@ -32,7 +32,6 @@ from frontdesk.files.model import (
     SecondPersonNeeded,
     StoredMapping,
     TooManyBytes,
-    TooManyFiles,
     WrongState,
 )
 from frontdesk.formats.model import FileMode
@@ -42,6 +41,7 @@ from frontdesk.plans import get_plan
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
+RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -51,35 +51,22 @@ def begin_file(
     tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
 ) -> EligibilityFile:
     """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
-    TooManyFiles, TooManyBytes. Uploads that begin at the same moment don't see one another and may exceed the quota."""
+    RateLimited. Uploads that begin at the same moment don't see one another and may exceed the quota."""
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
-    if quota is not None:
-        count, size_bytes = store.find_backlog(tx, new.account_id)
-        if count >= quota.files:
-            raise TooManyFiles(quota.files)
-        if size_bytes >= quota.size_bytes:
-            raise TooManyBytes(quota.size_bytes)
+    if quota is not None and store.find_backlog(tx, new.account_id)[0] >= quota.files:
+        detail = f"The account has {quota.files} files that wait or run; send this one when some of them have ended."
+        fault = ("body", "too_many_files")
+        raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
     mapping_name, mapping = _mapping_of(tx, new)
     name = new.file_name
     if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
         rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
         raise Invalid([Fault("file_name", "not_allowed", rule)])
-    return store.insert_file(
-        tx,
-        requester,
-        account_id=new.account_id,
-        plan_id=new.plan_id,
-        state=FileState.RECEIVING,
-        format=new.format,
-        encoding=new.encoding,
-        file_name=name,
-        mapping=mapping,
-        mapping_name=mapping_name,
-        mode=new.mode or FileMode.CHANGE,
-        asked_mode=new.mode,
-        dry_run=new.dry_run,
-    )
+    said = {name: getattr(new, name) for name in ("account_id", "plan_id", "format", "encoding", "dry_run")}
+    said |= {"mode": new.mode or FileMode.CHANGE, "asked_mode": new.mode, "file_name": name}
+    said |= {"mapping": mapping, "mapping_name": mapping_name}
+    return store.insert_file(tx, requester, state=FileState.RECEIVING, **said)
 
 
 def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
@@ -101,23 +88,15 @@ class Upload:
     together is bounded while the content arrives."""
 
     def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
-        self._db = db
-        self._file = file
-        self._quota = quota
-        self._buffer = bytearray()
-        self._parts = 0
-        self._digest = hashlib.sha256()
+        self._db, self._file, self._quota = db, file, quota
+        self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
         self.size_bytes = 0
 
-    @property
-    def has_full_part(self) -> bool:
-        """True if it is time to call `flush`."""
-        return len(self._buffer) >= PART_BYTES
-
-    def write(self, data: bytes) -> None:
-        """Keep the data in memory until `flush`."""
+    def write(self, data: bytes) -> bool:
+        """Keep the data in memory. True if it is time to call `flush`."""
         self._buffer += data
         self.size_bytes += len(data)
+        return len(self._buffer) >= PART_BYTES
 
     def flush(self) -> None:
         """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""
@@ -128,8 +107,10 @@ class Upload:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
             if self._quota is not None:
                 store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
-                if store.find_backlog(tx, self._file.account_id)[1] > self._quota.size_bytes:
-                    raise TooManyBytes(self._quota.size_bytes)
+                most = self._quota.size_bytes
+                if store.find_backlog(tx, self._file.account_id)[1] > most:
+                    detail = f"The account's files that wait or run may have {most} bytes together; "
+                    raise TooManyBytes(detail + "send this one when some have ended.")
         self._parts += 1
 
     def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
@@ -160,7 +141,7 @@ class Upload:
             if found is not None:
                 return found
             changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
-        record_audit(tx, "file.received", file, requester, size_bytes=size)
+        audit.record_action(tx, requester, "file.received", file.account_id, file.id, size_bytes=size)
         return store.change_file(tx, file.id, state=FileState.WAITING, size_bytes=size, **changes)
 
     def discard(self) -> None:
@@ -189,13 +170,9 @@ def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
     """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
     than the key's."""
     file = store.find_file(tx, key.id, lock=lock)
-    if (
-        file is None
-        or key.account_id not in (None, file.account_id)
-        or key.plan_id not in (None, file.plan_id)
-    ):
-        raise NotFound("eligibility file")
-    return file
+    if file is not None and key.account_id in (None, file.account_id) and key.plan_id in (None, file.plan_id):
+        return file
+    raise NotFound("eligibility file")
 
 
 def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
@@ -208,7 +185,7 @@ def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
 def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     """Let a held file go on: with all that it would move and end.
 
-    Raises NotFound; WrongState when it is not held, or a newer file says now what holds (`newer_file`);
+    Raises NotFound; WrongState when it is not held, or a newer file holds now (`overtaken_by`);
     SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, key, lock=True)
@@ -217,11 +194,11 @@ def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     if file.needs_mapping:
         accept = f"frontdesk file accept {file.id}"
         raise WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
-    if (newer := newer_file(tx, file)) is not None:
-        raise WrongState(overtaken_by(newer, file.id))
+    if reason := overtaken_by(tx, file):
+        raise WrongState(reason)
     if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
-        raise SecondPersonNeeded
-    record_audit(tx, "file.approved", file, requester)
+        raise SecondPersonNeeded("The client or operator that handed the file in can't approve it.")
+    audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
     return store.change_file(tx, file.id, state=FileState.WAITING, approved=True, problem=None)
 
 
@@ -246,7 +223,7 @@ def accept_mapping(
         kept = mapping or _with_834(default.mapping if default else None, suggested)
         name = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
         save_mapping(tx, name, kept, requester, default=True)
-    record_audit(tx, "file.mapping_accepted", file, requester, kept=keep)
+    audit.record_action(tx, requester, "file.mapping_accepted", file.account_id, file.id, kept=keep)
     return store.change_file(tx, file.id, state=FileState.WAITING, mapping=content, problem=None)
 
 
@@ -264,7 +241,7 @@ def cancel_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     if file.state not in (FileState.WAITING, FileState.RUNNING, FileState.HELD):
         raise WrongState(f"The file is {file.state}; only one that waits, runs or is held can be cancelled.")
     store.delete_parts(tx, file.id)
-    record_audit(tx, "file.cancelled", file, requester)
+    audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
     return store.change_file(tx, file.id, state=FileState.CANCELLED, finished_at=requester.now)
 
 
@@ -278,7 +255,7 @@ def undo_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    if file.counts and not store.has_report(tx, file.id):
+    if file.counts and store.find_outcomes(tx, file.id, 0) is None:
         raise WrongState("The file is too old to be undone: retention has deleted its report.")
     undos = _undos(tx, file.id)
     if len(undos) % 2:
@@ -290,26 +267,19 @@ def undo_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
         )
     of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
     undo = store.insert_file(tx, requester, **of_plan, state=FileState.WAITING, step=FileStep.APPLY)
-    record_audit(tx, "file.undo_asked", undo, requester, undoes=file.id)
+    audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
 
 
-def newer_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> int | None:
-    """The newest file of the plan after this one that says now what holds: it was applied and not undone, or it is a full one.
-
-    `started` leaves out full files that wait.
-    """
-    newer = store.newer_files(tx, file.plan_id, file.id, started=started)
-    return next((file_id for file_id in newer if len(_undos(tx, file_id)) % 2 == 0), None)
-
-
-def overtaken_by(newer: int, file_id: int) -> str:
-    return f"A newer file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
-
-
-def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:
-    """Add one audit entry about the file."""
-    audit.record_action(tx, requester, action, file.account_id, file.id, **detail)
+def overtaken_by(tx: Tx, file: EligibilityFile) -> str:
+    """Says which newer file of the plan holds now, the newest one that was applied and not undone, or is a full one that has
+    begun; "" if there is none."""
+    newer = store.newer_files(tx, file.plan_id, file.id)
+    holding = next((id_ for id_ in newer if len(_undos(tx, id_)) % 2 == 0), None)
+    if holding is None:
+        return ""
+    cancel = f"frontdesk file cancel {file.id}"
+    return f"A newer file of the plan, file {holding}, has come since. Cancel this one: {cancel}"
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:

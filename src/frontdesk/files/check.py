@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import (
@@ -27,10 +27,11 @@ from frontdesk.eligibility import (
     read_external_ids,
     row_digest_key,
 )
+from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS
 from frontdesk.files import store
-from frontdesk.files.actions import PART_BYTES, newer_file, overtaken_by
+from frontdesk.files.actions import PART_BYTES, overtaken_by
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
@@ -109,17 +110,14 @@ class _StoredContent:
     """The content as a stream that holds one part at a time. `read` calls `go_on` and raises what it raises."""
 
     def __init__(self, db: Database, file_id: int, go_on: GoOn) -> None:
-        self._db, self._file_id, self._go_on = db, file_id, go_on
-        self._parts = 0
-        self._left = memoryview(b"")
+        parts = (db.ask(partial(store.find_part, file_id=file_id, number=number)) for number in count())
+        self._parts, self._go_on, self._left = parts, go_on, memoryview(b"")
 
     def read(self, size: int = PART_BYTES, /) -> bytes:
         """At most `size` bytes, none at the end."""
         self._go_on()
-        if not self._left:
-            part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, self._parts))
-            self._left = memoryview(b"" if part is None else zlib.decompress(part))
-            self._parts += 1
+        if not self._left and (part := next(self._parts)) is not None:
+            self._left = memoryview(zlib.decompress(part))
         data, self._left = self._left[:size], self._left[size:]
         return bytes(data)
 
@@ -127,21 +125,14 @@ class _StoredContent:
 def open_rows(
     db: Database, file: EligibilityFile, go_on: GoOn, *, apart: Sequence[int] = ()
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
-    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` before each row, and while there is
-    none. Raises Unreadable, here or from the rows."""
+    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` at each piece of the content, and while
+    there is no row. Raises Unreadable, here or from the rows."""
     content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
     # The account's secret for hashes in its 834s, which stays the same.
     secret = hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
     x12 = X12Options(file.asked_mode, secret, apart)
     encoding = file.encoding or "utf-8"
-    header, items = open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
-    return header, _going_on(items, go_on)
-
-
-def _going_on(items: Iterable[ReadItem], go_on: GoOn) -> Iterator[ReadItem]:
-    for item in items:
-        go_on()
-        yield item
+    return open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
 
 
 class _FileCheck:
@@ -169,16 +160,18 @@ class _FileCheck:
         if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:
             families = FamilyRecogniser(self._db, self._file, plans)
             families.make_index()
-        members = _MemberLookup(self._db, self._file, plans, mode, day, has_families=bool(families))
+        is_needed = mode is FileMode.FULL or families is not None
+        members = _MemberLookup(self._db, self._file, plans, day, is_needed=is_needed)
         identifiers, sample, unnamed = _IdentifierIndex(), list[Row](), 0
         self.rows = 0
         for item in families.recognised(items) if families else read_loops(items):
+            self._go_on()
             self.rows += 1 if isinstance(item, Row) else len(item)
             if self.rows > max(self._file.size_bytes, DENSE_ROWS):
                 # A million identifiers alone, compressed, take two bytes each.
                 raise Unreadable("zip_bomb", "The file has more rows than bytes: no list of members does.")
             if isinstance(item, KnownRows):
-                members.add_known(item.member_ids)
+                members.known.extend(item.member_ids)
                 continue
             if isinstance(item, Row) and item.skipped:
                 continue
@@ -186,19 +179,20 @@ class _FileCheck:
                 raise _FamiliesDepend
             if len(sample) < SAMPLED_ROWS:
                 sample += islice(read_rows([item]), SAMPLED_ROWS - len(sample))
-            keys = _keys_of(item)
+            keys = keys_of(item)
             unnamed += keys.count(None)
-            members.add(item, keys)
+            if mode is not FileMode.COMPARE:
+                members.add(item, keys)
             identifiers.add(item, keys)
-        differing, apart, count = identifiers.differing(), array("Q"), self.rows
+        differing, apart, rows = identifiers.differing(), array("Q"), self.rows
         if header.format is Format.X12:
             apart, people = self._rows_apart(differing)
-            differing, count = frozenset(), count - len(apart) + people  # the rows of a member become one
+            differing, rows = frozenset(), rows - len(apart) + people  # the rows of a member become one
         else:
             self._check_ssns(sample)
             differing = self._still_differing(differing)
         families = None if apart else families
-        return CheckResult(header, count, mode, day, unnamed, *members.finish(), differing, apart, families)
+        return CheckResult(header, rows, mode, day, unnamed, *members.finish(), differing, apart, families)
 
     def _check_ssns(self, sample: Sequence[Row]) -> None:
         """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
@@ -229,16 +223,16 @@ class _FileCheck:
         """Each row of these identifiers, with its identifier. Reads the file only if there are any."""
         items = open_rows(self._db, self._file, self._go_on)[1] if wanted else ()
         for item in read_loops(items):
-            for position, key in enumerate(_keys_of(item)):
+            for position, key in enumerate(keys_of(item)):
                 if key is not None and hash(key) in wanted:
-                    yield key, _row_of(item, position)
+                    yield key, row_of(item, position)
 
 
-def _keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
+def keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
     return read_external_ids(item.keys) if isinstance(item, UnreadRows) else [read_external_id(item.key)]
 
 
-def _row_of(item: Row | UnreadRows, position: int) -> Row:
+def row_of(item: Row | UnreadRows, position: int) -> Row:
     return item.row(position) if isinstance(item, UnreadRows) else item
 
 
@@ -259,29 +253,26 @@ class _IdentifierIndex:
     """
 
     def __init__(self) -> None:
-        self._keys = [array("q") for _ in range(_BUCKETS)]
-        self._rows = [array("q") for _ in range(_BUCKETS)]
+        self._buckets = [(array("q"), array("q")) for _ in range(_BUCKETS)]  # identifiers, and their rows
 
     def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
-        all_keys, all_rows = self._keys, self._rows
+        buckets = self._buckets
         row_hashes = map(hash, item.texts) if isinstance(item, UnreadRows) else [_hash_of(item)]
         for key, row_hash in zip(keys, row_hashes, strict=True):
             if key is not None:
                 hashed = hash(key)
-                bucket = hashed % _BUCKETS
-                all_keys[bucket].append(hashed)
-                all_rows[bucket].append(row_hash)
+                of_keys, of_rows = buckets[hashed % _BUCKETS]
+                of_keys.append(hashed)
+                of_rows.append(row_hash)
 
     def differing(self) -> frozenset[int]:
         """The hashes of these identifiers."""
         found: set[int] = set()
-        for keys, rows in zip(self._keys, self._rows, strict=True):
-            if len(set(keys)) != len(keys):
-                first: dict[int, int] = {}
-                found.update(
-                    key for key, row in zip(keys, rows, strict=True) if first.setdefault(key, row) != row
-                )
-        self._keys, self._rows = [], []
+        while self._buckets:
+            keys, rows = self._buckets.pop()
+            if len({*keys}) < len(keys):
+                first = dict(zip(reversed(keys), reversed(rows), strict=True))
+                found.update(key for key, row in zip(keys, rows, strict=True) if first[key] != row)
         return frozenset(found)
 
 
@@ -289,14 +280,7 @@ class _MemberLookup:
     """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
 
     def __init__(
-        self,
-        db: Database,
-        file: EligibilityFile,
-        plans: Sequence[Plan],
-        mode: FileMode,
-        day: str,
-        *,
-        has_families: bool,
+        self, db: Database, file: EligibilityFile, plans: Sequence[Plan], day: str, *, is_needed: bool
     ) -> None:
         self._db, self._file, self._day = db, file, day
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
@@ -304,16 +288,10 @@ class _MemberLookup:
         # Fewer members can't be too many.
         some = partial(has_members, plan_ids=[plan.id for plan in plans], count=THRESHOLD_MEMBERS + 1)
         self._wants_similar = not is_decided and db.ask(some)
-        wants_moves = not is_decided and len(plans) > 1
-        matters = mode is FileMode.FULL or wants_moves or self._wants_similar or has_families
-        self._is_off = mode is FileMode.COMPARE or not matters
+        self._is_off = not (is_needed or self._wants_similar or (len(plans) > 1 and not is_decided))
         self._waiting: list[tuple[str, int | None, Row | UnreadRows, int]] = []
         self._met, self._moving, self._similar = array("q"), array("q"), list[tuple[int, int]]()
-        self._known = array("q")
-
-    def add_known(self, member_ids: Sequence[int]) -> None:
-        """Note members whose rows were recognised with their families."""
-        self._known.extend(member_ids)
+        self.known = array("q")  # of members whose rows were recognised with their families
 
     def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
         """Note rows and the identifiers of their members; None where a row has none."""
@@ -324,8 +302,7 @@ class _MemberLookup:
             enrols = item.action is Action.ENROL and not item.faults
             plan_id = self._plan_ids.get(item.plan) if enrols else None
             keys = [*keys, item.context.former_id]
-        found = enumerate(keys)
-        self._waiting.extend((key, plan_id, item, position) for position, key in found if key)
+        self._waiting += [(key, plan_id, item, position) for position, key in enumerate(keys) if key]
         if len(self._waiting) >= LOOKUP_KEYS:
             self._look_up()
 
@@ -333,8 +310,8 @@ class _MemberLookup:
         """`met`, `moving` and `similar` of the CheckResult. Raises _FamiliesDepend for a member in two families."""
         self._look_up()
         read = set(self._met)
-        met, moving = array("q", sorted(read.union(self._known))), array("q", sorted(set(self._moving)))
-        if len(met) < len(read) + len(self._known):
+        met, moving = array("q", sorted(read.union(self.known))), array("q", sorted(set(self._moving)))
+        if len(met) < len(read) + len(self.known):
             raise _FamiliesDepend
         named = {id_ for id_, _ in self._similar}.intersection(met)
         return met, moving, [(id_, place) for id_, place in self._similar if id_ not in named]
@@ -348,13 +325,13 @@ class _MemberLookup:
             member = known.get(key)
             if member is not None:
                 self._met.append(member.id)
-                is_open = member.expiry_date is None or member.expiry_date > self._day
-                if plan_id not in (None, member.plan_id) and is_open:
+                is_elsewhere = plan_id not in (None, member.plan_id)
+                if is_elsewhere and (member.expiry_date is None or member.expiry_date > self._day):
                     self._moving.append(member.id)
             elif plan_id is not None:
                 new.append((item, position))
         if new and self._wants_similar:
-            self._find_similar(_row_of(*each) for each in new)
+            self._find_similar(row_of(*each) for each in new)
 
     def _find_similar(self, rows: Iterable[Row]) -> None:
         people, places = [], []
@@ -369,11 +346,7 @@ class _MemberLookup:
 
 
 class ApprovalNeeded(Exception):
-    """The file goes no further until a person approves it. `code` is that of the first reason."""
-
-    def __init__(self, reasons: Sequence[tuple[str, str]]) -> None:
-        super().__init__(" ".join(text for _, text in reasons))
-        self.code = reasons[0][0]
+    """The file goes no further until a person approves it. The arguments are the code of the first reason, and all of them."""
 
 
 def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
@@ -394,7 +367,7 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
     if missing and (reasons or claim.file.dry_run):
         _list(claim, _missing(claim, check), partial(_would_end, check=check))
     if reasons:
-        raise ApprovalNeeded(reasons)
+        raise ApprovalNeeded(reasons[0][0], " ".join(text for _, text in reasons))
 
 
 def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[ChunkItem]], None]) -> None:
@@ -416,43 +389,39 @@ def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[
 
 def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int) -> list[tuple[str, str]]:
     """Why a person has to approve the file, with the code of each reason."""
-    if (newer := newer_file(tx, file, started=True)) is not None:
-        return [("overtaken", overtaken_by(newer, file.id))]
+    if reason := overtaken_by(tx, file):
+        return [("overtaken", reason)]
     if file.approved:
         return []
-    rows, moving, similar = file.rows_total or 0, len(check.moving), len(check.similar)
-    found = []
-    if rule := _broken_rule(moving, rows):
-        text = f"{moving} of the file's {rows} rows would move members here from other plans, {rule}."
-        found.append(("too_many_moves", text))
-    if rule := _broken_rule(similar, rows):
-        text = f"{similar} of the file's {rows} rows would create members who look like stored ones that it omits, {rule}."
+    rows, before, found = file.rows_total or 0, file.members_before or 0, []
+    of_rows = f"of the file's {rows} rows would"
+    if rule := _broken_rule(moving := len(check.moving), rows):
+        found.append(("too_many_moves", f"{moving} {of_rows} move members here from other plans, {rule}."))
+    if rule := _broken_rule(similar := len(check.similar), rows):
+        text = f"{similar} {of_rows} create members who look like stored ones that it omits, {rule}."
         remedy = "If the sender renumbered them: frontdesk member rename --csv"
         found.append(("too_many_similar", f"{text} {remedy}"))
-    if missing and (text := _reason_of_ends(tx, file, missing=missing, unnamed=check.unnamed)):
-        found.append(("too_many_ends", text))
+    last = store.last_full_rows(tx, file.plan_id, file.id) if missing else None
+    if rule := _broken_rule(missing, before):
+        rule = f", {rule}."
+    elif last is not None and rows * SHRUNK_FACTOR < last:
+        rule = f", and the file has {rows} rows, less than half of the {last} of the last full one."
+    elif missing and check.unnamed:
+        rule = f". The external_id of {check.unnamed} rows can't be read; they may be theirs."
+    if rule:
+        found.append(("too_many_ends", f"{missing} of the plan's {before} members would be ended{rule}"))
     return found
 
 
 def _broken_rule(number: int, of: int) -> str:
-    if number <= max(of * THRESHOLD_PERCENT // 100, THRESHOLD_MEMBERS):
+    share = of * THRESHOLD_PERCENT // 100
+    if number <= max(share, THRESHOLD_MEMBERS):
         return ""
-    if of * THRESHOLD_PERCENT // 100 >= THRESHOLD_MEMBERS:
-        return f"more than {THRESHOLD_PERCENT} % of {of}"
-    return f"more than {THRESHOLD_MEMBERS}"
-
-
-def _reason_of_ends(tx: Tx, file: EligibilityFile, *, missing: int, unnamed: int) -> str:
-    before, rows = file.members_before or 0, file.rows_total or 0
-    would_be = f"{missing} of the plan's {before} members would be ended"
-    if rule := _broken_rule(missing, before):
-        return f"{would_be}, {rule}."
-    last = store.last_full_rows(tx, file.plan_id, file.id)
-    if last is not None and rows * SHRUNK_FACTOR < last:
-        return f"{would_be}, and the file has {rows} rows, less than half of the {last} of the last full one."
-    if unnamed:
-        return f"{would_be}. The external_id of {unnamed} rows can't be read; they may be theirs."
-    return ""
+    return (
+        f"more than {THRESHOLD_PERCENT} % of {of}"
+        if share >= THRESHOLD_MEMBERS
+        else f"more than {THRESHOLD_MEMBERS}"
+    )
 
 
 def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAccess]]:
@@ -464,8 +433,8 @@ def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAc
         if not (ids := claim.db.ask(next_ids)):
             return
         # Most files name nearly all, so few are read.
-        named = set(check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])])
-        omitted = [id_ for id_ in ids if id_ not in named]
+        named = check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])]
+        omitted = sorted({*ids}.difference(named))
         if batch := claim.db.ask(partial(_to_end, ids=omitted, file=claim.file, check=check)):
             yield batch
         after, found = ids[-1], found + len(batch)
@@ -530,8 +499,7 @@ def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:
 def _ending(file: EligibilityFile, member: MemberAccess, check: CheckResult) -> ChunkRow:
     key, plan_id, day = member.external_id, file.plan_id, _last_day(member, check)
     record = parse_member({"external_id": key, "expiry_date": day}, today=check.file_date)
-    action, client, request_id = Action.END_ABSENT, file.client, file.request_id
-    submission = Submission(
-        file.account_id, plan_id, record, client, request_id, action, file.id, file.started_at
-    )
+    record.given[BEFORE_ABSENCE] = member.expiry_date or OPEN
+    by = (file.client, file.request_id, Action.END, file.id, file.started_at)
+    submission = Submission(file.account_id, plan_id, record, *by)
     return ChunkRow(None, key, submission, _warnings(member, check))

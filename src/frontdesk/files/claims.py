@@ -8,33 +8,26 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any, TypeVar
 
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
-from frontdesk.errors import Unavailable
+from frontdesk.errors import Conflict, Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import (
-    BY_ABSENCE,
-    ENDED_BY_ABSENCE,
-    WARNED,
-    EligibilityFile,
-    FileState,
-    FileStep,
-    RowOutcome,
-)
+from frontdesk.files.model import BY_ABSENCE, ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileStep, RowOutcome
 
 LEASE_SECONDS = 15
-RENEW_SECONDS = 5  # so that one renewal may fail
-LOOK_SECONDS = 1.0  # between two looks at what else goes on: stop, cancellation, turn
+RENEW_SECONDS = 3  # so that some renewals may fail
+LOOK_SECONDS = 1.0  # between two looks at what else goes on: stop, turn
 # Between two chunks, other processes that wait for SQLite's one writer look at least twice.
 SQLITE_PAUSE_SECONDS = 0.005
 NICENESS = 10
@@ -42,7 +35,6 @@ NICENESS = 10
 Item = TypeVar("Item")
 # Called between two rows and while waiting: returns once the work may go on, raises if it is not wanted any more.
 GoOn = Callable[[], None]
-Made = SimpleQueue[tuple[Item] | BaseException]  # items, each in a tuple, and why there are no more
 
 
 class LostClaim(Exception):
@@ -54,7 +46,7 @@ class Stopped(Exception):
 
 
 class ProducerClosed(Exception):
-    """There are no more items, or they are not wanted any more."""
+    """No more items are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ class FileClaim:
     """A file that this worker alone works on. `file` is as it was last saved.
 
     A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile `running` is cleared, for the
-    threads that read, until `interrupt`.
+    thread that reads.
     """
 
     db: Database
@@ -91,26 +83,26 @@ class FileClaim:
     turn_at: datetime  # the beginning of the account's turn, on the database's clock
     yield_turn: Callable[[], None] = lambda: None
     running: threading.Event = field(default_factory=threading.Event)
-    _interruption: type["LostClaim | Stopped"] | None = None
-    _saved_at: float = field(default_factory=time.monotonic)
+    is_lost: bool = False
+    _saved: EligibilityFile = field(init=False)
 
     def __post_init__(self) -> None:
+        self._saved = self.file
         self.running.set()
 
-    def interrupt(self, reason: type["LostClaim | Stopped"]) -> None:
-        """The next checkpoint raises this: the claim was lost, or the worker gives the file back. From any thread."""
-        self._interruption = reason
-        self.running.set()
+    def renew(self, tx: Tx, **changes: Any) -> EligibilityFile | None:
+        """The file with a new lease and these changes; None if the claim was lost. From any thread."""
+        lease_until = self.options.lease_until(tx)
+        return store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes)
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
 
         After the commit, `refresh` brings the changes into `file`.
         """
-        lease_until = self.options.lease_until(tx)
-        if not store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes):
+        if (file := self.renew(tx, **changes)) is None:
             raise LostClaim
-        self._saved_at = time.monotonic()
+        self._saved = file
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
         """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises LostClaim."""
@@ -135,11 +127,8 @@ class FileClaim:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the file again. Raises LostClaim when another worker has claimed it since."""
-        file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if file is None or file.epoch != self.file.epoch or file.state is FileState.CANCELLED:
-            raise LostClaim
-        self.file = file
+        """What `save` has changed is committed."""
+        self.file = self._saved
 
     def checkpoint(self, step: FileStep, rows: int) -> None:
         """Between two pieces of work: report the progress, let other writers in, wait while other accounts have their turn.
@@ -148,31 +137,22 @@ class FileClaim:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
         self.yield_turn()
-        if self._interruption is not None:
-            raise self._interruption
+        if self.is_lost:
+            raise LostClaim
         if self.options.should_stop():
             raise Stopped
-
-    def renew(self) -> None:
-        """Find out whether the claim was lost; else renew the lease unless that was done lately, as by every chunk. Raises
-        Unavailable."""
-        file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if file is None or (file.state, file.epoch) != (FileState.RUNNING, self.file.epoch):
-            self.interrupt(LostClaim)
-        elif time.monotonic() > self._saved_at + RENEW_SECONDS:
-            with suppress(LostClaim), self.db.write() as tx:  # the next look finds it
-                self.save(tx)
 
 
 @contextmanager
 def renewing(claim: FileClaim) -> Iterator[None]:
-    """Renew the lease while the block runs, in a thread: a load may write nothing for long."""
+    """Renew the lease while the block runs, in a thread: a load may write nothing for long. After a claim was lost, the next
+    checkpoint raises LostClaim."""
     ended = threading.Event()
 
     def renew() -> None:
-        while not ended.wait(LOOK_SECONDS):
-            with suppress(Unavailable):
-                claim.renew()
+        while not (ended.wait(RENEW_SECONDS) or claim.is_lost):
+            with suppress(Unavailable), claim.db.write() as tx:
+                claim.is_lost = claim.renew(tx) is None
 
     thread = threading.Thread(target=renew, name="lease", daemon=True)
     thread.start()
@@ -198,11 +178,10 @@ def claim_next(
         if file is None:
             return None
         # Another worker may be quicker, with this file or with another one of the account.
-        with suppress(store.AccountBusy), db.write() as tx:
+        with suppress(Conflict), db.write() as tx:
             now, lease_until = database_time(tx), options.lease_until(tx)
-            if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
+            if claimed := store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
                 store.take_turn(tx, file.account_id, now)
-                claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
                 return FileClaim(db, clock, options, claimed, now)
 
 
@@ -219,7 +198,7 @@ def reading_ahead(
     `make` gets a GoOn, which waits while `running` is cleared and raises ProducerClosed after the block. Taking an item calls
     `look_up` each LOOK_SECONDS without one, and raises what the generator raised.
     """
-    room, made, closed = threading.Semaphore(ahead), Made[Item](), threading.Event()
+    closed = threading.Event()
 
     def go_on() -> None:
         if not running.is_set():
@@ -227,43 +206,30 @@ def reading_ahead(
         if closed.is_set():
             raise ProducerClosed
 
-    def produce() -> None:
-        end: BaseException = ProducerClosed()
+    with closing(make(go_on)) as items, ThreadPoolExecutor(1, "producer", _let_others_run_first) as thread:
         try:
-            if sys.platform == "linux":  # let the threads that answer requests run before this one
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-            with closing(make(go_on)) as items:
-                room.acquire()
-                go_on()
-                for item in items:
-                    made.put((item,))
-                    room.acquire()
-                    go_on()
-        except BaseException as error:  # noqa: BLE001 - raised again where the items are taken
-            end = error
-        made.put(end)
-
-    thread = threading.Thread(target=produce, name="producer", daemon=True)
-    thread.start()
-    try:
-        yield _take(made, room, look_up)
-    finally:
-        closed.set()
-        room.release()
-        thread.join()  # at its next row
+            yield _take(partial(thread.submit, next, items, None), look_up, ahead)
+        finally:
+            closed.set()
+            running.set()
+            thread.shutdown(cancel_futures=True)  # at its next row
 
 
-def _take(made: Made[Item], room: threading.Semaphore, look_up: Callable[[], None]) -> Iterator[Item]:
-    room.release()
+def _take(
+    make_next: Callable[[], Future[Item | None]], look_up: Callable[[], None], ahead: int
+) -> Iterator[Item]:
+    coming = deque[Future[Item | None]]()
     while True:
-        try:
-            found = made.get(timeout=LOOK_SECONDS)
-        except Empty:
+        coming.extend(make_next() for _ in range(ahead + 1 - len(coming)))
+        first = coming.popleft()
+        while wait([first], LOOK_SECONDS).not_done:
             look_up()
-            continue
-        if isinstance(found, ProducerClosed):
+        if (item := first.result()) is None:
             return
-        if isinstance(found, BaseException):
-            raise found
-        yield found[0]
-        room.release()
+        yield item
+
+
+def _let_others_run_first() -> None:
+    """The threads that answer requests run before the one that reads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

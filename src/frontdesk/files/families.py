@@ -49,10 +49,8 @@ class FamilyRecogniser:
         told = (file.plan_id, named, file.mapping)
         self._hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         self._last: tuple[Family | None, bytes] = None, b""
-        self._keys, self._ids = (
-            array("Q"),
-            array("Q"),
-        )  # 64 bits of the digests that are kept, in order, and the members
+        # 64 bits of the digests that are kept, in order, and their members.
+        self._keys, self._ids = array("Q"), array("q")
 
     def __len__(self) -> int:
         """The number of members that keep a digest; 0 before `make_index`."""
@@ -64,8 +62,8 @@ class FamilyRecogniser:
         return (self._digest(family) + position.to_bytes(POSITION_BYTES, "big")).hex()
 
     def recognised(self, items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows | KnownRows]:
-        """The rows of an 834 in order, read unless their family is known. Where a
-        plan is not active all rows are read: each gets a warning."""
+        """The rows of an 834 in order, read unless their family is known. Where a plan is not active all rows are read: each gets
+        a warning."""
         if not all(plan.accepting_patients for plan in self._plans):
             yield from read_rows(items)
             return

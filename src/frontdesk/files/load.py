@@ -9,12 +9,12 @@ leaves nothing of the chunk, a kill after it everything: no row is applied twice
 the chunks, in the order of the file.
 """
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from hashlib import blake2b
-from itertools import count, repeat
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,8 +26,6 @@ from frontdesk.eligibility import (
     enrol,
     find_row_digests,
     parse_member,
-    read_external_id,
-    read_external_ids,
     row_digest_key,
 )
 from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
@@ -36,7 +34,15 @@ from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
-from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
+from frontdesk.files.check import (
+    CheckResult,
+    check_file,
+    end_missing,
+    hold_if_needed,
+    keys_of,
+    open_rows,
+    row_of,
+)
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
@@ -57,7 +63,6 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
-from frontdesk.plans.model import Plan
 
 # Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
@@ -72,56 +77,40 @@ _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 def run_load(claim: FileClaim) -> None:
     """Do what is left to do of the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
-    options = claim.options
     check = check_file(claim)
-    rehearsal = dry_run(options.uniqueness)
-    with rehearsal if claim.file.dry_run else nullcontext() as scratch:
-        _apply(claim, check, scratch)
-
-
-def _apply(claim: FileClaim, check: CheckResult, scratch: DryRun | None) -> None:
     with claim.db.write() as tx:
         _start(tx, claim, check)
     claim.refresh()
-    writer = ChunkWriter(claim, scratch)
-    if claim.file.step is FileStep.APPLY:
-        if not (claim.file.rows_done or claim.file.dry_run):
+    with dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext() as scratch:
+        writer = ChunkWriter(claim, scratch)
+        if claim.file.step is FileStep.APPLY:
+            if not (claim.file.rows_done or claim.file.dry_run):
+                hold_if_needed(claim, check)
+            _write_rows(claim, check, writer)
+            claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+            # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
+            claim.update(step=FileStep.END, rows_total=claim.file.rows_done)
+        if claim.file.dry_run:
             hold_if_needed(claim, check)
-        _write_rows(claim, check, writer)
-        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
-        claim.update(step=FileStep.END, rows_total=claim.file.rows_done)
-    if claim.file.dry_run:
-        hold_if_needed(claim, check)
-    elif check.mode is FileMode.FULL:
-        end_missing(claim, check, writer.write)
+        elif check.mode is FileMode.FULL:
+            end_missing(claim, check, writer.write)
 
 
 def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     """Store what the check found. The report begins anew before the first row: a held file listed what it would do, and the
     scratch database of an earlier worker's dry run is gone."""
-    file = claim.file
+    file, header = claim.file, check.header
     if file.dry_run or (file.step is not FileStep.END and not file.rows_done):
         store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     if file.step is not FileStep.CHECK and not file.dry_run:
         return
-    members_before = file.members_before
-    if check.mode is FileMode.FULL and members_before is None:
-        members_before = count_members_open(tx, file.plan_id, check.file_date)
-    claim.save(
-        tx,
-        step=FileStep.APPLY,
-        format=check.header.format,
-        encoding=check.header.encoding,
-        delimiter=check.header.delimiter,
-        mode=check.mode,
-        file_date=check.file_date,
-        ignored=list(check.header.ignored),
-        rows_total=check.rows,
-        members_before=members_before,
-        started_at=file.started_at or claim.clock(),
-    )
+    found: dict[str, Any] = {"mode": check.mode, "file_date": check.file_date, "rows_total": check.rows}
+    found |= {name: getattr(header, name) for name in ("format", "encoding", "delimiter")}
+    if check.mode is FileMode.FULL and file.members_before is None:
+        found["members_before"] = count_members_open(tx, file.plan_id, check.file_date)
+    started_at, ignored = file.started_at or claim.clock(), [*header.ignored]
+    claim.save(tx, step=FileStep.APPLY, started_at=started_at, ignored=ignored, **found)
 
 
 def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
@@ -145,28 +134,21 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
 
 def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
     """The rows that are not applied yet, by the chunk: of rows that are parsed it has as many as a chunk writes, and with the
-    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` before each row."""
+    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` now and then."""
     db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
-    plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-    header, unread = open_rows(db, file, go_on, apart=check.apart)
-    recogniser = RowRecogniser(db, file, plans, header.columns, check.contradictory)
+    recogniser = RowRecogniser(db, file, check, today=today)
+    _, unread = open_rows(db, file, go_on, apart=check.apart)
     items = check.families.recognised(unread) if check.families else read_loops(unread)
-    parse = partial(_parse, file=file, today=today, cache=ValueCache(), contradictory=check.contradictory)
-    chunk: list[ChunkItem] = []
-    parsed = 0
+    chunk, room, unchanged = list[ChunkItem](), chunk_rows, Outcome.UNCHANGED.value
     for batch in _batches(items, skip=file.rows_done):
-        for found in recogniser.split(batch):
-            rows = 1 if isinstance(found, SeenRow) else len(found)
-            if chunk and (parsed >= chunk_rows or len(chunk) + rows > MOST_ROWS):
+        go_on()
+        for item in recogniser.read(batch):
+            chunk.append(item)
+            room -= isinstance(item, ChunkRow) or item.outcome != unchanged
+            if room == 0 or len(chunk) == MOST_ROWS:
                 yield chunk
-                chunk, parsed = [], 0
-            if isinstance(found, SeenRow):
-                go_on()
-                chunk.append(parse(found))
-                parsed += 1
-            else:
-                chunk += found
+                chunk, room = [], chunk_rows
     if chunk:
         yield chunk
 
@@ -175,29 +157,18 @@ FileRows = Row | UnreadRows | KnownRows
 
 
 def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]]:
-    """The items after the first `skip` rows, in batches of about LOOKUP_ROWS rows."""
-    batch, room = list[FileRows](), LOOKUP_ROWS
+    """The items after the first `skip` rows, in batches of at least LOOKUP_ROWS rows but for the last."""
+    batch, rows = list[FileRows](), 0
     for item in items:
         size = 1 if isinstance(item, Row) else len(item)
-        start, skip = skip, max(skip - size, 0)
-        while start < size:
-            part = item.part(start, start + room) if isinstance(item, UnreadRows) else item
-            batch.append(part)
-            rows = 1 if isinstance(part, Row) else len(part)
-            start, room = start + rows, room - rows
-            if room <= 0:
-                yield batch
-                batch, room = [], LOOKUP_ROWS
-    if batch:
-        yield batch
-
-
-class SeenRow(NamedTuple):
-    """A row to parse. `plan_id` is None where the account has no such plan; `digest` is None for a row that is always parsed."""
-
-    row: Row
-    plan_id: int | None
-    digest: str | None
+        skip, start = max(skip - size, 0), skip
+        if start < size:
+            batch.append(item.part(start) if isinstance(item, UnreadRows) else item)
+            rows += size - start
+        if rows >= LOOKUP_ROWS:
+            yield batch
+            batch, rows = [], 0
+    yield batch
 
 
 class SeenRows(NamedTuple):
@@ -208,78 +179,55 @@ class SeenRows(NamedTuple):
     external_ids: Sequence[str | None]
     digests: Sequence[str | None]
 
-    def split(self, known: Mapping[str, int]) -> Iterator[SeenRow | list[RowOutcome]]:
-        """In order: the outcomes of rows whose digests are `known`, many at a time, and the other rows, now read."""
-        rows, start, end = self.rows, 0, len(self.digests)
-        unknown = [position for position, digest in enumerate(self.digests) if digest not in known]
-        for position in (*unknown, end):
-            if start < position:
-                keys = self.external_ids[start:position]
-                ids = [known[digest] for digest in self.digests[start:position] if digest]
-                unchanged = repeat(Outcome.UNCHANGED.value)
-                yield [*map(RowOutcome, count(rows.place + start), keys, unchanged, ids)]
-            if position < end:
-                row = rows.row(position) if isinstance(rows, UnreadRows) else rows
-                yield SeenRow(row, self.plan_id, self.digests[position])
-            start = position + 1
-
 
 class RowRecogniser:
-    """Makes the digests of a file's rows and finds those that are kept. `plans` are those of the account, `columns` those of the
-    file (FileHeader). Rows with `contradictory` identifiers are always parsed, and those for a plan that is not active: each gets
-    a warning."""
+    """Makes the digests of a file's rows, finds those that are kept, and parses the other rows. Rows with identifiers that the
+    check found contradictory are always parsed, and those for a plan that is not active: each gets a warning."""
 
-    def __init__(
-        self,
-        db: Database,
-        file: EligibilityFile,
-        plans: Collection[Plan],
-        columns: Sequence[str],
-        contradictory: Collection[int],
-    ) -> None:
-        self._db, self._file, self._contradictory = db, file, contradictory
+    def __init__(self, db: Database, file: EligibilityFile, check: CheckResult, *, today: str) -> None:
+        self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
+        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
         self._text_hasher = self._hasher.copy()
         self._families = FamilyRecogniser(db, file, plans)
-        told = (file.plan_id, columns, file.mapping)
+        told = (file.plan_id, check.header.columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
         self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
+        self._cache = ValueCache()
 
-    def split(self, items: Sequence[FileRows]) -> Iterator[SeenRow | list[RowOutcome]]:
-        """In order: the outcomes of the rows that say what their members say, and the other rows."""
-        seen = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
-        known = self.known_digests([each for each in seen if isinstance(each, SeenRows)])
-        unchanged = repeat(Outcome.UNCHANGED.value)
-        for each in seen:
-            if isinstance(each, KnownRows):
-                yield [*map(RowOutcome, each.places, repeat(None), unchanged, each.member_ids)]
-            else:
-                yield from each.split(known)
+    def read(self, items: Sequence[FileRows]) -> Iterator[ChunkItem]:
+        """In order: the outcomes of the rows that say what their members say, and the other rows, parsed."""
+        batch = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
+        known = self.known_digests([seen for seen in batch if isinstance(seen, SeenRows)])
+        unchanged = Outcome.UNCHANGED.value
+        for seen in batch:
+            if isinstance(seen, KnownRows):
+                yield from map(RowOutcome, seen.places, repeat(None), repeat(unchanged), seen.member_ids)
+                continue
+            rows, plan_id, keys, digests = seen
+            for position, digest in enumerate(digests):
+                if digest in known:
+                    yield RowOutcome(rows.place + position, keys[position], unchanged, known[digest])
+                else:
+                    yield self._parse(row_of(rows, position), plan_id, digest)
 
     def known_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
-        """The members of those rows that say what their members say, by digest, in one read."""
-        keys: list[str] = []
-        digests: set[str | None] = set()
-        for each in seen:
-            if any(each.digests):
-                keys += filter(None, each.external_ids)
-                digests.update(each.digests)
-        found = self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
-        return {digest: member_id for digest, member_id in found.items() if digest in digests}
+        """The members of the rows' identifiers, by the digest that each keeps, in one read."""
+        keys = [key for each in seen if any(each.digests) for key in each.external_ids if key]
+        return self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
         """The rows with their digests, which cover the plan and every value, and so the account and the identifier."""
+        plan_id, keys = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan), keys_of(item)
         digests: Sequence[str | None]
-        if isinstance(item, UnreadRows):
-            plan_id, keys = self._plan_ids.get(None), read_external_ids(item.keys)
-            digests = [*map(self._digest_of_text, item.texts)]
-        else:
-            plan_id, keys = self._plan_ids.get(item.plan), [read_external_id(item.key)]
-            digests = [self._digest_of_row(item, plan_id)]
         if plan_id in self._always_parsed:
             digests = [None] * len(keys)
+        elif isinstance(item, UnreadRows):
+            digests = [*map(self._digest_of_text, item.texts)]
+        else:
+            digests = [self._digest_of_row(item, plan_id)]
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
             digests = [None if hash(key) in self._contradictory else digest for key, digest in pairs]
@@ -303,36 +251,34 @@ class RowRecogniser:
             return None
         return hasher.hexdigest()
 
-
-def _parse(
-    seen: SeenRow, *, file: EligibilityFile, today: str, cache: ValueCache, contradictory: Collection[int]
-) -> ChunkItem:
-    row, plan_id = seen.row, seen.plan_id
-    if row.skipped:
-        return RowOutcome(row.place, None, SKIPPED)
-    values, context = row.values, row.context
-    if row.action is Action.END and not values.get("expiry_date"):
-        values, context = values | {"expiry_date": file.file_date}, context._replace(keeps_earlier_end=True)
-    of_new = row.values_of_new
-    record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
-    if of_new:
-        given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-        context = context._replace(given_of_new=given_of_new)
-    faults = list(row.faults)
-    if faults:  # they explain a missing identifier
-        faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
-    if plan_id is None:
-        faults.append(NO_PLAN)
-    if record.external_id is not None and hash(record.external_id) in contradictory:
-        faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
-    if faults or plan_id is None:
-        return RowOutcome.refused(row.place, record.external_id, faults)
-    action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
-    digest = None if record.faults or record.warnings or row.is_warned else seen.digest
-    submission = Submission(
-        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest, context
-    )
-    return ChunkRow(row.place, record.external_id, submission, row.warnings)
+    def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> ChunkItem:
+        file = self._file
+        if row.skipped:
+            return RowOutcome(row.place, None, SKIPPED)
+        values, context = row.values, row.context
+        if row.action is Action.END and not values.get("expiry_date"):
+            values = values | {"expiry_date": file.file_date}
+            context = context._replace(keeps_earlier_end=True)
+        of_new = row.values_of_new
+        given = {**values, **of_new} if of_new else values
+        record = parse_member(given, today=self._today, lenient=True, cache=self._cache)
+        if of_new:
+            given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
+            context = context._replace(given_of_new=given_of_new)
+        faults = list(row.faults)
+        if faults:  # they explain a missing identifier
+            faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
+        if plan_id is None:
+            faults.append(NO_PLAN)
+        if record.external_id is not None and hash(record.external_id) in self._contradictory:
+            faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
+        if faults or plan_id is None:
+            return RowOutcome.refused(row.place, record.external_id, faults)
+        action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
+        digest = None if record.faults or record.warnings or row.is_warned else digest
+        by = (file.client, file.request_id, action, file.id, None, digest, context)
+        submission = Submission(file.account_id, plan_id, record, *by)
+        return ChunkRow(row.place, record.external_id, submission, row.warnings)
 
 
 class ChunkWriter:
@@ -345,8 +291,9 @@ class ChunkWriter:
         reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
             lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
-        real_run = partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
-        decide = dry_run.enrol if dry_run else real_run
+        decide = (
+            dry_run.enrol if dry_run else partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
+        )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
     def write(self, rows: Sequence[ChunkItem]) -> None:
@@ -380,7 +327,8 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
-    warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
+    marked = [code.split(WARNING_MARK, 1) for code in codes]
+    warnings: list[Sequence[str]] = [(WARNED_FIELDS.get(code[0], "external_id"), *code) for code in marked]
     changed: Sequence[str] = ()
     left_plan_id = None  # of a stored member that moved
     if submission.action is Action.COMPARE:
@@ -411,10 +359,6 @@ def _refusal(row: ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> RowOu
         for fault in faults
     ]
     return RowOutcome.refused(row.place, row.external_id, told)
-
-
-def _warning(code: str, *message: str) -> Sequence[str]:
-    return (WARNED_FIELDS.get(code, "external_id"), code, *message)
 
 
 def faults_of(error: Exception) -> Sequence[Fault]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import DROPPED
 from frontdesk.eligibility.model import WARNINGS, Outcome, Submission
-from frontdesk.errors import Fault, FrontdeskError, RateLimited
+from frontdesk.errors import Fault, FrontdeskError
 from frontdesk.formats.model import FILE_FAULTS, FileMode, Format
 from frontdesk.mapping.model import ROW_CODES
 
@@ -52,7 +52,6 @@ BRAKES = {
     "external_id may be one of them; a person has to approve the file.",
     "overtaken": "A newer file of the plan was applied, so this one can only be cancelled.",
 }
-RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 NEEDS_MAPPING = "needs_mapping"  # the code of the problem of an 834 that is held for a mapping
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
 BY_ABSENCE = (Outcome.ENDED.value, WOULD_END)  # of members that a full file omits, where there is no row
@@ -233,38 +232,32 @@ class RowOutcome(NamedTuple):
 ChunkItem = ChunkRow | RowOutcome
 
 
-class WrongState(FrontdeskError, kind="wrong_state"):
-    """The state of the file does not allow the action."""
+class FileActionRefused(FrontdeskError):
+    """What is asked for a file can't be done; one fault of `field` says so."""
+
+    field = "body"
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
-        self.faults = (Fault("state", self.code, detail),)
+        self.faults = (Fault(self.field, self.code, detail),)
 
 
-class SecondPersonNeeded(FrontdeskError, kind="second_person_needed"):
+class WrongState(FileActionRefused, kind="wrong_state"):
+    """The state of the file does not allow the action."""
+
+    field = "state"
+
+
+class SecondPersonNeeded(FileActionRefused, kind="second_person_needed"):
     """The account wants files to be approved by another client or person than the one that handed them in."""
 
-    def __init__(self) -> None:
-        super().__init__("The client or operator that handed the file in can't approve it.")
-        self.faults = (Fault("approver", self.code, self.detail),)
+    field = "approver"
 
 
-class TooManyFiles(RateLimited, kind="rate_limited"):
-    """The account has as many files waiting as it may have."""
-
-    def __init__(self, most: int) -> None:
-        detail = f"The account has {most} files that wait or run; send this one when some of them have ended."
-        super().__init__(detail, retry_after_seconds=RETRY_AFTER_SECONDS)
-        self.faults = (Fault("body", "too_many_files", detail),)
-
-
-class TooManyBytes(FrontdeskError, kind="too_large"):
+class TooManyBytes(FileActionRefused, kind="too_large"):
     """The files of the account that wait have as many bytes as they may have."""
 
-    def __init__(self, most: int) -> None:
-        detail = f"The account's files that wait or run may have {most} bytes together; send this one when some have ended."
-        super().__init__(detail)
-        self.faults = (Fault("body", "too_many_bytes", detail),)
+    code = "too_many_bytes"
 
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
@@ -272,7 +265,8 @@ FILE_PROBLEMS = FILE_FAULTS | {
     **BRAKES,
     "needs_mapping": "The mapping does not say how the 834 names its members (identify). A person has to accept the suggested "
     "mapping or give another.",
-    "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs.",
+    "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs. "
+    'If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}',
     "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
     "bad_mapping": "The mapping can't be used: correct the part that the message names.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",

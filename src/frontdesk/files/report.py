@@ -157,35 +157,21 @@ def _harmless(text: str) -> str:
     return ";".join("'" + part if part.lstrip(" ").startswith(_FORMULA_STARTS) else part for part in parts)
 
 
+_SHOWN_AS_STORED = (
+    "id", "plan_id", "undoes_id", "state", "step", "mode", "dry_run", "client", "file_name", "format", "encoding",
+    "delimiter", "file_date", "size_bytes", "sha256", "rows_total", "rows_done", "members_before", "members_missing", "problem",
+)  # fmt: skip
+
+
 def serialize_file(file: EligibilityFile) -> dict[str, Any]:
     """The file as JSON, the same for HTTP and the command line. It holds no value of a member."""
-    return {
-        "id": file.id,
-        "type": "eligibility_files",
-        "plan_id": file.plan_id,
-        "undoes_id": file.undoes_id,
-        "state": file.state,
-        "step": file.step,
-        "mode": file.mode,
-        "dry_run": file.dry_run,
-        "client": file.client,
-        "file_name": file.file_name,
-        "format": file.format,
-        "encoding": file.encoding,
-        "delimiter": file.delimiter,
+    shown = {"type": "eligibility_files"} | {name: getattr(file, name) for name in _SHOWN_AS_STORED}
+    return shown | {
         "sheet": (file.mapping or {}).get("sheet"),
         "mapping": _mapping_used(file),
-        "file_date": file.file_date,
-        "size_bytes": file.size_bytes,
-        "sha256": file.sha256,
-        "rows_total": file.rows_total,
-        "rows_done": file.rows_done,
         "counts": {name: file.counts[name] for name in COUNTS if name in file.counts},
         "codes": dict(sorted(file.codes.items())),
-        "members_before": file.members_before,
-        "members_missing": file.members_missing,
         "ignored_columns": [*map(unquote, file.ignored)],  # stored as a log may show them
-        "problem": file.problem,
         "created_at": wire_time(file.created_at),
         "started_at": file.started_at and wire_time(file.started_at),
         "finished_at": file.finished_at and wire_time(file.finished_at),

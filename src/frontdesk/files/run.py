@@ -1,13 +1,12 @@
 """Runs files: loads or undoes one, and stores how it ended. The command line runs its own.
 
 A worker runs several, because accounts take turns: it pauses the load of one file while files of other accounts have theirs. A
-paused load keeps its file, and all that it has read: nothing is read twice. Each load has a thread, and one of a worker's loads
-runs at a time.
+paused load keeps its file, and all that it has read: nothing is read twice. Each load is a greenlet, which pauses at a
+checkpoint; one of a worker's loads runs at a time.
 """
 
 import gc
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from greenlet import greenlet
+
+from frontdesk.audit import record_action
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -22,10 +24,11 @@ from frontdesk.db.engine import database_time, refresh_statistics
 from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import RestoredMember, UndoRequest
-from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.eligibility.enrol import UndoRequest
+from frontdesk.eligibility.model import Enrolled
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
-from frontdesk.files.actions import delete_content, get_file, record_audit
+from frontdesk.files.actions import delete_content, get_file
 from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.load import faults_of, run_load
@@ -33,7 +36,6 @@ from frontdesk.files.model import (
     CHANGED,
     FILE_PROBLEMS,
     NEEDS_MAPPING,
-    NOT_STORED,
     ONLY_COMPARED,
     FileKey,
     FileState,
@@ -56,9 +58,6 @@ READ_BY = (
     "The file was read by the account's mapping {}. If that is the cause, correct it, or load the file with another one; "
     "`{{}}` is none."
 )
-REMEDIES = {
-    ONLY_COMPARED: ' If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
-}
 
 
 def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
@@ -118,7 +117,7 @@ def _run(claim: FileClaim) -> None:
     except MappingNeeded as error:
         _end(claim, FileState.HELD, NEEDS_MAPPING, suggestion=error.suggestion)
     except ApprovalNeeded as error:
-        _end(claim, FileState.HELD, error.code, str(error))
+        _end(claim, FileState.HELD, *error.args)
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
@@ -139,16 +138,14 @@ def _end(
         state = FileState.DONE
     finished_at = None if state is FileState.HELD else now
     if code is not None:
-        message = message or FILE_PROBLEMS[code] + REMEDIES.get(code, "")
+        message = message or FILE_PROBLEMS[code]
         if code in MAPPING_FAULTS and file.mapping_name is not None:
             message = f"{message.removesuffix('.')}. {READ_BY.format(file.mapping_name)}"
         problem = {"code": code, "message": message, "place": None} | more
     with claim.db.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
-        if finished_at is not None:
-            store.delete_parts(tx, file.id)
         requester = Requester(file.client, file.request_id, now)
-        record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
+        record_action(tx, requester, f"file.{state.value}", file.account_id, file.id, counts=file.counts)
     if finished_at is not None:
         delete_content(claim.db, file.id)
     claim.refresh()
@@ -160,53 +157,47 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     if claim.file.started_at is None:
         rows = sum(undone.counts.get(name, 0) for name in CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
-    file, options = claim.file, claim.options
+    file, uniqueness = claim.file, claim.options.uniqueness
     for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = claim.db.ask(partial(store.find_changed, file_id=undone.id, chunk=chunk))
-        request = UndoRequest(
-            undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
-        )
-        _undo_chunk(claim, changed, request)
+        found = claim.db.ask(partial(store.find_outcomes, file_id=undone.id, from_chunk=chunk))
+        changed = [each for each in reversed(found[1] if found else ()) if each.outcome in CHANGED]
+        request = UndoRequest(undone.id, file.id, file.client, file.request_id, claim.clock(), uniqueness)
+        take_back = partial(_take_back, request=request)
+        write_in_one(claim.db, changed, take_back, save=partial(_save_undone, claim, changed))
         claim.refresh()
 
 
-def _undo_chunk(claim: FileClaim, changed: Sequence[RowOutcome], request: UndoRequest) -> None:
-    def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[RestoredMember]:
-        return restore(tx, [each.member_id for each in outcomes], request)
-
-    def save(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
-        outcomes = [_restored(*pair) for pair in zip(changed, results, strict=True)]
-        claim.save_chunk(tx, outcomes, rows_done=len(changed))
-
-    write_in_one(claim.db, changed, take_back, save=save)
+def _take_back(
+    tx: Tx, outcomes: Sequence[RowOutcome], *, request: UndoRequest
+) -> Sequence[Enrolled | FrontdeskError]:
+    return restore(tx, [each.member_id for each in outcomes], request)
 
 
-def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
-    if isinstance(result, Exception):
-        faults: Sequence[Fault] = faults_of(result)
-    elif result.outcome is None:
-        faults = [result.fault or NOT_STORED]
-    else:
+def _save_undone(
+    claim: FileClaim, changed: Sequence[RowOutcome], tx: Tx, results: Sequence[Enrolled | Exception]
+) -> None:
+    claim.save_chunk(tx, [*map(_restored, changed, results)], rows_done=len(changed))
+
+
+def _restored(outcome: RowOutcome, result: Enrolled | Exception) -> RowOutcome:
+    if isinstance(result, Enrolled):
         return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
-    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults)
+    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
     return refused._replace(member_id=outcome.member_id)
 
 
 class OpenLoad:
-    """The load of a claimed file, in a thread that runs during the account's turns."""
+    """The load of a claimed file, in a greenlet: at a checkpoint it hands over to the worker until the account's next turn."""
 
     def __init__(self, claim: FileClaim, is_turn_over: Callable[["OpenLoad"], bool]) -> None:
-        self.claim, self._is_turn_over = claim, is_turn_over
-        self._rows_before = claim.file.rows_done
-        self._paused = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=f"file {claim.file.id}", daemon=True)
+        self.claim, self._is_turn_over, self._rows_before = claim, is_turn_over, claim.file.rows_done
+        self._greenlet = greenlet(run_file)
         claim.yield_turn = self._yield_turn
 
     @property
     def is_open(self) -> bool:
-        return self._thread.is_alive()
+        return not self._greenlet.dead
 
     @property
     def can_be_given_back(self) -> bool:
@@ -216,53 +207,31 @@ class OpenLoad:
 
     def take_turn(self) -> None:
         """Returns when the turn is over, or the load has ended. Raises what the load raised."""
-        claim, is_first = self.claim, self._thread.ident is None
-        if not is_first:
+        claim = self.claim
+        if self._greenlet:  # it has begun
             with claim.db.write() as tx:
                 claim.turn_at = database_time(tx)
                 store.take_turn(tx, claim.file.account_id, claim.turn_at)
-        self._paused.clear()
         claim.running.set()
-        if is_first:
-            self._thread.start()
-        while self.is_open and not self._paused.wait(1.0):
-            pass  # a lost load may have ended before its turn
-        if self._error is not None:
-            raise self._error
+        self._greenlet.switch(claim)
 
     def give_back(self) -> None:
         """Let the file wait for another turn, of any worker, which checks the file anew and goes on with its rows."""
-        self.claim.interrupt(Stopped)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            run_file(self.claim)
-        except BaseException as error:  # noqa: BLE001 - raised where the turn was taken
-            self._error = error
-        self._paused.set()
+        if self.is_open:
+            with suppress(Unavailable):  # the lease will run out
+                self._greenlet.throw(Stopped)
 
     def _yield_turn(self) -> None:
         if self._is_turn_over(self):
             self.claim.running.clear()
-            self._paused.set()
-            self.claim.running.wait()
+            self._greenlet.parent.switch()
 
 
 class FileTurns:
     """What a worker does with files. A turn ends after `slice_seconds` if another account waits."""
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        options: RunOptions,
-        *,
-        slice_seconds: float,
-        most_open: int = MOST_OPEN,
-    ) -> None:
-        self._db, self._clock, self._options = db, clock, options
-        self._slice_seconds, self._most_open = slice_seconds, most_open
+    def __init__(self, db: Database, clock: Clock, options: RunOptions, *, slice_seconds: float) -> None:
+        self._db, self._clock, self._options, self._slice_seconds = db, clock, options, slice_seconds
         self._loads: list[OpenLoad] = []
         self._slice_began = 0.0
 
@@ -288,7 +257,7 @@ class FileTurns:
 
     def _claim(self, before: datetime | None) -> FileClaim | None:
         """Claim a file of an account whose last turn began earlier, if the worker has room for it."""
-        if len(self._loads) >= self._most_open:
+        if len(self._loads) >= MOST_OPEN:
             # The one whose turn was last: its account's next turn comes after those of the others.
             loads = [load for load in self._loads if load.can_be_given_back]
             last = max(loads, key=lambda load: load.claim.turn_at, default=None)

@@ -1,7 +1,7 @@
 """The SQL of eligibility files: the files, their content in parts, their reports, the accounts' mappings.
 
 Rows that changed nothing and have no warning are kept by the chunk as packed numbers: as rows they would double the time of an
-unchanged file (docs/decisions/0140).
+unchanged file (docs/decisions/0026).
 """
 
 import zlib
@@ -15,7 +15,6 @@ from sqlalchemy import (
     ColumnElement,
     Executable,
     Row,
-    Select,
     bindparam,
     delete,
     func,
@@ -33,8 +32,8 @@ from frontdesk.db.failures import violation_as
 from frontdesk.db.sets import SameKey, insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
+from frontdesk.errors import Conflict
 from frontdesk.files.model import (
-    CHANGED,
     EligibilityFile,
     FileFilter,
     FileSettings,
@@ -59,10 +58,6 @@ PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
-class AccountBusy(Exception):
-    """A worker has another file of the account in hand."""
-
-
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
     by = {"client": requester.actor, "request_id": requester.request_id, "created_at": requester.now}
     [file] = _files(tx, insert(eligibility_files).values(**by, **values).returning(eligibility_files))
@@ -72,7 +67,7 @@ def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
 def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | None:
     """With `lock`, no other transaction decides about the file until this one ends."""
     query = select(eligibility_files).where(_columns.id == file_id)
-    return next(iter(_files(tx, query.with_for_update() if lock else query)), None)
+    return _file(tx, query.with_for_update() if lock else query)
 
 
 def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
@@ -98,7 +93,7 @@ def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
 def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
     """The account's file that an upload with this key brought."""
     same = (_columns.account_id == account_id) & (_columns.idempotency_key == key)
-    return next(iter(_files(tx, select(eligibility_files).where(same))), None)
+    return _file(tx, select(eligibility_files).where(same))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -133,8 +128,8 @@ def find_claimable(
         )
         if before is not None:
             query = query.where(taken_at.is_(None) | (taken_at < before))
-        if files := _files(tx, query if only is None else query.where(_columns.id == only)):
-            return files[0]
+        if file := _file(tx, query if only is None else query.where(_columns.id == only)):
+            return file
     return None
 
 
@@ -154,52 +149,47 @@ def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
     return int(count), int(size)
 
 
-def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime) -> bool:
-    """Start the next epoch of the file, under a lease. False if it was claimed after `epoch`, or its lease was renewed.
+def claim(
+    tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime
+) -> EligibilityFile | None:
+    """Start the next epoch of the file, under a lease. None if it was claimed after `epoch`, or its lease was renewed.
 
-    Raises AccountBusy.
+    Raises Conflict when a worker has another file of the account in hand.
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
     query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
-    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until}
-    with violation_as(AccountBusy(), eligibility_files, "account_id"):
-        return tx.execute(query.values(**changes)).rowcount == 1
+    query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)
+    with violation_as(Conflict(), eligibility_files, "account_id"):
+        return _file(tx, query.returning(eligibility_files))
 
 
-def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> bool:
-    """Change the file if it still runs in this epoch; False if it does not."""
+def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> EligibilityFile | None:
+    """Change the file if it still runs in this epoch; None if it does not."""
     mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
-    return tx.execute(update(eligibility_files).where(mine).values(**changes)).rowcount == 1
+    return _file(tx, update(eligibility_files).where(mine).values(**changes).returning(eligibility_files))
 
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
-    applied = _is_full_of(plan_id) & (_columns.id < before_id) & (_columns.state == FileState.DONE)
-    query = select(_columns.rows_total).where(applied).order_by(_columns.id.desc())
+    applied = {"plan_id": plan_id, "mode": FileMode.FULL, "dry_run": False, "state": FileState.DONE}
+    query = select(_columns.rows_total).where(_columns.id < before_id).filter_by(**applied)
+    query = query.order_by(_columns.id.desc())
     return tx.execute(query.limit(1)).scalar()
 
 
-def newer_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
+def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to or are held before that, the
-    newest first; unless `started`, also full ones that wait. Undos don't count."""
+    newest first. Undos don't count."""
     of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
-    counts = _columns.started_at.is_not(None) & (_columns.state != FileState.CANCELLED)
-    if not started:
-        counts |= _columns.state.in_((FileState.WAITING, FileState.RUNNING))
+    is_full, has_begun = _columns.mode == FileMode.FULL, _columns.started_at.is_not(None)
     has_applied = (
         _columns.undoes_id.is_(None) & (_columns.rows_done > 0) & (_columns.mode != FileMode.COMPARE)
     )
     # A range of an index in its own order, as in `list_files`.
-    query = select(_columns.id).where(of_plan, has_applied | ((_columns.mode == FileMode.FULL) & counts))
+    query = select(_columns.id).where(
+        of_plan, has_applied | (is_full & has_begun & (_columns.state != FileState.CANCELLED))
+    )
     return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
-
-
-def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
-    """The account's mapping of this name; with None its default."""
-    table = eligibility_mappings
-    wanted = table.c.is_default.is_(True) if name is None else table.c.name == name
-    row = tx.execute(select(table).where(table.c.account_id == account_id, wanted)).mappings().first()
-    return None if row is None else StoredMapping(**row)
 
 
 def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
@@ -207,6 +197,12 @@ def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
     table = eligibility_mappings
     query = select(table).where(table.c.account_id == account_id).order_by(table.c.name)
     return [StoredMapping(**row) for row in tx.execute(query).mappings()]
+
+
+def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
+    """The account's mapping of this name; with None its default."""
+    kept = list_mappings(tx, account_id)
+    return next((each for each in kept if (each.is_default if name is None else each.name == name)), None)
 
 
 def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
@@ -310,10 +306,15 @@ def find_outcomes(
 
     With `external_id`, only the rows with this identifier.
     """
-    chunk = _next_chunk(tx, file_id, from_chunk)
+    ahead = [
+        select(func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= from_chunk)
+        for c in (_rows, _unchanged)
+    ]
+    numbers = [tx.execute(query).scalar() for query in ahead]
+    chunk = min((number for number in numbers if number is not None), default=None)
     if chunk is None:
         return None
-    query = _of_chunk(file_id, chunk)
+    query = select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk)
     if external_id is not None:
         query = query.where(_rows.external_id == external_id)
     found = [(row.position, _outcome(row)) for row in tx.execute(query)]
@@ -324,31 +325,21 @@ def find_outcomes(
     return chunk, [outcome for _, outcome in sorted(found)]
 
 
-def find_changed(tx: Tx, file_id: int, chunk: int) -> list[RowOutcome]:
-    """The outcomes of the chunk's rows that changed a member, the last one first."""
-    query = _of_chunk(file_id, chunk).where(_rows.outcome.in_(CHANGED))
-    return [_outcome(row) for row in tx.execute(query)][::-1]
-
-
 def delete_outcomes(tx: Tx, file_id: int) -> None:
     for table in (file_rows, file_unchanged):
         tx.execute(delete(table).where(table.c.file_id == file_id))
-
-
-def has_report(tx: Tx, file_id: int) -> bool:
-    return _next_chunk(tx, file_id, 0) is not None
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:
     return (_columns.state == FileState.RUNNING) & (_columns.lease_until < now)
 
 
-def _is_full_of(plan_id: int) -> ColumnElement[bool]:
-    return (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL) & _columns.dry_run.is_(False)
-
-
 def _files(tx: Tx, query: Executable) -> list[EligibilityFile]:
     return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
+
+
+def _file(tx: Tx, query: Executable) -> EligibilityFile | None:
+    return next(iter(_files(tx, query)), None)
 
 
 def _outcome(row: Row[Any]) -> RowOutcome:
@@ -366,15 +357,3 @@ def _unpacked(tx: Tx, content: bytes, external_id: str | None) -> list[tuple[int
         for position, place, id_ in zip(positions, places, member_ids, strict=True)
         if external_id is None or names.get(id_) == external_id
     ]
-
-
-def _of_chunk(file_id: int, chunk: int) -> Select[Any]:
-    return select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk).order_by(_rows.position)
-
-
-def _next_chunk(tx: Tx, file_id: int, chunk: int) -> int | None:
-    found = [
-        tx.execute(select(func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= chunk)).scalar()
-        for c in (_rows, _unchanged)
-    ]
-    return min((number for number in found if number is not None), default=None)

@@ -1,5 +1,7 @@
 """The tables of eligibility files: the files, their content in parts, what happened to their rows, mappings, settings."""
 
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -18,7 +20,10 @@ from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata, words
 from frontdesk.files.model import FileState, FileStep
 from frontdesk.formats.model import FileMode, Format
 
-_RUNNING = text("state = 'running'")
+
+def _where(condition: str) -> dict[str, Any]:
+    """For the rows of an index that is partial."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 eligibility_files = Table(
@@ -74,13 +79,7 @@ eligibility_files = Table(
     Index("uq_eligibility_files_account_id_idempotency_key", "account_id", "idempotency_key", unique=True),
     Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account.
-    Index(
-        "uq_eligibility_files_account_id",
-        "account_id",
-        unique=True,
-        sqlite_where=_RUNNING,
-        postgresql_where=_RUNNING,
-    ),
+    Index("uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")),
 )
 
 # The mappings of accounts by name. The default is for files that come without a mapping.
@@ -92,13 +91,7 @@ eligibility_mappings = Table(
     Column("mapping", Json, nullable=False),
     Column("is_default", Boolean, nullable=False),
     Column("changed_at", UtcTime, nullable=False),
-    Index(
-        "uq_eligibility_mappings_account_id",
-        "account_id",
-        unique=True,
-        sqlite_where=text("is_default"),
-        postgresql_where=text("is_default"),
-    ),
+    Index("uq_eligibility_mappings_account_id", "account_id", unique=True, **_where("is_default")),
 )
 
 # How files of an account are treated; the defaults of FileSettings count where there is no row.
@@ -127,8 +120,6 @@ file_parts = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-_WITHOUT_MEMBER = text("member_id IS NULL AND external_id IS NOT NULL")
-
 # What happened to each row, in the order of the report; written in the transaction that applied the chunk. No foreign keys: their
 # checks would cost as much as the row, and neither files with rows nor members are deleted.
 file_rows = Table(
@@ -148,10 +139,7 @@ file_rows = Table(
     Index("ix_file_rows_member_id", "member_id"),
     # For the erasure of a person: of rows without a member, which are few.
     Index(
-        "ix_file_rows_external_id",
-        "external_id",
-        sqlite_where=_WITHOUT_MEMBER,
-        postgresql_where=_WITHOUT_MEMBER,
+        "ix_file_rows_external_id", "external_id", **_where("member_id IS NULL AND external_id IS NOT NULL")
     ),
     sqlite_with_rowid=False,
 )

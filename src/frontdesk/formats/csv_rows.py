@@ -46,62 +46,55 @@ def split_quoted(text: str, delimiter: str) -> list[str]:
 def read_csv(source: Source, rank: HeaderRank, delimiter: str | None = None) -> Table:
     """The header, that of the highest rank, and the rows. Without a delimiter, that is the one that a first line names, else that
     of the best header. Raises Unreadable, here or from the rows."""
-    return _CsvReader(source, rank, delimiter).table()
+    blocks = source.line_blocks()
+    start: list[str] = []  # the lines among which the header is
+    for block in blocks:
+        start += block
+        if len(start) > SEARCHED_ROWS or sum(map(len, start)) > LONGEST_LINE:
+            break
+    if not start:
+        raise Unreadable("empty", "The file is empty.")
+    if separator := _SEPARATOR.fullmatch(start[0]):
+        del start[0]
+        delimiter = delimiter or separator[1]
+    layouts = _layouts(start[:SEARCHED_ROWS], [delimiter] if delimiter else DELIMITERS)
+    best = max(layouts, key=lambda layout: rank(*layout[:2]), default=(1, [], delimiter or ",", 0))
+    place, _, delimiter, above = best
+    rows = _CsvRows(blocks, start[above:], delimiter, place - 1)
+    names = next(rows.split(), (place, (), None, None))[1]
+    return Table(names, place, rows.blocks(), delimiter)
 
 
-class _CsvReader:
-    """One pass over the file. Lines are read by the block where each is a row, as nearly everywhere: a line alone takes
-    five times as long."""
+class _CsvRows:
+    """The rows of `lines` and of the blocks behind them; `place` is that of the row before. Lines are read by the block where
+    each is a row, as nearly everywhere: a line alone takes five times as long."""
 
-    def __init__(self, source: Source, rank: HeaderRank, delimiter: str | None) -> None:
-        self._blocks = source.line_blocks()
-        start: list[str] = []  # the lines among which the header is
-        for block in self._blocks:
-            start += block
-            if len(start) > SEARCHED_ROWS or sum(map(len, start)) > LONGEST_LINE:
-                break
-        if not start:
-            raise Unreadable("empty", "The file is empty.")
-        separator = _SEPARATOR.fullmatch(start[0])
-        if separator is not None:
-            del start[0]
-            delimiter = delimiter or separator[1]
-        layouts = _layouts(start[:SEARCHED_ROWS], [delimiter] if delimiter else DELIMITERS)
-        best = max(layouts, key=lambda layout: rank(*layout[:2]), default=(1, [], delimiter or ",", 0))
-        self._header, _, self._delimiter, above = best
-        self._place = self._header - 1  # of the last row
-        self._csv = partial(csv.reader, delimiter=self._delimiter)
-        # The next lines, and those of the row that is read.
-        self._lines, self._taken = deque(start[above:]), list[str]()
+    def __init__(self, blocks: Iterator[list[str]], lines: list[str], delimiter: str, place: int) -> None:
+        self._blocks, self._delimiter, self._place = blocks, delimiter, place
+        self._csv = partial(csv.reader, delimiter=delimiter)
+        self._lines, self._taken = (
+            deque(lines),
+            list[str](),
+        )  # the next ones, and those of the row that is read
 
-    def table(self) -> Table:
-        _, names, _, _ = next(self._split(), (0, [], None, None))
-        self._place = self._header
-        return Table(names, self._header, self._read_blocks(), self._delimiter)
-
-    def _read_blocks(self) -> Iterator[Iterable[SplitRow]]:
+    def blocks(self) -> Iterator[Iterable[SplitRow]]:
         while lines := [*self._lines] or next(self._blocks, []):
             self._lines.clear()
             first, texts = self._place + 1, [line.rstrip("\r\n") for line in lines]
             if '"' not in "".join(lines):
                 self._place += len(lines)
                 yield PlainRows(first, texts, self._delimiter)
-            elif rows := self._one_per_line(lines):
-                self._place += len(lines)
-                yield zip(count(first), rows, texts, repeat(None))
-            else:
-                self._lines.extend(lines)
-                yield self._split()
+                continue
+            with contextlib.suppress(csv.Error):
+                rows = [*self._csv(lines, strict=True)]
+                if len(rows) == len(lines):
+                    self._place += len(lines)
+                    yield zip(count(first), rows, texts, repeat(None))
+                    continue
+            self._lines.extend(lines)
+            yield self.split()
 
-    def _one_per_line(self, lines: list[str]) -> list[list[str]]:
-        """The rows if each of them is a line, else none."""
-        try:
-            rows = [*self._csv(lines, strict=True)]
-        except csv.Error:
-            return []
-        return rows if len(rows) == len(lines) else []
-
-    def _split(self) -> Iterator[SplitRow]:
+    def split(self) -> Iterator[SplitRow]:
         """The rows of the next lines, up to one that ends with them."""
         reader = self._csv(self._next_lines(), strict=True)
         while self._lines:
@@ -127,9 +120,8 @@ class _CsvReader:
             letters = len(line) + (letters if self._taken else 0)
             self._taken.append(line)
             if letters > LONGEST_LINE:
-                raise self._run_together(
-                    f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
-                )
+                message = f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
+                raise self._run_together(message)
             yield line
 
     def _run_together(self, message: str) -> Unreadable:

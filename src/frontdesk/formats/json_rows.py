@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -86,12 +87,11 @@ class _ArrayText:
 
     def _end(self) -> int:
         """Where the item that begins here ends; 0 if that is not read yet, or if it is no JSON."""
-        try:
+        with suppress(json.JSONDecodeError, RecursionError):
             _, end = _SCANNER.raw_decode(self._text, self._at)
-        except (json.JSONDecodeError, RecursionError):
-            return 0
-        may_go_on = end == len(self._text) and self._text[-1] not in '}]"'
-        return 0 if may_go_on else end
+            if end < len(self._text) or self._text[-1] in '}]"':  # a number may go on
+                return end
+        return 0
 
     def _more(self) -> bool:
         """Read on; False at the end of the file."""

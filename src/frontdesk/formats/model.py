@@ -30,13 +30,14 @@ class FileMode(StrEnum):
 
 
 class Unreadable(Malformed):
-    """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS; `place` is as in Row,
-    None for the whole file.
+    """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS, which has the message if
+    there is none that says more; `place` is as in Row, None for the whole file.
 
     `detail` names the place and never repeats the content: it may be health information.
     """
 
-    def __init__(self, code: str, message: str, *, place: int | None = None, unit: str = "Row") -> None:
+    def __init__(self, code: str, message: str = "", *, place: int | None = None, unit: str = "Row") -> None:
+        message = message or FILE_FAULTS[code]
         super().__init__(message if place is None else f"{unit} {place}: {message}", code=code)
         self.place = place
 
@@ -88,7 +89,8 @@ FILE_FAULTS = {
     "old_workbook": "The file is a workbook of an older kind (.xls): save it as .xlsx.",
     "encrypted_workbook": "The workbook has a password: save it without one.",
     "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.",
-    "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: save it as CSV.",
+    "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: delete what stands "
+    "far below or beside the table, or save it as CSV.",
     "bad_json_array": "Something other than JSON values with commas between them stands in the JSON array, or behind it.",
     "line_too_long": "A line, row or segment is longer than any member can be.",
     "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",

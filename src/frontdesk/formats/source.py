@@ -24,6 +24,7 @@ GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
 _BLOCK = _BUFFER = 64 * 1024
+_UNREADABLE = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no letters
 # What `str.splitlines` takes for the end of a line besides "\r" and "\n".
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
@@ -52,33 +53,6 @@ MEDIA_TYPES = {"": _ANYTHING} | {
     name: frozenset(formats) for names, formats in _MEDIA_TYPES.items() for name in names.split()
 }
 
-_NAMES = {
-    Format.CSV: "CSV",
-    Format.JSON_LINES: "JSON lines",
-    Format.JSON: "a JSON array",
-    Format.X12: "X12",
-    Format.XLSX: "an Excel workbook (.xlsx) or another ZIP archive",
-}
-_OLD_WORKBOOK = "an older Excel workbook (.xls), or one with a password"
-_OTHER_TABLE = "a web page, XML or a document, whatever its name"
-_OTHER_MAGIC = {
-    OLE_MAGIC: _OLD_WORKBOOK,
-    b"%PDF-": "PDF",
-    b"\x89PNG": "an image",
-    b"\xff\xd8\xff": "an image",
-}
-_TEXT_STARTS = {
-    Format.X12: re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W|GS[*|]BE[*|]|ST[*|]834[*|]"),
-    Format.JSON_LINES: re.compile(r'\{\s*(?:["}]|$)'),
-    Format.JSON: re.compile(r"\[\s*(?:[{\]]|$)"),
-}
-# What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.
-_OTHER_TABLE_START = re.compile(
-    r"<(?:\?xml|!doctype|html|head|meta|body|style|table)\b|ID;P(?:WXL|SCALC)|\{\\rtf", re.IGNORECASE
-)
-# Controls that texts don't have. A few stand in damaged texts: their rows are refused one by one.
-_CONTROL, _TEXT_PER_CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]"), 10
-
 
 class UnsupportedContent(FrontdeskError, kind="unsupported_media_type"):
     """The content contradicts the type that was declared for it; the sentence names both."""
@@ -93,7 +67,30 @@ class DetectedContent(NamedTuple):
     @property
     def is_workbook(self) -> bool:
         """True also for a kind of workbook that is not read."""
-        return self.format is Format.XLSX or self.name == _OLD_WORKBOOK
+        return self.format is Format.XLSX or self is _OLD_WORKBOOK
+
+
+_OLD_WORKBOOK = DetectedContent(None, "an older Excel workbook (.xls), or one with a password")
+_OTHER_TABLE = DetectedContent(None, "a web page, XML or a document, whatever its name")
+_BINARY, _CSV = DetectedContent(None, "binary data"), DetectedContent(Format.CSV, "CSV")
+_MAGICS = {
+    ZIP_MAGIC: DetectedContent(Format.XLSX, "an Excel workbook (.xlsx) or another ZIP archive"),
+    OLE_MAGIC: _OLD_WORKBOOK,
+    b"%PDF-": DetectedContent(None, "PDF"),
+    b"\x89PNG": DetectedContent(None, "an image"),
+    b"\xff\xd8\xff": DetectedContent(None, "an image"),
+}
+_TEXT_STARTS = {
+    DetectedContent(Format.X12, "X12"): re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W|GS[*|]BE[*|]|ST[*|]834[*|]"),
+    DetectedContent(Format.JSON_LINES, "JSON lines"): re.compile(r'\{\s*(?:["}]|$)'),
+    DetectedContent(Format.JSON, "a JSON array"): re.compile(r"\[\s*(?:[{\]]|$)"),
+    # What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.
+    _OTHER_TABLE: re.compile(
+        r"(?i:<(?:\?xml|!doctype|html|head|meta|body|style|table)\b|ID;P(?:WXL|SCALC)|\{\\rtf)"
+    ),
+}
+# Controls that texts don't have. A few stand in damaged texts: their rows are refused one by one.
+_CONTROL, _TEXT_PER_CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]"), 10
 
 
 def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
@@ -103,20 +100,11 @@ def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
         with suppress(zlib.error):  # the reader tells that it is damaged
             start = zlib.decompressobj(wbits=31).decompress(packed, START_BYTES)
     start = start[:START_BYTES]
-    if start.startswith(ZIP_MAGIC):
-        return DetectedContent(Format.XLSX, _NAMES[Format.XLSX])
-    for magic, name in _OTHER_MAGIC.items():
-        if start.startswith(magic):
-            return DetectedContent(None, name)
     text = codecs.decode(start, _codec_of(start, encoding), "ignore").lstrip("\ufeff \t\r\n")
-    for format_, pattern in _TEXT_STARTS.items():
-        if pattern.match(text):
-            return DetectedContent(format_, _NAMES[format_])
-    if _OTHER_TABLE_START.match(text):
-        return DetectedContent(None, _OTHER_TABLE)
-    if len(_CONTROL.findall(text)) * _TEXT_PER_CONTROL > len(text):
-        return DetectedContent(None, "binary data")
-    return DetectedContent(Format.CSV, _NAMES[Format.CSV])
+    known = [content for magic, content in _MAGICS.items() if start.startswith(magic)]
+    known += [content for content, pattern in _TEXT_STARTS.items() if pattern.match(text)]
+    is_binary = len(_CONTROL.findall(text)) * _TEXT_PER_CONTROL > len(text)
+    return next(iter(known), _BINARY if is_binary else _CSV)
 
 
 def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Format | None = None) -> None:  # noqa: A002
@@ -144,10 +132,9 @@ def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Fo
 
 def known_encoding(name: str) -> str:
     """The name in ENCODINGS of a declared encoding. Raises Unreadable."""
-    try:
+    known = ""
+    with suppress(LookupError, ValueError):
         known = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        known = ""
     if known not in ENCODINGS:
         message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
         raise Unreadable("unknown_encoding", message)
@@ -173,21 +160,19 @@ class Source:
 
     def line_blocks(self) -> Iterator[list[str]]:
         """The lines with their ends, as the file has them, some hundred at a time. Raises Unreadable naming the line."""
-        number, rest = 0, ""
-        while block := self.block():
-            lines = _split_lines(rest + block)
+        number, rest, is_end = 0, "", False
+        while not is_end:
+            block = self.block()
+            lines, is_end = _split_lines(rest + block), not block
             # The last line may go on in the next block, and "\r" may be the half of its end.
-            rest = "" if lines[-1].endswith("\n") else lines.pop()
-            self._check_lines(lines if len(rest) < LONGEST_LINE else [*lines, rest], number)
+            rest = "" if is_end or lines[-1].endswith("\n") else lines.pop()
+            self._check_lines([*lines, rest], number)
+            number += len(lines)
             if lines:
                 yield lines
-                number += len(lines)
-        if rest:
-            self._check_lines([rest], number)
-            yield [rest]
 
     def _check_lines(self, lines: list[str], before: int) -> None:
-        if max(map(len, lines), default=0) < LONGEST_LINE and _is_encodable("".join(lines)):
+        if max(map(len, lines)) < LONGEST_LINE and is_readable("".join(lines)):
             return
         for number, line in enumerate(lines, before + 1):
             if len(line) >= LONGEST_LINE:
@@ -207,26 +192,16 @@ class Source:
             if text or not data:
                 return text
 
-    def can_read(self, text: str) -> bool:
-        """False for text with bytes that the encoding has no letter for."""
-        return _is_encodable(text)
-
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text can't be read."""
-        if not self.can_read(text):
+        if not is_readable(text):
             message = f"not written in {self.encoding}; declare the encoding of the file, such as cp1252"
             raise Unreadable("wrong_encoding", message, place=place, unit=unit)
 
 
-def _is_encodable(text: str) -> bool:
+def is_readable(text: str) -> bool:
     """False if the text holds bytes that its encoding has no letter for."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.isascii() or _UNREADABLE.search(text) is None
 
 
 def _split_lines(text: str) -> list[str]:
@@ -253,7 +228,7 @@ def open_source(
     if format is Format.XLSX or found.is_workbook:
         return content, None, Format.XLSX
     chosen = format or found.format
-    if chosen is None and found.name == _OTHER_TABLE:
+    if chosen is None and found is _OTHER_TABLE:
         raise Unreadable("not_workbook", f"The file is {found.name}. Save it as .xlsx or as CSV.")
     if chosen is None:
         raise Unreadable("not_text", f"The file is {found.name}, and no text.")

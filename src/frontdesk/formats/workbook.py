@@ -87,12 +87,12 @@ def _read_rows(child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callabl
     content = _read(pipe, length, go_on)
     if not length or len(content) < length:
         if child.wait() in OF_THE_FILE:
-            raise _too_large()
+            raise Unreadable("sheet_too_large")
         raise Unavailable("The process that reads the workbook ended early.")
     block = marshal.loads(content)  # noqa: S302 - written by our own child
     if isinstance(block, tuple):
         code, message, row = block
-        raise _too_large() if code == "sheet_too_large" else Unreadable(code, message, place=row)
+        raise Unreadable(code, message, place=row)
     return block  # type: ignore[no-any-return]
 
 
@@ -108,11 +108,6 @@ def _read(pipe: IO[bytes], size: int, go_on: Callable[[], None]) -> bytes:
         else:
             break
     return bytes(content)
-
-
-def _too_large() -> Unreadable:
-    message = "The sheet is too large to be read. Delete what stands far below or beside the table, or save it as CSV."
-    return Unreadable("sheet_too_large", message)
 
 
 def _old_workbook(content: IO[bytes]) -> Unreadable:

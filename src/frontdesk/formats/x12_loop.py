@@ -1,6 +1,6 @@
 """The segments of one INS loop of an 834, sorted by what they are about (docs/834.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frontdesk.eligibility.fields import x12_date
@@ -15,17 +15,14 @@ ADD, END, REINSTATE = "021", "024", "025"
 DELETED, OF_DEPENDENTS = "002", "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
-_CORRECTED, _WRONG = "74", "70"
-_PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
-_ABOUT_PERSON = {"N4", "DMG"}  # the place, the birth
+_CORRECTED, _WRONG = "74", "70"  # NM101 of a correction: the right values, and the old ones
+_PEOPLE = {"IL", _CORRECTED, _WRONG}
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "LE", "DSB"}
-_NESTED = {"IL", "70", "74"}
 
 # The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
 _END_OF = {"348": "349", "356": "357"}
 _OF_COVERAGE = {"348", "349"}
-_RELATION, _CODE = 2, 3  # INS02, INS03
 LONGEST_PERSON_CODE = 3  # a longer REF*17 says something about a group of people
 SSN_QUALIFIER = "34"
 _OPEN_YEAR = "9999"
@@ -56,12 +53,13 @@ class Level:
 
 @dataclass(slots=True)
 class MemberLoop:
-    """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
+    """What one INS loop says of a member; `person` has the segments about the member itself, by their tag, and `former` those
+    with the values that the loop corrects.
 
-    `key` is its identifier by the mapping. The `former` values are those that the loop corrects. `nested` are the positions of
-    names inside LS and LE, in segments from the INS on: a dependent there would need an INS loop of its own.
-    `address_before` is the address of the subscriber before a dependent without one, `covered_by` the level (HD05) of the
-    subscriber's coverage that may cover a dependent without one. `action` is None for an unknown code.
+    `key` is its identifier by the mapping. `nested` are the positions of names inside LS and LE, in segments from the INS on: a
+    dependent there would need an INS loop of its own. `address_before` is the address of the subscriber before a dependent
+    without one, `covered_by` the level (HD05) of the subscriber's coverage that may cover a dependent without one. `action` is
+    None for an unknown code.
     """
 
     transaction: Transaction
@@ -70,10 +68,8 @@ class MemberLoop:
     coverages: list[Level] = field(default_factory=list)
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
+    former: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
-    former_first_name: str = ""
-    former_last_name: str = ""
-    former_dob: str = ""
     is_untidy: bool = False
     has_two_names: bool = False
     nested: list[int] = field(default_factory=list)
@@ -89,7 +85,7 @@ class MemberLoop:
 
     @property
     def is_subscriber(self) -> bool:
-        return self.ins[1].strip() == "Y"
+        return self.ins[1] == "Y"
 
     @property
     def dob(self) -> str:
@@ -99,42 +95,37 @@ class MemberLoop:
         """An element about the person, "" without one."""
         return self.person.get(tag, PADDING)[position].strip()
 
+    def named(self, segments: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
+        """First name, last name and birth date by these segments, `person` or `former`."""
+        name, birth = segments.get("NM1", PADDING), segments.get("DMG", PADDING)
+        return name[4].strip(), name[3].strip(), x12_date(birth[2].strip())
+
     def address(self) -> dict[str, object]:
         """The fields of the member's address that the loop carries."""
-        place = self.person.get("N4", PADDING)
-        found = {
-            "zipcode": place[3].strip(),
-            "city": place[1].strip(),
-            "county": place[6].strip() if place[5].strip().upper() == "CY" else "",
-            "state": place[2].strip(),
-        }
-        return {name: value for name, value in found.items() if value}
-
-    @property
-    def code(self) -> str:
-        return self.ins[3].strip()
-
-    def find_action(self) -> Action | None:
-        """A file for comparing changes nothing. None for an unknown code."""
-        action = _ACTIONS.get(self.code)
-        return action and (Action.COMPARE if self.transaction.mode is FileMode.COMPARE else action)
+        names = {"zipcode": 3, "city": 1, "state": 2}
+        if self.element("N4", 5).upper() == "CY":
+            names["county"] = 6
+        return {name: value for name, at in names.items() if (value := self.element("N4", at))}
 
 
 def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
     """One INS loop; `segments` begin with its INS."""
-    ins = [
-        *map(str.upper, segments[0]),
-        *PADDING,
-    ]  # some senders write codes in small letters, or without zeros
-    ins[_RELATION], ins[_CODE] = _filled(ins[_RELATION], 2), _filled(ins[_CODE], 3)
+    # Some senders write codes in small letters, or without zeros.
+    ins = [*map(str.strip, map(str.upper, segments[0])), *PADDING]
+    ins[2], ins[3] = _filled(ins[2], 2), _filled(ins[3], 3)
     loop = MemberLoop(transaction, ins, Level(dict(transaction.references)))
     _sort(segments, loop)
-    if _MISSPELT_0F in loop.own.references:
-        loop.own.references.setdefault("0F", loop.own.references[_MISSPELT_0F])
+    own = loop.own
+    if _MISSPELT_0F in own.references:
+        own.references.setdefault("0F", own.references[_MISSPELT_0F])
         loop.is_untidy = True
     for coverage in loop.coverages:
-        _take_dates_before(coverage, loop.own)
-    loop.action = loop.find_action()
+        # Some senders write the dates of the coverage before its HD: they are those of a coverage without its own.
+        if not coverage.dates.keys() & _OF_COVERAGE:
+            coverage.dates.update({name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE})
+    loop.action = _ACTIONS.get(ins[3])
+    if loop.action and transaction.mode is FileMode.COMPARE:  # a file for comparing changes nothing
+        loop.action = Action.COMPARE
     return loop
 
 
@@ -145,99 +136,64 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     for position, segment in enumerate(segments):
         tag = segment[0]
         if tag == "NM1" and is_inside:
-            if element(segment, 1).upper() in _NESTED:
+            if element(segment, 1).upper() in _PEOPLE:
                 loop.nested.append(position)
         elif tag == "NM1":
-            entity = "" if loop.coverages else _take_name(segment, loop)
-            level = loop.own if entity in _PEOPLE else None
+            entity = "" if loop.coverages else element(segment, 1).upper()
+            level = loop.own if entity in ("IL", _CORRECTED) else None
+            _take_about_person(segment, entity, loop)
         elif tag == "HD":
-            level, is_inside = Level({}, _coverage_codes(segment)), False
+            # The codes as the guide writes them; the description of the plan keeps its letters.
+            code, line = _filled(element(segment, 1), 3), element(segment, 3).upper()
+            level, is_inside = Level({}, ("HD", code, "", line, *segment[4:], *PADDING)), False
             loop.coverages.append(level)
         elif tag in _OTHER_LOOPS:
             level, entity, is_inside = None, "", tag == "LS" or (is_inside and tag != "LE")
-        elif level is None or not _take_from_level(segment, level):
+        elif level is not None and tag == "REF" and len(segment) > 2:
+            level.references[segment[1].strip().upper()] = segment[2].strip()
+        elif level is not None and tag == "DTP" and len(segment) > 3:
+            _take_date(segment, level.dates)
+        else:
             _take_about_person(segment, entity, loop)
 
 
-def _take_from_level(segment: Segment, level: Level) -> bool:
-    """Take a REF or a DTP; False for another segment."""
-    tag = segment[0]
-    if tag == "REF" and len(segment) > 2:
-        level.references[segment[1].strip().upper()] = segment[2].strip()
-    elif tag == "DTP" and len(segment) > 3:
-        _take_date(segment, level.dates)
-    else:
-        return False
-    return True
-
-
 def _take_about_person(segment: Segment, entity: str, loop: MemberLoop) -> None:
-    """Take N4, DMG or PER of the person that the last NM1 is about, as NM101 says."""
+    """Take NM1, N4, DMG or PER of the person that the last NM1 is about, as NM101 says: the member, now or before."""
     tag = segment[0]
-    if entity in _PEOPLE and tag in _ABOUT_PERSON:
-        loop.person[tag] = (*segment, *PADDING)
-    elif entity in _PEOPLE and tag == "PER":
-        _take_contacts(segment, loop.contacts)
-    elif entity == _WRONG and tag == "DMG":
-        loop.former_dob = x12_date(element(segment, 2))
-
-
-def _take_name(segment: Segment, loop: MemberLoop) -> str:
-    """Take NM1 if it is about the member, now or before a correction. Returns NM101."""
-    entity = element(segment, 1).upper()
-    loop.is_corrected |= entity in (_CORRECTED, _WRONG)
-    if entity == _WRONG:
-        loop.former_last_name, loop.former_first_name = element(segment, 3), element(segment, 4)
-    if entity in _PEOPLE:
-        before = loop.person.get("NM1")
+    if entity not in _PEOPLE:
+        return
+    if tag == "NM1":
+        loop.is_corrected |= entity != "IL"
+        before = loop.person.get(tag) if entity != _WRONG else None
         loop.has_two_names |= before is not None and _names(before) != _names(segment)
-        loop.person["NM1"] = (*segment, *PADDING)
-    return entity
-
-
-def _take_contacts(segment: Segment, contacts: dict[str, str]) -> None:
-    for at in range(3, len(segment) - 1, 2):
-        contacts.setdefault(segment[at].strip().upper(), segment[at + 1].strip())
-
-
-def _coverage_codes(segment: Segment) -> Sequence[str]:
-    """HD with its codes as the guide writes them; the description of the plan keeps its letters."""
-    code, line = _filled(element(segment, 1), 3), element(segment, 3).upper()
-    return "HD", code, "", line, *segment[4:], *PADDING
+    if tag in ("NM1", "N4", "DMG"):
+        (loop.former if entity == _WRONG else loop.person)[tag] = (*segment, *PADDING)
+    elif tag == "PER" and entity != _WRONG:
+        for at in range(3, len(segment) - 1, 2):
+            loop.contacts.setdefault(segment[at].strip().upper(), segment[at + 1].strip())
 
 
 def _filled(code: str, length: int) -> str:
-    return code and code.strip().zfill(length)
+    return code and code.zfill(length)
 
 
 def _names(segment: Sequence[str]) -> tuple[str, str]:
     return element(segment, 3).casefold(), element(segment, 4).casefold()
 
 
-def _take_dates_before(coverage: Level, own: Level) -> None:
-    """Some senders write the dates of the coverage before its HD: they are those of a coverage without its own."""
-    if not coverage.dates.keys() & _OF_COVERAGE:
-        coverage.dates.update({name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE})
-
-
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
-    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
+    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it.
+    A blank day is none, and neither is an end that stands for none."""
     qualifier, text = segment[1].strip(), segment[3].strip()
     if segment[2].strip().upper() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
-    if qualifier in _END_OF:
-        _keep(dates, qualifier, first)
-        if last and _END_OF[qualifier] not in dates:
-            _keep(dates, _END_OF[qualifier], last)
-    else:
-        _keep(dates, qualifier, last if last and qualifier in _END_OF.values() else first)
-
-
-def _keep(dates: dict[str, str], qualifier: str, day: str) -> None:
-    """Keep a day, unless it is blank, or an end that stands for none."""
-    if day.strip("0") and not (day.startswith(_OPEN_YEAR) and qualifier in _END_OF.values()):
-        dates[qualifier] = x12_date(day)
+    if qualifier in _END_OF.values():
+        first = last or first
+    for name, day in ((qualifier, first), (_END_OF.get(qualifier), last)):
+        is_open = name in _END_OF.values() and day.startswith(_OPEN_YEAR)
+        if name and day.strip("0") and not is_open and (name == qualifier or name not in dates):
+            dates[name] = x12_date(day)
 
 
 def element(segment: Sequence[str], position: int) -> str:

@@ -3,7 +3,8 @@
 The window runs on measured time, which no clock can jump: it advances by what the wall clock says has passed since the row
 was last written, but never by more than a worker's own monotonic clock has seen pass since then. A wall clock that leaps
 ahead or back moves it by a moment at most; while no worker runs it stands still. So after a restart the last hour may count
-for up to an hour longer, and never more than the limit leaves in any 60 minutes (docs/decisions/0031).
+for up to an hour longer, and never more than the limit leaves in any 60 minutes. Fixed windows would let twice the limit
+through, and a log of wall-clock times would let more through whenever the clock leaps ahead.
 
 A message takes a place when it is claimed. If it may have left, it is counted into a slice of measured time when its outcome
 is written, so later than it left; if it did not leave, the place is free again.

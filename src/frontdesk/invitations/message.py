@@ -1,7 +1,7 @@
 """The message of an invitation: its links, headers and bytes (RFC 5322). It holds nothing of the member but the address.
 
 The token of a link is HMAC-SHA256 over the Message-ID with FRONTDESK_LINK_SECRET, which is kept outside the database
-(docs/decisions/0035). So a second copy of a message carries the same links, though the database holds only hashes of their
+(docs/decisions/0030). So a second copy of a message carries the same links, though the database holds only hashes of their
 tokens.
 
 The headers are written here and not by the email package: a library that parses and folds them again can be made to take a

@@ -45,12 +45,10 @@ class FamilyAddresses:
     def take(self, row: Row, family: str, before: Address) -> Iterator[Row]:
         """The row, with the address of its subscriber if it needs one; nothing if it has to wait. `before` is the address of the
         subscriber before it, empty without one."""
-        values = row.values
-        relationship = values.get("subscriber_relationship")
-        needs_address = row.action is not Action.END and "zipcode" not in values and relationship != "Primary"
-        if not needs_address or (relationship is None and self._needs_role):
-            if row.action is not Action.END:
-                self.note(row, family)
+        role = row.values.get("subscriber_relationship")
+        may_need = row.action is not Action.END and role != "Primary" and (role or not self._needs_role)
+        if not may_need or "zipcode" in row.values:
+            self.note(row, family)
             yield row
         elif family and family not in self._addresses and len(self._waiting) < WAITING_LIMIT:
             self._waiting.append((row, family, before))
@@ -64,14 +62,13 @@ class FamilyAddresses:
         self._waiting.clear()
 
     def _at_home(self, row: Row, family: str, before: Address) -> Row:
-        address = self._addresses.get(family) or before
+        address, context = self._addresses.get(family) or before, row.context
         if not address or address != before:
             row = replace(row, part=None, leans_on_other=True)
         if address:
             warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
             return replace(row, values={**address, **row.values}, warnings=warnings)
-        person = row.context.person
-        context = row.context._replace(
-            address_of=person.family if person else "", causes=(*row.context.causes, NO_ADDRESS)
+        address_of = context.person.family if context.person else ""
+        return replace(
+            row, context=context._replace(address_of=address_of, causes=(*context.causes, NO_ADDRESS))
         )
-        return replace(row, context=context)

@@ -30,41 +30,25 @@ class Coverage:
     changed: str = ""
     is_deleted: bool = False
 
-    @property
     def duration(self) -> tuple[str, str]:
         """Orders coverages by their end and begin; one without an end lasts longest."""
         return self.end or _LAST_DAY, self.begin
 
     def closes(self, other: "Coverage") -> bool:
         """Whether this end is the end of the other coverage, which the file has named before."""
-        in_time = other.begin <= self.end < (other.end or _LAST_DAY)
-        return self.is_end and (not self.line or self._is_of(other)) and self._begins_with(other) and in_time
+        return self.is_end and self._is_about(other) and other.begin <= self.end < (other.end or _LAST_DAY)
 
     def deletes(self, other: "Coverage") -> bool:
         """Whether this deletion is that of the other coverage, which the file has named before."""
-        return self.is_deleted and self._is_of(other) and self._begins_with(other)
+        return self.is_deleted and self._is_about(other)
 
-    def _is_of(self, other: "Coverage") -> bool:
-        """Whether both are of one line and plan."""
-        return (self.line, self.description) == (other.line, other.description)
-
-    def _begins_with(self, other: "Coverage") -> bool:
-        return not self.begin or not other.begin or self.begin == other.begin
+    def _is_about(self, other: "Coverage") -> bool:
+        """Whether both are of one line and plan, and of one begin if both say it. An end without a line is about them all."""
+        is_same = not self.line or (self.line, self.description) == (other.line, other.description)
+        return is_same and (not self.begin or not other.begin or self.begin == other.begin)
 
 
 NO_COVERAGE = Coverage("", "", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What coverages give together. `begin` is empty where a coverage in force does not say it, so that a stored one stays;
-    `begin_of_new` is for a member that is not stored yet, by the day of the change if no coverage says its begin. `last` is
-    the coverage that lasts longest."""
-
-    begin: str
-    begin_of_new: str
-    end: str
-    last: Coverage
 
 
 def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
@@ -77,39 +61,11 @@ def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
     return effective if not deleted or any(each.line for each in effective) else deleted
 
 
-def access_of(coverages: Sequence[Coverage], file_date: str) -> Access:
-    """The access by all coverages, of which there is at least one, in the order of the file.
-
-    It begins with the earliest that is in force on the file's date or to come, and is open if any is.
-    """
-    if len(coverages) == 1:
-        [only] = coverages
-        return Access(only.begin, only.begin or ("" if only.is_end else only.changed), only.end, only)
-    known: list[Coverage] = []
-    for coverage in coverages:
-        closed = [other for other in known if coverage.closes(other)]
-        for other in closed:
-            other.end = coverage.end
-        if not closed:
-            known.append(coverage)
-    last = max(known, key=lambda each: each.duration)
-    in_force = [each for each in known if not each.end or each.end >= file_date] or [last]
-    begins = [each.begin for each in in_force]
-    begin_of_new = _earliest(begins) or _earliest(each.changed for each in in_force if not each.is_end)
-    return Access(min(begins), begin_of_new, last.end, last)
-
-
-def _earliest(days: Iterable[str]) -> str:
-    return min(filter(None, days), default="")
-
-
 def action_of(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
     """What all loops ask for together: to end the member only if none of them enrols it."""
-    for loop in loops:
-        if loop.action is not Action.END:
-            return loop.action
     # The end of coverages that don't count is no end of the member.
-    return Action.END if coverages else Action.ENROL
+    only_ends = Action.END if coverages else Action.ENROL
+    return next((loop.action for loop in loops if loop.action is not Action.END), only_ends)
 
 
 def counted_levels(loop: MemberLoop, mapping: FileMapping) -> list[Level]:
@@ -123,61 +79,75 @@ def counted_levels(loop: MemberLoop, mapping: FileMapping) -> list[Level]:
 
 def family_levels(dependent: MemberLoop, subscriber: MemberLoop, mapping: FileMapping) -> list[Level]:
     """The coverages of the subscriber that cover the dependent, by their level (HD05): the family, the spouse, the children."""
-    is_spouse = dependent.ins[2].strip() in _SPOUSES
+    is_spouse = dependent.ins[2] in _SPOUSES
     covering = {"FAM", "ESP" if is_spouse else "ECH"}
     return [each for each in counted_levels(subscriber, mapping) if each.hd[5].strip().upper() in covering]
 
 
 def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
     """The coverages that count, deleted ones too, and the end of the member if the loop says one."""
-    file_date, first_day, last_day = loop.transaction.file_date, *map(loop.own.dates.get, ("356", "357"))
-    counted = counted_levels(loop, mapping)
-    ends_member = loop.code == END
-    end_of_all = last_day or (
-        ends_member
-        and max((level.dates.get("349", "") for level in counted if level.hd[1] != DELETED), default="")
-    )
+    file_date = loop.transaction.file_date
+    first_day, last_day, changed = (loop.own.dates.get(name, "") for name in ("356", "357", "303"))
+    counted, ends_member = counted_levels(loop, mapping), loop.ins[3] == END
+    end_of_all = last_day
+    if ends_member:
+        ends = (level.dates.get("349", "") for level in counted if level.hd[1] != DELETED)
+        end_of_all = last_day or max(ends, default="")
     found = []
     for level in counted:
-        ends_coverage = level.hd[1] == END
-        is_deleted = level.hd[1] == DELETED
-        is_end = ends_member or ends_coverage or is_deleted
-        changed = level.dates.get("303", "")
-        end = level.dates.get("349", "") or (changed if ends_coverage else "")
-        if ends_member:
-            end = last_day or end or end_of_all or file_date
-        elif is_end:
-            end = end or last_day or file_date
-        end = min(end or last_day, last_day) if last_day else end
-        line, description = level.hd[3], level.hd[4].strip()
-        begin = level.dates.get("348") or first_day or ""
-        changed = changed or loop.own.dates.get("303", "")
-        found.append(
-            Coverage(line or "?", description, begin, end, is_end, level.references, changed, is_deleted)
-        )
+        code, dates, is_deleted = level.hd[1], level.dates, level.hd[1] == DELETED
+        is_end = ends_member or is_deleted or code == END
+        end = dates.get("349") or (dates.get("303", "") if code == END else "")
+        if is_end:
+            end = (ends_member and last_day) or end or end_of_all or file_date
+        if last_day:
+            end = min(end or last_day, last_day)
+        line, description, begin = level.hd[3] or "?", level.hd[4].strip(), dates.get("348") or first_day
+        news = dates.get("303") or changed
+        found.append(Coverage(line, description, begin, end, is_end, level.references, news, is_deleted))
     if not found and (last_day or (ends_member and not loop.coverages)):
-        begin = (first_day or "") if mapping.lines is None else ""
+        begin = first_day if mapping.lines is None else ""
         found.append(Coverage("", "", begin, last_day or file_date, is_end=True))
     return found
 
 
 def dates_of(
     loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
-) -> tuple[dict[str, object], dict[str, object] | None]:
-    """The dates of the access, and those that only a member that is not stored yet takes."""
-    if coverages and coverages[0].is_deleted:
+) -> tuple[dict[str, object], dict[str, object]]:
+    """The dates of the access by all coverages, in the order of the file, and those that only a member that is not stored yet
+    takes. A begin that a coverage in force does not say is absent, so that a stored one stays; a new member begins on the day
+    of the change then, if no coverage says its begin."""
+    dates: dict[str, object] = {}
+    if not coverages:
+        if not any(loop.coverages for loop in loops):
+            if any(loop.ins[3] == REINSTATE for loop in loops):
+                dates["expiry_date"] = None
+            if mapping.lines is None and (begin := loops[-1].own.dates.get("356")):
+                dates["effective_date"] = begin
+        return dates, {}
+    if coverages[0].is_deleted:
         # Without a begin, the end is that of the stored access: eligibility.decide moves it to the first day.
-        return {"expiry_date": min(coverage.begin or BEFORE_ACCESS for coverage in coverages)}, None
-    if coverages:
-        access = access_of(coverages, loops[-1].transaction.file_date)
-        dates: dict[str, object] = {"expiry_date": access.end or None}
-        if access.begin:
-            return dates | {"effective_date": access.begin}, None
-        return dates, {"effective_date": access.begin_of_new} if access.begin_of_new else None
-    dates = {}
-    if not any(loop.coverages for loop in loops):
-        if any(loop.code == REINSTATE for loop in loops):
-            dates["expiry_date"] = None
-        if mapping.lines is None and (begin := loops[-1].own.dates.get("356")):
-            dates["effective_date"] = begin
-    return dates, None
+        return {"expiry_date": min(coverage.begin or BEFORE_ACCESS for coverage in coverages)}, {}
+    known = _with_their_ends(coverages)
+    last, file_date = max(known, key=Coverage.duration), loops[-1].transaction.file_date
+    # It begins with the earliest that is in force on the file's date or to come, and is open if any is.
+    in_force = [each for each in known if not each.end or each.end >= file_date] or [last]
+    begins = [each.begin for each in in_force]
+    dates["expiry_date"] = last.end or None
+    if begin := min(begins):
+        return dates | {"effective_date": begin}, {}
+    changed = [each.changed for each in in_force if not each.is_end]
+    begin = min(filter(None, begins), default="") or min(filter(None, changed), default="")
+    return dates, {"effective_date": begin} if begin else {}
+
+
+def _with_their_ends(coverages: Sequence[Coverage]) -> list[Coverage]:
+    """The coverages, of which an end is that of the ones that it closes, else a coverage of its own."""
+    known: list[Coverage] = []
+    for coverage in coverages:
+        closed = [other for other in known if coverage.closes(other)]
+        for other in closed:
+            other.end = coverage.end
+        if not closed:
+            known.append(coverage)
+    return known

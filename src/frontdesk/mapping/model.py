@@ -72,9 +72,6 @@ class UnreadRows:
     def row(self, position: int) -> Row:
         return self.read(self.place + position, self.texts[position])
 
-    def rows(self) -> Iterator[Row]:
-        return map(self.row, range(len(self)))
-
 
 @dataclass(frozen=True, slots=True)
 class UnreadLoops:
@@ -105,7 +102,7 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
     """The rows, all read."""
     for item in read_loops(items):
         if isinstance(item, UnreadRows):
-            yield from item.rows()
+            yield from map(item.row, range(len(item)))
         else:
             yield item
 

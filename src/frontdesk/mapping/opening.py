@@ -64,7 +64,8 @@ def _open_table(
     if mapping.header_row not in (None, table.place):
         message = f"the file has no row {mapping.header_row}, which is said to be the header"
         raise Unreadable("no_header", message, place=mapping.header_row)
-    columns = TableColumns(table.names, mapping, place=table.place)
+    columns = TableColumns(table.names, mapping, table.place)
+    columns.check_key()
     if source is None:
         return FileHeader(Format.XLSX, ignored=columns.ignored), columns.items(table)
     read_by = (table.delimiter, *table.names)

@@ -2,10 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH, day_exists
@@ -13,7 +12,7 @@ from frontdesk.errors import Fault, Invalid, unknown_faults
 from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS
 from frontdesk.mapping import values
 from frontdesk.mapping.values import FieldRule, RowRule, Value, fold_name, mappable_field
-from frontdesk.text import Rejected, RejectedParts, shown_name
+from frontdesk.text import shown_name
 
 # What a person has to decide about a column, and the answer that it says nothing about access.
 OPEN, UNRELATED = "open", "unrelated"
@@ -67,15 +66,15 @@ class FileMapping:
     subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are refused where they are strict.
     """
 
-    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, FieldRule] = field(default_factory=dict)
     skip: tuple[RowRule, ...] = ()
     end: tuple[RowRule, ...] = ()
     delimiter: str | None = None
     header_row: int | None = None
     sheet: str | None = None
     clear: frozenset[str] = frozenset({r"\N"})
-    plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    plans: Mapping[str, str] = field(default_factory=dict)
     ssn: str = ""
     identify: MemberWay | None = None
     member_id: MemberWay | None = None
@@ -92,73 +91,76 @@ NO_MAPPING = FileMapping()
 
 def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     """The mapping that the JSON object describes. Raises Invalid with every fault, named by place."""
-    parts, wrong = _read_parts(body, _PARTS)
-    ruled = {rule.column for rule in (*parts.get("skip", ()), *parts.get("end", ()))}
-    for name, answer in parts.pop("questions", {}).items():
-        if not fold_name(name) or not (answer == UNRELATED or (answer == OPEN and fold_name(name) in ruled)):
-            wrong.append(Rejected("not_allowed", _UNANSWERED, part=f"questions.{shown_name(name)}"))
-    if wrong:
-        raise Invalid([Fault(each.part, each.code, each.message) for each in wrong])
+    parts = _read_parts(body, _PARTS, _open_questions)
+    parts.pop("questions", None)
     return FileMapping(**parts | parts.pop(SECTION_834, {}))
+
+
+def _open_questions(parts: Mapping[str, Any]) -> Iterator[Fault]:
+    ruled = {rule.column for rule in (*parts.get("skip", ()), *parts.get("end", ()))}
+    for name, answer in parts.get("questions", {}).items():
+        if not fold_name(name) or not (answer == UNRELATED or (answer == OPEN and fold_name(name) in ruled)):
+            yield Fault(f"questions.{shown_name(name)}", "not_allowed", _UNANSWERED)
 
 
 _UNANSWERED = (
     "must be answered: the column may say whose access has ended. End these members, or leave their rows out, by a rule in end "
     f'or skip that names the column, or write "{UNRELATED}" if it says nothing about access'
 )
-_STRING, _WORDS, _OBJECT = (str,), (str, list), (dict,)
 
 
 class MappingPart(NamedTuple):
-    """A part of a mapping: its JSON types, its rule in words, and what is made of a value, None if it breaks the rule. Making
-    several things raises RejectedParts. No message holds the value."""
+    """A part of a mapping: its JSON types, its rule in words, and what is made of a value, None if it breaks the rule. `make` may
+    raise Invalid with the faults inside the value. No message holds the value."""
 
     types: tuple[type, ...]
     rule: str
     make: Callable[[Any], Any]
 
+    def read(self, value: Any) -> Any:
+        fits = type(value) in self.types
+        made = self.make(value) if fits else None
+        if made is None:
+            raise Invalid([Fault("", "not_allowed" if fits else "wrong_type", self.rule)])
+        return made
 
-# What was made, by name, and the faults of the rest in their places.
-_Parts = tuple[dict[str, Any], list[Rejected]]
+
+# What else is wrong with an object of which so much was made.
+_Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 
 
-def _read_each(items: Mapping[str, Any], part_of: Callable[[str], MappingPart]) -> _Parts:
-    made, wrong = dict[str, Any](), list[Rejected]()
-    for name, value in items.items():
-        types, rule, make = part_of(name)
-        fits = type(value) in types
-        faults: Sequence[Rejected] = [Rejected("not_allowed" if fits else "wrong_type", rule)]
+def _read_parts(
+    given: Mapping[str, Any], parts: Mapping[str, MappingPart], check: _Check = lambda _: ()
+) -> dict[str, Any]:
+    """What is made of each part of an object, by name. Raises Invalid with all faults, in their places: also those of names that
+    are no part, and of `check`."""
+    wrong = unknown_faults(name for name in given if name not in parts)
+    made: dict[str, Any] = {}
+    for name, part in parts.items():
         try:
-            item = make(value) if fits else None
-        except RejectedParts as error:
-            item, faults = None, error.parts
-        if item is None:
-            places = [".".join(filter(None, (shown_name(name), each.part))) for each in faults]
-            wrong += [
-                Rejected(each.code, each.message, part=at) for each, at in zip(faults, places, strict=True)
-            ]
-        else:
-            made[name] = item
-    return made, wrong
-
-
-def _read_parts(given: Mapping[str, Any], parts: Mapping[str, MappingPart]) -> _Parts:
-    """Each part of an object; what is no part is a fault."""
-    unknown = unknown_faults(name for name in given if name not in parts)
-    made, wrong = _read_each({name: given[name] for name in parts if name in given}, parts.__getitem__)
-    return made, [*(Rejected(code, rule, part=name) for name, code, rule in unknown), *wrong]
-
-
-def _all(parts: _Parts) -> dict[str, Any]:
-    made, wrong = parts
+            if name in given:
+                made[name] = part.read(given[name])
+        except Invalid as error:
+            for fault in error.faults:
+                wrong.append(fault._replace(field=".".join(filter(None, (shown_name(name), fault.field)))))
+    wrong += check(made)
     if wrong:
-        raise RejectedParts(wrong)
+        raise Invalid(wrong)
     return made
+
+
+def _object(make: Callable[[Any], Any], rule: str = "must be an object") -> MappingPart:
+    return MappingPart((dict,), rule, make)
 
 
 def _choice(*words: str, rule: str = "") -> MappingPart:
     rule = rule or f"must be {' or '.join(words)}, or be left out"
-    return MappingPart(_STRING, rule, lambda word: word if word in words else None)
+    return MappingPart((str,), rule, lambda word: word if word in words else None)
+
+
+def _text(pattern: str, rule: str, make: Callable[[str], str | None] = str) -> MappingPart:
+    fits = re.compile(pattern, re.DOTALL).fullmatch
+    return MappingPart((str,), rule, lambda text: make(text) if fits(text) else None)
 
 
 def _number(least: int, most: int) -> MappingPart:
@@ -166,22 +168,23 @@ def _number(least: int, most: int) -> MappingPart:
     return MappingPart((int, float), rule, lambda number: int(number) if number in numbers else None)
 
 
-def _some_words(make: Callable[[Iterable[str]], Any], *, blank: bool = False) -> MappingPart:
-    kind = "string" if blank else "string that is not blank"
-    rule = f"must be a {kind}, or an array of up to {MOST_WORDS} of them"
-    return MappingPart(_WORDS, rule, lambda value: make(_words(value, blank=blank)) or None)
+def _words(
+    make: Callable[[str], Any],
+    rule: str = "",
+    *,
+    most: int = MOST_WORDS,
+    into: Callable[[list[Any]], Any] = tuple,
+) -> MappingPart:
+    """A word or several. `make` gives None for a word that breaks the rule."""
+    rule = rule or f"must be a string that is not blank, or an array of up to {most} of them"
+    return MappingPart((str, list), rule, lambda value: into(_each(value, make, most)) or None)
 
 
-def _words(value: str | list[Any], *, most: int = MOST_WORDS, blank: bool = False) -> list[str]:
-    """The words, trimmed; none if one of them is no word."""
+def _each(value: str | list[Any], make: Callable[[str], Any], most: int) -> list[Any]:
+    """What is made of each word, trimmed; nothing if one is no word or breaks the rule."""
     words = [value] if isinstance(value, str) else value
-    are_words = len(words) <= most and all(type(word) is str and (blank or word.strip()) for word in words)
-    return [word.strip() for word in words] if are_words else []
-
-
-def _joined_columns(value: Any) -> tuple[str, ...] | None:
-    folded = tuple(map(fold_name, _words(value, most=MOST_JOINED)))
-    return folded if folded and all(folded) and len(set(folded)) == len(folded) else None
+    made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
+    return [] if None in made or len(made) > most else made
 
 
 def _cell_values(given: dict[str, Any]) -> dict[str, Value] | None:
@@ -199,14 +202,16 @@ def _cell(value: Any) -> Value:
     return text if type(text) is str and len(text) <= LONGEST_VALUE else None
 
 
-def _dates(value: Any) -> tuple[Any, ...] | None:
-    formats = tuple(map(values.parse_format, _words(value, most=MOST_FORMATS)))
-    return formats if formats and None not in formats else None
+def _open_date(day: str) -> str | None:
+    return day if _ISO_DATE.fullmatch(day) and day_exists(day) else None
 
 
-def _open_dates(value: Any) -> frozenset[str] | None:
-    days = frozenset(_words(value))
-    return days if days and all(_ISO_DATE.fullmatch(day) and day_exists(day) for day in days) else None
+def _folded(column: str) -> str | None:
+    return fold_name(column) or None
+
+
+def _distinct(words: list[str]) -> tuple[str, ...]:
+    return tuple(words) if len(set(words)) == len(words) else ()
 
 
 _COLUMNS_RULE = f"must be the name of a column, or an array of up to {MOST_JOINED} of them, each once"
@@ -219,33 +224,27 @@ _DATES_RULE = (
     f"{MOST_FORMATS} of these"
 )
 _CONSTANT_RULE = f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
-_JOINT = MappingPart(
-    _STRING,
-    f"must be a string of at most {LONGEST_JOIN} characters",
-    lambda text: text if len(text) <= LONGEST_JOIN else None,
-)
+_JOINT = _text(f".{{0,{LONGEST_JOIN}}}", f"must be a string of at most {LONGEST_JOIN} characters")
+_COLUMN_RULE = f"must be the name of a column, of at most {LONGEST_VALUE} characters"
 RULE_PARTS = {
-    "column": MappingPart(_WORDS, _COLUMNS_RULE, _joined_columns),
+    "column": _words(_folded, _COLUMNS_RULE, most=MOST_JOINED, into=_distinct),
     "join": _JOINT,
     "blank": _JOINT,
     "part": _choice(*values.CELL_PARTS, rule=f"must be one of {', '.join(values.CELL_PARTS)}"),
-    "values": MappingPart(_OBJECT, _VALUES_RULE, _cell_values),
-    "dates": MappingPart(_WORDS, _DATES_RULE, _dates),
+    "values": _object(_cell_values, _VALUES_RULE),
+    "dates": _words(values.parse_format, _DATES_RULE, most=MOST_FORMATS),
     "pivot": _number(0, 99),
-    "open": MappingPart(_WORDS, f"must be up to {MOST_WORDS} dates, YYYY-MM-DD", _open_dates),
+    "open": _words(_open_date, f"must be up to {MOST_WORDS} dates, YYYY-MM-DD", into=frozenset),
     "pad": _number(1, LONGEST_PAD),
     "constant": MappingPart(
         (str, bool), _CONSTANT_RULE, lambda item: (str(item).strip() and _cell(item)) or None
     ),
 }
+_EQUALS_RULE = f"must be a string, or an array of up to {MOST_WORDS} of them"
 ROW_RULE_PARTS = {
-    "column": MappingPart(
-        _STRING,
-        f"must be the name of a column, of at most {LONGEST_VALUE} characters",
-        lambda name: (len(name) <= LONGEST_VALUE and fold_name(name)) or None,
-    ),
-    "equals": _some_words(lambda words: frozenset(map(str.casefold, words)), blank=True),
-    "starts_with": _some_words(lambda words: tuple(map(str.casefold, words))),
+    "column": _text(f".{{1,{LONGEST_VALUE}}}", _COLUMN_RULE, _folded),
+    "equals": _words(str.casefold, _EQUALS_RULE, into=frozenset),
+    "starts_with": _words(lambda word: word.casefold() or None),
 }
 
 
@@ -255,7 +254,8 @@ def _field_rules(given: dict[str, Any]) -> dict[str, FieldRule] | None:
         return None
     rules: dict[str, FieldRule] = {}
     rule = "must be an object, under the name of a field of a member, plan or family that is given once"
-    _all(_read_each(given, lambda name: MappingPart(_OBJECT, rule, partial(_add_field_rule, rules, name))))
+    parts = {name: _object(partial(_add_field_rule, rules, name), rule) for name in given}
+    _read_parts(given, parts)
     return rules
 
 
@@ -263,15 +263,17 @@ def _add_field_rule(rules: dict[str, FieldRule], name: str, given: dict[str, Any
     target = name if name in (values.PLAN, values.FAMILY) else mappable_field(name)
     if target is None or target in rules:
         return None
-    parts, wrong = _read_parts(given, RULE_PARTS)
-    if "constant" in given and len(given) > 1:
-        wrong.append(Rejected("not_allowed", "must stand alone: every row gets it", part="constant"))
-    if "constant" in given and target in FIELDS and FIELDS[target].unique:
-        rule = "must not be an identifier: each member has its own"
-        wrong.append(Rejected("not_allowed", rule, part="constant"))
-    if "pivot" not in given and any("short" in each.groupindex for each in parts.get("dates", ())):
-        wrong.append(Rejected("required", "must say the last two-digit year that means 20YY", part="pivot"))
-    parts = _all((parts, wrong))
+
+    def check(parts: Mapping[str, Any]) -> Iterator[Fault]:
+        if "constant" in given and len(given) > 1:
+            yield Fault("constant", "not_allowed", "must stand alone: every row gets it")
+        if "constant" in given and target in FIELDS and FIELDS[target].unique:
+            rule = "must not be an identifier: each member has its own"
+            yield Fault("constant", "not_allowed", rule)
+        if "pivot" not in given and any("short" in each.groupindex for each in parts.get("dates", ())):
+            yield Fault("pivot", "required", "must say the last two-digit year that means 20YY")
+
+    parts = _read_parts(given, RULE_PARTS, check)
     rule_of = FieldRule(columns=parts.pop("column", ()), open_dates=parts.pop("open", frozenset()), **parts)
     return rules.setdefault(target, rule_of)
 
@@ -280,15 +282,14 @@ def _row_rules(given: list[Any]) -> tuple[RowRule, ...] | None:
     """The rules in `end` or `skip`: `{"column": name, "equals": words, "starts_with": words}`."""
     if len(given) > MOST_ROW_RULES:
         return None
-    part = MappingPart(_OBJECT, "must be an object", _row_rule)
-    return tuple(_all(_read_each({str(at): rule for at, rule in enumerate(given)}, lambda _: part)).values())
+    rules = {str(at): rule for at, rule in enumerate(given)}
+    return tuple(_read_parts(rules, dict.fromkeys(rules, _object(_row_rule))).values())
 
 
 def _row_rule(given: dict[str, Any]) -> RowRule:
-    parts, wrong = _read_parts(given, ROW_RULE_PARTS)
-    if "column" not in given or not given.keys() & {"equals", "starts_with"}:
-        wrong.append(Rejected("required", "must have column, and equals or starts_with"))
-    return RowRule(**_all((parts, wrong)))
+    is_whole = "column" in given and given.keys() & {"equals", "starts_with"}
+    lacks = [] if is_whole else [Fault("", "required", "must have column, and equals or starts_with")]
+    return RowRule(**_read_parts(given, ROW_RULE_PARTS, lambda _: lacks))
 
 
 def _columns(given: dict[str, Any]) -> dict[str, str]:
@@ -299,7 +300,8 @@ def _columns(given: dict[str, Any]) -> dict[str, str]:
         return known if folded and known is not None and columns.setdefault(folded, known) == known else None
 
     rule = "must be a field of a member, or null if the column is not to be read, under the name of a column that is given once"
-    _all(_read_each(given, lambda name: MappingPart((str, type(None)), rule, partial(target_of, name))))
+    types = (str, type(None))
+    _read_parts(given, {name: MappingPart(types, rule, partial(target_of, name)) for name in given})
     return columns
 
 
@@ -308,32 +310,22 @@ def _plans(given: dict[str, Any]) -> dict[str, str] | None:
     return {name.strip(): plan.strip() for name, plan in given.items()} if fits else None
 
 
-def _way(text: str) -> Way | None:
-    return _split(text) if len(text) <= LONGEST_WAY and WAY.fullmatch(text.strip()) else None
-
-
-def _split(way: str) -> Way:
-    return tuple(part.strip() for part in way.split("+"))
+def _way(text: str, pattern: re.Pattern[str] = WAY) -> Way | None:
+    fits = len(text) <= LONGEST_WAY and pattern.fullmatch(text.strip())
+    return tuple(part.strip() for part in text.split("+")) if fits else None
 
 
 def _member_way(value: Any) -> MemberWay | None:
     if isinstance(value, str):
-        way = _way(value)
-        return MemberWay(way, way) if way else None
+        return MemberWay(way, way) if (way := _way(value)) else None
     is_pair = value.keys() == set(MemberWay._fields)
-    return MemberWay(**_all(_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY)))) if is_pair else None
-
-
-def _plan_ways(value: Any) -> Alternatives | None:
-    ways = _words(value, most=MOST_ALTERNATIVES)
-    fits = ways and all(len(way) <= LONGEST_WAY and SOURCES.fullmatch(way) for way in ways)
-    return tuple(map(_split, ways)) if fits else None
+    return MemberWay(**_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY))) if is_pair else None
 
 
 def _lines(value: Any) -> frozenset[str] | None:
     """The codes, none of them for all."""
-    codes = _words(value, most=len(value)) if isinstance(value, list) else []
-    return frozenset(map(str.upper, codes)) if codes or value == EVERY_LINE else None
+    codes = _each(value, lambda code: code.upper() or None, len(value)) if isinstance(value, list) else []
+    return frozenset(codes) if codes or value == EVERY_LINE else None
 
 
 _WAY_RULE = (
@@ -341,7 +333,7 @@ _WAY_RULE = (
     f"{LONGEST_WAY} characters, with a number of the member or of its family: a REF that is neither REF*1L nor REF*38, NM109 or "
     "ssn"
 )
-_WAY = MappingPart(_STRING, _WAY_RULE, _way)
+_WAY = MappingPart((str,), _WAY_RULE, _way)
 _MEMBER_WAY = MappingPart(
     (str, dict), f"{_WAY_RULE}; or be an object with the ways of subscriber and dependent", _member_way
 )
@@ -352,13 +344,9 @@ _PLAN_RULE = (
 _PARTS_834 = {
     "identify": _MEMBER_WAY,
     "member_id": _MEMBER_WAY,
-    "person_code": MappingPart(
-        _STRING,
-        "must be a reference such as REF*17",
-        lambda value: value.strip() if REFERENCE.fullmatch(value.strip()) else None,
-    ),
-    "plan": MappingPart(_WORDS, _PLAN_RULE, _plan_ways),
-    "coverages": MappingPart(_WORDS, 'must be "all" or an array of insurance line codes', _lines),
+    "person_code": _text(rf"\s*{_REF}\s*", "must be a reference such as REF*17", str.strip),
+    "plan": _words(partial(_way, pattern=SOURCES), _PLAN_RULE, most=MOST_ALTERNATIVES),
+    "coverages": MappingPart((str, list), 'must be "all" or an array of insurance line codes', _lines),
     "family_coverage": _choice(*FAMILY_WORDS),
     "verify": _choice(*VERIFY_WORDS),
     "counts": _choice(*COUNTS_WORDS),
@@ -367,30 +355,27 @@ _PARTS_834 = {
 
 def _of_834(given: dict[str, Any]) -> dict[str, Any]:
     """What the account says of its 834s, by the names in FileMapping."""
-    parts = _all(_read_parts(given, _PARTS_834))
+    parts = _read_parts(given, _PARTS_834)
     if "coverages" in parts:
         parts["lines"] = parts.pop("coverages") or None
     return parts
 
 
+_SHEET_RULE = f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters"
 _ROW_RULES = MappingPart((list,), f"must be an array of at most {MOST_ROW_RULES} rules", _row_rules)
 _PARTS = {
-    "columns": MappingPart(_OBJECT, "must be an object", _columns),
-    "fields": MappingPart(_OBJECT, f"must be an object of at most {MOST_RULES} rules", _field_rules),
+    "columns": _object(_columns),
+    "fields": _object(_field_rules, f"must be an object of at most {MOST_RULES} rules"),
     "skip": _ROW_RULES,
     "end": _ROW_RULES,
     "ssn": _choice(PLAIN),
-    "questions": MappingPart(_OBJECT, "must be an object", dict),
+    "questions": _object(dict),
     "delimiter": _choice(*DELIMITERS, rule="must be a comma, tab, pipe or semicolon"),
     "header_row": _number(1, SEARCHED_ROWS),
-    "sheet": MappingPart(
-        _STRING,
-        f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters",
-        lambda name: name if 0 < len(name) <= LONGEST_SHEET_NAME else None,
-    ),
-    "clear": _some_words(frozenset),
-    "plans": MappingPart(_OBJECT, "must be an object of strings that are not blank", _plans),
-    SECTION_834: MappingPart(_OBJECT, "must be an object", _of_834),
+    "sheet": _text(f".{{1,{LONGEST_SHEET_NAME}}}", _SHEET_RULE),
+    "clear": _words(lambda word: word or None, into=frozenset),
+    "plans": _object(_plans, "must be an object of strings that are not blank"),
+    SECTION_834: _object(_of_834),
 }
 
 # Examples for the values that may be one for all.
@@ -399,17 +384,18 @@ _CONSTANTS = {"gender": "unknown", "effective_date": "2026-01-01", "zipcode": "0
 
 def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     """What to put into a mapping when rows lack a required field."""
-    constant = json.dumps(
-        {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}, ensure_ascii=False
-    )
     if not is_table and field_name not in _CONSTANTS:
         return "ask the sender for it"
+    rule = {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}
+    constant = json.dumps(rule, ensure_ascii=False)
     if not is_table:
         return f"say in the mapping what new members get that lack it: {constant}"
     remedy = f'if a column holds it, name it in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
     if field_name in _CONSTANTS:
         remedy += f", or say one for all rows: {constant}"
     if field_name == "zipcode":
-        rule = json.dumps({"fields": {values.FAMILY: {"column": "Employee ID"}}})
-        remedy += f", or give dependents the address of the employee with the same number: {rule}"
+        remedy += (
+            ", or give dependents the address of the employee with the same number: "
+            '{"fields": {"family": {"column": "Employee ID"}}}'
+        )
     return remedy

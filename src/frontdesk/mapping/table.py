@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, count, islice
+from itertools import compress, count, groupby, islice
 from operator import not_
 from typing import Any
 
@@ -15,7 +15,7 @@ from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
 from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
-from frontdesk.formats.model import HeaderRank, Table, Unreadable
+from frontdesk.formats.model import HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
 from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.parser import FileMapping
@@ -52,13 +52,11 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
+    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing, or of one field.
     """
 
-    def __init__(
-        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, needs_key: bool = True
-    ) -> None:
-        self._mapping, self._place, self._needs_key = mapping, place, needs_key
+    def __init__(self, names: Sequence[str], mapping: FileMapping, place: int = 1) -> None:
+        self._mapping, self._place = mapping, place
         self.width = len(names)
         folded = [*map(fold_name, names)]
         self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
@@ -74,11 +72,12 @@ class TableColumns:
             [(self._position(rule.column, part), rule) for rule in rows]
             for part, rows in (("skip", mapping.skip), ("end", mapping.end))
         )
+        self._row_rules = [*self._skips, *self._ends]
         targets = [*filter(None, self._plain), *(target for target, _, _ in rules)]
         self._check(targets)
         self._uses = Counter(at for _, _, positions in rules for at in positions)
         self._most_uses = max(self._uses.values(), default=0)
-        used = {*self._uses, *(position for position, _ in (*self._skips, *self._ends))}
+        used = {*self._uses, *(position for position, _ in self._row_rules)}
         self._are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
         self.ignored = tuple(
             shown_name(name) if name.strip() else f"(column {number})"
@@ -92,7 +91,7 @@ class TableColumns:
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
         self._key_at = self._plain.index(KEY) if KEY in self._plain else self.width
         self._are_read_whole = not {PLAN, FAMILY}.isdisjoint(targets)
-        self._are_told_by_key = not (self._skips or self._ends or self._make_key or self._are_read_whole)
+        self._are_told_by_key = not (self._row_rules or self._make_key or self._are_read_whole)
 
     def items(self, table: Table) -> Iterator[ReadItem]:
         """The rows of the table that are not blank, unread where their texts say all."""
@@ -105,21 +104,17 @@ class TableColumns:
             if isinstance(block, PlainRows) and (told := self._keys_of(block)):
                 yield UnreadRows(block.place, told, block.texts, read)
                 continue
-            keys, texts = list[str | None](), list[str]()
-            for place, cells, text, fault in block:
-                if text is not None and self._is_known_by_text(cells):
-                    keys.append(self._key(cells))
-                    texts.append(text)
+            for is_known, rows in groupby(block, self._is_known_by_text):
+                if is_known:
+                    known = [*rows]
+                    keys, texts = [self._key(row[1]) for row in known], [row[2] or "" for row in known]
+                    yield UnreadRows(known[0][0], keys, texts, read)
                     continue
-                if texts:
-                    yield UnreadRows(place - len(texts), keys, texts, read)
-                    keys, texts = [], []
-                if errors and not errors.isdisjoint(compress(cells, self._are_read)):
-                    fault = _CELL_ERROR  # noqa: PLW2901 - the row's
-                if fault is not None or any(map(str.strip, cells)):
-                    yield self.row(place, cells, fault)
-            if texts:
-                yield UnreadRows(place - len(texts) + 1, keys, texts, read)
+                for place, cells, _, fault in rows:
+                    if errors and not errors.isdisjoint(compress(cells, self._are_read)):
+                        yield self.row(place, cells, _CELL_ERROR)
+                    elif fault is not None or any(map(str.strip, cells)):
+                        yield self.row(place, cells, fault)
 
     def _keys_of(self, rows: PlainRows) -> Sequence[str | None]:
         """The keys of the rows, if these need no more to be recognised by their texts, else none. A row with a key is not blank,
@@ -130,10 +125,12 @@ class TableColumns:
         clear = self._mapping.clear
         return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
 
-    def _is_known_by_text(self, cells: Sequence[str]) -> bool:
+    def _is_known_by_text(self, row: SplitRow) -> bool:
         """Whether the row need not be read to be recognised: its text says all, and that it is the row of a member."""
-        is_plain = len(cells) == self.width and not self._are_read_whole and any(map(str.strip, cells))
-        return is_plain and not _applies(self._skips, cells) and not _applies(self._ends, cells)
+        cells = row[1]
+        if row[2] is None or self._are_read_whole or len(cells) != self.width:
+            return False
+        return any(map(str.strip, cells)) and not _applies(self._row_rules, cells)
 
     def _key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none, or too few cells."""
@@ -184,9 +181,8 @@ class TableColumns:
 
     def _is_too_long(self, cells: Sequence[str]) -> bool:
         """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
-        if sum(map(len, cells)) * self._most_uses <= LONGEST_LINE:
-            return False
-        return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
+        may_be = sum(map(len, cells)) * self._most_uses > LONGEST_LINE
+        return may_be and sum(len(cells[at]) * uses for at, uses in self._uses.items()) > LONGEST_LINE
 
     def _placed(self, place: int, values: dict[str, object]) -> Row:
         """The row of its plan and family."""
@@ -219,14 +215,14 @@ class TableColumns:
             twice.append("metadata")
         if twice:
             raise self._repeated(twice[0])
-        if KEY in known or not self._needs_key:
-            return
-        if known:
+
+    def check_key(self) -> None:
+        """Raises Unreadable if no column holds the match key."""
+        if self._make_key is None and KEY not in self._plain:
+            if not (self._makers or any(self._plain)):
+                message = "the first rows name no field of a member, such as external_id,…"
+                raise Unreadable("no_header", message, place=self._place)
             raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
-        message = (
-            "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
-        )
-        raise Unreadable("no_header", message, place=self._place)
 
     def _repeated(self, name: str) -> Unreadable:
         return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
@@ -289,7 +285,7 @@ class ObjectKeys:
         folded = set(map(fold_name, names))
         self._unseen -= folded
         absent = [name for name in self._needed if name not in folded]
-        columns = TableColumns([*names, *absent], self._mapping, needs_key=False)
+        columns = TableColumns([*names, *absent], self._mapping)
         self._ignore(columns.ignored)
         return columns
 

@@ -176,7 +176,7 @@ class RetentionTurn:
         store.note_emptied(tx)
 
     def _requester(self) -> Requester:
-        """With the present time: an entry that is minutes old when it is added could be missed by an export (0105)."""
+        """With the present time: an export could miss an entry that is minutes old when it is added (docs/decisions/0105)."""
         return self.requester._replace(now=self.clock())
 
 

@@ -172,10 +172,16 @@ class Request:
         self._check_length(limit_bytes, "body")
         known = self.known_caller
         crowd = None if known is None else known.account_id or OPERATORS
+        pieces, left, is_last = [], limit_bytes, False
         try:
-            return await self._deadlines.body(self._whole_body(limit_bytes), crowd)
+            with self._deadlines.body(crowd):
+                while not is_last:
+                    piece, is_last = _piece(await self._receive(), left, limit_bytes, "body")
+                    left -= len(piece)
+                    pieces.append(piece)
         except TimeoutError:
             raise _overdue() from None
+        return b"".join(pieces)
 
     def uploading(self) -> AbstractContextManager[None]:
         """Counts one of the account's open uploads. Raises RateLimited."""
@@ -188,31 +194,14 @@ class Request:
         pace = UploadPace()
         while not is_last:
             try:
-                piece, is_last = await pace.wait(self._piece(left, limit_bytes, "file"))
+                message = await pace.wait(self._receive())
             except TimeoutError:
                 raise _overdue() from None
+            piece, is_last = _piece(message, left, limit_bytes, "file")
             left -= len(piece)
+            pace.count(len(piece))
             if piece:
                 yield piece
-
-    async def _whole_body(self, limit_bytes: int) -> bytes:
-        pieces, left, is_last = [], limit_bytes, False
-        while not is_last:
-            piece, is_last = await self._piece(left, limit_bytes, "body")
-            left -= len(piece)
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    async def _piece(self, left: int, limit_bytes: int, noun: str) -> tuple[bytes, bool]:
-        """The next piece, which may be empty, and whether it is the last. Raises HttpError `too_large`, `malformed`."""
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            # granian says the same of broken chunks, so the caller may still be there.
-            raise HttpError("malformed", "The body broke off, or its chunks are malformed.", CLOSE)
-        piece = bytes(message.get("body", b""))
-        if len(piece) > left:
-            raise _too_large(limit_bytes, noun)
-        return piece, not message.get("more_body", False)
 
     def _check_length(self, limit_bytes: int, noun: str) -> None:
         """Refuse a body by the length that it declares, before any of it is read."""
@@ -237,6 +226,17 @@ def _by_name(sent: Sequence[Header]) -> tuple[dict[bytes, bytes], Collection[byt
         lines.setdefault(name, []).append(value)
     joined = {name: b", ".join(values) for name, values in lines.items()}
     return joined, {name for name, values in lines.items() if len(values) > 1}
+
+
+def _piece(message: Message, left: int, limit_bytes: int, noun: str) -> tuple[bytes, bool]:
+    """The next piece of a body, which may be empty, and whether it is the last. Raises HttpError `too_large`, `malformed`."""
+    if message["type"] == "http.disconnect":
+        # granian says the same of broken chunks, so the caller may still be there.
+        raise HttpError("malformed", "The body broke off, or its chunks are malformed.", CLOSE)
+    piece = bytes(message.get("body", b""))
+    if len(piece) > left:
+        raise _too_large(limit_bytes, noun)
+    return piece, not message.get("more_body", False)
 
 
 def _overdue() -> HttpError:

@@ -1,7 +1,7 @@
 """The log line and the metrics of each request: ids, route, status and milliseconds, never a value that a person sent.
 
 Log lines gather in memory for a tenth of a second and leave in one write: a log call for each request would take a tenth of its
-time. Serving processes write down their counts each second, and whichever is asked adds them up (docs/decisions/0060).
+time. Serving processes write down their counts each second, and whichever is asked adds them up (docs/decisions/0061).
 """
 
 import asyncio

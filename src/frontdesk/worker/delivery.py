@@ -1,6 +1,6 @@
 """Delivers invitations: claims them, hands them to the connections, and commits what these report, in sets.
 
-One thread commits (docs/decisions/0034). Each of its transactions settles what the connections have finished and allows what
+One thread commits (docs/decisions/0030). Each of its transactions settles what the connections have finished and allows what
 they have ready. So a commit is shared by as many messages as there are connections, and a slow one holds up no other.
 """
 

@@ -4,26 +4,18 @@ grows, column by column."""
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.fields import (
-    EARLIEST_DOB,
-    FIELDS,
-    GENDERS,
-    HIPAA_RELATIONSHIPS,
-    STATE_CODES,
-    FieldContext,
-    Storage,
-    day_exists,
-)
+from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, STATE_CODES, FieldContext, day_exists
 from frontdesk.mapping import values
+from frontdesk.mapping.parser import MOST_FORMATS, parse_mapping
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.names import FULL_NAME, PERSON_NUMBER, RELATIONSHIP, meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample
-from frontdesk.mapping.values import FAMILY, date_reader, field_named, fold_name, parse_format
+from frontdesk.mapping.values import FAMILY, date_reader, field_named, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
@@ -34,48 +26,35 @@ _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
 _ON_SSNS = (
-    "Most values look like social security numbers, so the column is not used as an identifier: those are stored and shown as "
-    "they are. Ask the sender for a number of its own. If these are no social security numbers, or are to be stored as they are, "
-    "say so in the mapping: {}."
+    "Most values look like social security numbers, so the column is not used as an identifier. Ask the sender for a number of "
+    "its own. If they are none, or are to be stored and shown as they are, say so in the mapping: {}."
 )
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
-_MONTH_FIRST, _DAY_FIRST = (
-    [f"{order} YYYY".replace(" ", sign) for sign in ("/", "-", ".", "")]
-    + [f"{order} YY".replace(" ", sign) for sign in "/-."]
-    for order in ("MM DD", "DD MM")
-)
+_DATES = ("dob", "effective_date", "expiry_date")
+_MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
+_DAY_FIRST = ("DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD/MM/YY", "DD-MM-YY")
 _PLAIN_DATES = [
-    "YYYY-MM-DD",
-    "YYYY/MM/DD",
-    "YYYYMMDD",
-    "DD-MON-YYYY",
-    "DD MON YYYY",
-    "MON DD, YYYY",
-    "DD-MON-YY",
-    "excel",
+    *("YYYY-MM-DD", "YYYY/MM/DD", "YYYYMMDD", "DD-MON-YYYY", "DD MON YYYY", "MON DD, YYYY", "DD-MON-YY"),
+    *("DD.MM.YYYY", "DD.MM.YY", values.EXCEL_SERIAL),
 ]
-_ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
-_LOOKED_AT = 300  # each format is tried on each of them
+_LATEST_PIVOT = 99
+_LOOKED_AT = 200  # values of a column; each format of dates is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
 # What stands for no end in columns of dates.
 _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")
-_SERIAL = re.compile("(?:[1-9][0-9]{4}|295846[0-5])(?:[.]0+)?")
-_ORDER = re.compile("([0-9]{1,2})([/.-])([0-9]{1,2})[/.-](?:[0-9]{4}|[0-9]{2})(?![0-9])")
+_ORDER = re.compile("([0-9]{1,2})[/-]([0-9]{1,2})[/-](?:[0-9]{4}|[0-9]{2})(?![0-9])")
+_FIRST_SERIAL = "1927-05-18"  # of five digits
 
-_YES_OR_NO = (names.BOOLEAN_OF, ("true", "false"))
-# By field: the value of each word, and the words that are values already.
-_WORDS: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {
-    "medical_eligibility": _YES_OR_NO,
-    "medical_enrollment": _YES_OR_NO,
-    "gender": (names.GENDER_OF, GENDERS),
-    "state": ({}, [*STATE_CODES]),
-    RELATIONSHIP: (names.RELATIONSHIP_OF, [*map(str.casefold, HIPAA_RELATIONSHIPS)]),
+_WORDS: dict[str, Mapping[str, Any]] = {
+    "medical_eligibility": names.BOOLEAN_OF,
+    "medical_enrollment": names.BOOLEAN_OF,
+    "gender": names.GENDER_OF,
 }
-# Values of the others, where the field's own rule is not what tells them.
+# Values where no field's own rule decides.
 _FITS: dict[str, Callable[[str], object]] = {
-    "zipcode": re.compile("[0-9]{3,5}(?:-?[0-9]{4})?").fullmatch,
-    "phone": lambda value: _accepts("phone", values.CELL_PARTS["phone"](value)),
+    "state": lambda value: value.casefold() in STATE_CODES,
+    RELATIONSHIP: lambda value: value.casefold() in names.RELATIONSHIP_OF,
     FULL_NAME: lambda value: len(value.split()) > 1,
     # `Suffix` may also be that of a name.
     PERSON_NUMBER: lambda value: value.casefold().rstrip(".") not in values.NAME_SUFFIXES,
@@ -126,7 +105,6 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
         if target in FIELDS and target not in draft.fields and used.isdisjoint(found.columns):
             draft.fields[target] = found
             used.update(found.columns)
-    _add_date_formats(draft)
     if FULL_NAME in best and "last_name" not in draft.fields:
         _add_names(draft, best[FULL_NAME])
     if RELATIONSHIP in best:
@@ -140,167 +118,138 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
 
 def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
     """What each column may hold, fields and other meanings."""
-    sample = draft.sample
-    formats, is_sure = _date_formats(map(sample.column, range(len(sample.names))))
-    for column, meant in _known_meanings(draft).items():
-        cells = sample.column(column) if meant else []
+    sample, known = draft.sample, _known_meanings(draft)
+    dated = (sample.column(at) for at, meant in known.items() if not meant.keys().isdisjoint(_DATES))
+    formats, is_order_known = _date_formats({cell for cells in dated for cell in cells[:_LOOKED_AT]})
+    for column, meant in known.items():
+        cells = sample.column(column)
         has_blanks = len(cells) < len(sample.rows)
         for target, score in meant.items():
-            if target in ("dob", "effective_date", "expiry_date"):
-                share, rule = _fit_dates(cells[:_LOOKED_AT], target, formats, year)
-                share *= 1 if is_sure or {*rule.get("dates", ())} <= {*_PLAIN_DATES} else _GUESSED
-            elif target in _WORDS:
-                share, rule = _fit_words(cells, target, has_blanks=has_blanks)
-            else:
-                share, rule = _fit(cells, target)
+            rule = _rule_for(cells, target, formats, year)
+            if target == "gender" and has_blanks:
+                rule["values"] = rule.get("values", {}) | {"": "unknown"}
+            # Genders in numbers are read by ISO 5218, which not every sender means.
+            is_guess = target == "gender" and bool(cells) and all(map(str.isdigit, cells))
+            is_guess |= "dates" in rule and not is_order_known
+            sure = score * _share(cells[:_LOOKED_AT], target, rule) * (_GUESSED if is_guess else 1)
             # A dependent's name that is blank on the employee's row is not the name of the row's person.
             is_other = target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[column])
-            if score * share >= _LEAST and not is_other:
-                yield target, ReadField([column], score * share, rule)
+            if sure >= _LEAST and not is_other:
+                yield target, ReadField([column], sure, rule)
 
 
 def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
-    """What the columns' names mean, by place. A name that stands twice can't be mapped."""
-    folded = Counter(map(fold_name, draft.sample.names))
-    known = {at: meanings(name) for at, name in enumerate(draft.sample.names) if folded[fold_name(name)] == 1}
+    """What the columns' names mean, by place."""
+    sample = draft.sample
+    known = {at: meanings(name) for at, name in enumerate(sample.names) if sample.can_be_mapped(at)}
     has_begin = any("effective_date" in meant for meant in known.values())
     for column, meant in known.items():
-        if "expiry_date" in meant and names.ends_employment(draft.sample.names[column]):
+        if "expiry_date" in meant and names.ends_employment(sample.names[column]):
             meant["expiry_date"] *= _OF_EMPLOYMENT
-        for hired in (names.START_DATE, names.HIRE_DATE):
-            if (score := meant.pop(hired, None)) is not None and not has_begin:
-                meant["effective_date"] = score
+        if (hired := meant.pop(names.HIRE_DATE, None)) is not None and not has_begin:
+            meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
-        if keys and are_mostly_ssns(draft.sample.column(column)):
+        if keys and are_mostly_ssns(sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
-            plain = {"columns": {draft.sample.names[column]: target}, "ssn": "plain"}
+            plain = {"columns": {sample.names[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
-        for unused in [*meant] if names.OFFICIAL in meant else keys if column in draft.notes else ():
-            del meant[unused]
+            known[column] = {name: score for name, score in meant.items() if name not in keys}
     return known
 
 
-def _fit(cells: Sequence[str], target: str) -> tuple[float, Rule]:
-    """The share of the cells that the field takes after a rule, from 0 to 1, and the rule."""
-    fits: Callable[[str], object] = _FITS.get(target) or partial(_accepts, target)
-    rule: Rule = {}
+def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
+    """What makes values of the field from such cells."""
+    if target in _DATES:
+        return _date_rule(cells, target, formats, year)
     if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
-        rule = {"pad": 5}
-    elif target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
-        rule = {"part": "phone"}
-    return _share(sum(bool(fits(value)) for value in cells), cells), rule
+        return {"pad": 5}
+    if target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
+        return {"part": "phone"}
+    known = _WORDS.get(target, {})
+    words = sorted({*map(str.casefold, cells)} & known.keys())
+    by_word = {word: known[word] for word in words if str(known[word]).casefold() != word}
+    return {"values": by_word} if by_word else {}
 
 
-def _share(good: int, cells: Sequence[str]) -> float:
-    return good / len(cells) if cells else _WITHOUT_VALUES
+def _share(cells: Sequence[str], target: str, rule: Rule) -> float:
+    """The share of the cells that the field takes after the rule, from 0 to 1."""
+    fits = _FITS.get(target) or _reader(target, rule)
+    return sum(map(bool, map(fits, cells))) / len(cells) if cells else _WITHOUT_VALUES
 
 
-def _accepts(name: str, value: str) -> bool:
-    kind = FIELDS[name].kind
-    try:
-        kind.read(value if kind.from_text is None else kind.from_text(value), FieldContext("9999-12-31"))
-    except (Rejected, RejectedParts):
-        return False
-    return True
+def _reader(target: str, rule: Rule) -> Callable[[str], bool]:
+    """Whether the field takes a cell after the rule, as a load would read it."""
+    make = parse_mapping({"fields": {target: rule}}).fields[target].maker(target, [0], frozenset())
+    kind = FIELDS[target].kind
+
+    def accepts(cell: str) -> bool:
+        value = make([cell])
+        try:
+            if value is not None:
+                kind.read(kind.from_text(value) if kind.from_text else value, FieldContext("9999-12-31"))
+        except (Rejected, RejectedParts):
+            return False
+        return True
+
+    return accepts
 
 
-def _fit_words(cells: Sequence[str], target: str, *, has_blanks: bool) -> tuple[float, Rule]:
-    """Genders in numbers are read by ISO 5218, which not every sender means."""
-    known, own = _WORDS[target]
-    is_guess = target == "gender" and bool(cells) and names.GENDER_NUMBERS.keys() >= set(cells)
-    known = names.GENDER_NUMBERS if is_guess else known
-    words = Counter(map(str.casefold, cells))
-    rule = {word: known[word] for word in sorted(words) if word in known and word not in own}
-    good = sum(count for word, count in words.items() if word in known or word in own)
-    if target == "gender" and has_blanks:
-        rule[""] = "unknown"
-    return _share(good, cells) * (_GUESSED if is_guess else 1), {"values": rule} if rule else {}
+def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
+    """The formats that read the dates of all columns, and whether the order of day and month is known: all columns together show
+    it, by days above 12."""
+    pairs = [(int(found[1]) > 12, int(found[2]) > 12) for found in map(_ORDER.match, cells) if found]
+    shown = Counter(first for first, second in pairs if first != second)
+    used: list[str] = []
+    left = {cell for cell in cells if not _ISO.match(cell)}
+    orders = (_DAY_FIRST, _MONTH_FIRST) if shown[True] > shown[False] else (_MONTH_FIRST, _DAY_FIRST)
+    for name in chain(_PLAIN_DATES, *orders):
+        earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
+        read = date_reader([*filter(None, [parse_format(name)])], _LATEST_PIVOT)
+        days = {cell: day for cell in left if (day := read(cell)) != cell and day >= earliest}
+        if likely := {cell for cell, day in days.items() if day_exists(day)}:
+            used.append(name)
+            left -= likely
+    return used[:MOST_FORMATS], bool(shown) or {*used} <= {*_PLAIN_DATES}
 
 
-def _date_formats(columns: Iterable[Sequence[str]]) -> tuple[list[str], bool]:
-    """The formats, by the order of day and month that all columns together show, and whether that is sure. Without a day above
-    12, points between them decide."""
-    month_first = day_first = points = 0
-    for found in filter(None, (_ORDER.match(cell) for cells in columns for cell in cells[:200])):
-        month_first += int(found[3]) > 12 >= int(found[1])
-        day_first += int(found[1]) > 12 >= int(found[3])
-        points += found[2] == "."
-    is_shown = month_first or day_first
-    is_day_first = day_first > month_first if is_shown else points > 0
-    orders = _DAY_FIRST + _MONTH_FIRST if is_day_first else _MONTH_FIRST + _DAY_FIRST
-    return [*_PLAIN_DATES, *orders], bool(is_shown or points)
-
-
-def _fit_dates(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> tuple[float, Rule]:
-    is_end, latest = target == "expiry_date", f"{year if target == 'dob' else 9999}-12-31"
-    pivot = year % 100 if target == "dob" else 99 if is_end else (year + 10) % 100
+def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
+    """A column without any date is read as the others are: later rows may have one."""
+    is_end, rule = target == "expiry_date", Rule()
     no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
     dated = [cell for cell in cells if cell.casefold() not in no_ends]
-    days = {cell[:10] for cell in dated if _ISO.match(cell)}
-    left = Counter(cell for cell in dated if not _ISO.match(cell))
-    days_by = {name: _likely_days(left, name, pivot, latest) for name in formats}
-    used: list[str] = []
-    for name in sorted(formats, key=lambda each: -sum(left[cell] for cell in days_by[each])):
-        read = days_by[name].keys() & left.keys()
-        if sum(left[cell] for cell in read) > _ENOUGH * len(cells):
-            used.append(name)
-            days |= {days_by[name][cell] for cell in read}
-            left -= Counter({cell: left[cell] for cell in read})
-    rule: Rule = {"dates": used} if used else {}
+    pivot = year % 100 if target == "dob" else _LATEST_PIVOT if is_end else (year + 10) % 100
+    if formats and not (dated and all(map(_ISO.match, dated))):
+        rule["dates"] = formats
+        if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in formats):
+            rule["pivot"] = pivot
     if no_ends:
         rule["values"] = dict.fromkeys(sorted(no_ends))
-    if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in used):
-        rule["pivot"] = pivot
-    if is_end and (is_open := [day for day in _OPEN_DATES if day in days]):
+    read = date_reader([*filter(None, map(parse_format, formats))], pivot)
+    days = {read(cell)[:10] for cell in dated} if is_end else set()
+    if is_open := [day for day in _OPEN_DATES if day in days]:
         rule["open"] = is_open
-    return _share(len(cells) - left.total(), cells), rule
-
-
-def _likely_days(cells: Iterable[str], name: str, pivot: int, latest: str) -> dict[str, str]:
-    """The cells that the format reads as a likely date, with that date."""
-    cells = [*filter(_SERIAL.fullmatch, cells)] if name == values.EXCEL_SERIAL else cells
-    read = date_reader([*filter(None, [parse_format(name)])], pivot)
-    days = {value: read(value) for value in cells}
-    return {
-        value: day
-        for value, day in days.items()
-        if day != value and EARLIEST_DOB <= day <= latest and day_exists(day)
-    }
-
-
-def _add_date_formats(draft: MappingDraft) -> None:
-    """A column of dates without any date is read as the others are: later rows may have one."""
-    rules = {name: draft.fields[name] for name in draft.fields if FIELDS[name].kind.storage is Storage.DATE}
-    formats = dict.fromkeys(each for found in rules.values() for each in found.rule.get("dates", ()))
-    pivots = [found.rule["pivot"] for found in rules.values() if "pivot" in found.rule]
-    for [column], _, rule in rules.values():
-        if formats and {*map(str.casefold, draft.sample.column(column))} <= rule.get("values", {}).keys():
-            rule.update({"dates": [*formats]} | ({"pivot": max(pivots)} if pivots else {}))
+    return rule
 
 
 def _add_names(draft: MappingDraft, found: ReadField) -> None:
-    """First and last names from a column with both. Beside a first name, a column `Name` is the last name."""
-    if "first_name" in draft.fields and draft.fields["first_name"].confidence >= _GUESSED:
-        draft.fields["last_name"] = found._replace(confidence=0.8)
-        return
-    has_middle = any(len(value.split()) > 2 for value in draft.sample.column(found.columns[0]))
-    middle = ["middle_name"] if has_middle and "middle_name" not in draft.fields else []
-    for part in ("first_name", "last_name", *middle):
-        draft.fields[part] = found._replace(rule={"part": part})
+    """Names from a column with all of them, where no column that is as sure has a part."""
+    for part in ("first_name", "last_name", "middle_name"):
+        if part not in draft.fields or draft.fields[part].confidence < found.confidence * _GUESSED:
+            draft.fields[part] = found._replace(rule={"part": part})
 
 
 def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
     """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
-    own = [field_named(name) for name in draft.sample.names]
+    own = {*map(field_named, draft.sample.names)}
     words = {*map(str.casefold, draft.sample.column(found.columns[0]))}
-    codes = dict(found.rule.get("values", {}))
+    codes = {word: names.RELATIONSHIP_OF[word] for word in sorted(words & names.RELATIONSHIP_OF.keys())}
     if "s" in codes and (words - codes.keys() or words & {"h", "w"} or [*codes.values()].count("18") > 1):
         # S is the subscriber beside D, the spouse beside E; beside H and W, or unknown words, it may be a son.
         del codes["s"]
         codes |= {} if words - {"s", *codes} or "01" in codes.values() else {"s": "01"}
-    if "18" in words:  # without it, 01 may be the employee in a numbering of the sender's own
-        codes |= {word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS}
+    if "18" not in words:  # 01 may be the employee in a numbering of the sender's own
+        codes = {word: code for word, code in codes.items() if not word.isdigit() and word != "g8"}
     primary = {word: "Primary" if code == "18" else "Dependent" for word, code in codes.items()}
     for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
         if target not in own and (codes or not rule):

@@ -4,6 +4,7 @@ The only place that guesses. A person accepts the guess before anything of the f
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,17 @@ FAMILY, FAMILY_AND_CODE = "REF*0F", "REF*0F+person_code"
 # What may be proposed for everybody, the strongest first. Other references are a category or a group's with many senders.
 _STRONGEST = ("REF*23", "NM109", FAMILY, FAMILY_AND_CODE, "ssn")
 _BY_FAMILY = {"subscriber": FAMILY, "dependent": "REF*0F+first_name+dob"}
+_DEPENDENTS_BY_NAME = (
+    "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a dependent "
+    "by that number with a short digest of first name and birth date. A corrected first name is followed where the sender writes "
+    "the old one (NM1*70)."
+)
+_SUBSCRIBERS_ONLY = (
+    "All people of the file are subscribers. Dependents of later files are named by REF*0F with a digest of first name and birth "
+    "date."
+)
+_FEW_PEOPLE = "The file has few people ({:,}): look at a larger one of the sender before you accept."
+_SSNS = "The numbers look like social security numbers: a keyed digest of them stands in the identifier."
 
 
 @dataclass(slots=True)
@@ -36,9 +48,7 @@ class ReferenceCount:
     def figures(self) -> tuple[int, int]:
         """How many people carry it, and how many of them carry it together with somebody else."""
         pairs = set(zip(self.values, self.people, strict=True))
-        carriers: dict[int, int] = {}
-        for value, _ in pairs:
-            carriers[value] = carriers.get(value, 0) + 1
+        carriers = Counter(value for value, _ in pairs)
         shared = {person for value, person in pairs if carriers[value] > 1}
         return len({person for _, person in pairs}), len(shared)
 
@@ -59,7 +69,12 @@ def suggest_identity(loops: Iterable[MemberLoop]) -> dict[str, Any]:
                 counts.setdefault(name, ReferenceCount()).add(value, person)
         if loop.is_subscriber and loop.family:
             subscribers.add(loop.family, person)
-    references = [_figures(name, count) for name, count in counts.items()]
+    references = []
+    for name, count in counts.items():
+        carriers, shared = count.figures()
+        is_ssn = name == "ssn" or count.ssns * 2 > len(count.values)
+        figures = {"reference": name, "people": carriers, "with_others": shared, "looks_like_ssn": is_ssn}
+        references.append(figures)
     identify, reasons = _choose(references, len(people), dependents, subscribers)
     return {
         "type": "mapping_suggestions",
@@ -85,48 +100,31 @@ def _references(loop: MemberLoop) -> Iterable[tuple[str, str]]:
         yield FAMILY_AND_CODE, f"{loop.family}-{code}"
 
 
-def _figures(name: str, count: ReferenceCount) -> dict[str, Any]:
-    carriers, shared = count.figures()
-    is_ssn = name == "ssn" or count.ssns * 2 > len(count.values)
-    return {"reference": name, "people": carriers, "with_others": shared, "looks_like_ssn": is_ssn}
-
-
 def _choose(
     references: list[dict[str, Any]], people: int, dependents: int, subscribers: ReferenceCount
 ) -> tuple[Any, list[str]]:
     """The way, and the reasons for it."""
     by_name = {each["reference"]: each for each in references}
-    for name in _STRONGEST:
-        found = by_name.get(name)
-        if found is None or found["people"] < people or found["with_others"]:
-            continue
-        if name in (FAMILY, "ssn") and (people < FEW or dependents in (0, people)):
-            continue  # a later file may have the rest of these families
-        reason = f"Each of the people carries {name} ({people:,} of {people:,}), and nobody shares it."
-        return name, [reason, *_on_size(people), *_on_ssns(found)]
-    carriers, shared = subscribers.figures()
-    reasons = [
-        "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a "
-        "dependent by that number with a short digest of first name and birth date. A corrected first name is followed where "
-        "the sender writes the old one (NM1*70)."
-        if dependents
-        else "All people of the file are subscribers. Dependents of later files are named by REF*0F with a digest of first name "
-        "and birth date."
-    ]
-    if (found := by_name.get(FAMILY)) is None or found["people"] < people:
-        missing = people - (found["people"] if found else 0)
-        reasons.append(f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused.")
-    if shared:
-        reasons.append(f"{shared:,} of {carriers:,} subscribers share a REF*0F: their rows would be refused.")
-    return dict(_BY_FAMILY), [*reasons, *_on_size(people), *(_on_ssns(found) if found else [])]
-
-
-def _on_size(people: int) -> list[str]:
-    few = f"The file has few people ({people:,}): look at a larger one of the sender before you accept."
-    return [few] if people < FEW else []
-
-
-def _on_ssns(found: dict[str, Any]) -> list[str]:
-    if not found["looks_like_ssn"]:
-        return []
-    return ["The numbers look like social security numbers: a keyed digest of them stands in the identifier."]
+    own = {name for name, each in by_name.items() if each["people"] == people and not each["with_others"]}
+    if people < FEW or dependents in (0, people):
+        own -= {FAMILY, "ssn"}  # a later file may have the rest of these families
+    if strongest := next((name for name in _STRONGEST if name in own), None):
+        way: Any = strongest
+        reasons = [f"Each of the people carries {way} ({people:,} of {people:,}), and nobody shares it."]
+    else:
+        way = dict(_BY_FAMILY)
+        reasons = [_DEPENDENTS_BY_NAME if dependents else _SUBSCRIBERS_ONLY]
+        if missing := people - by_name.get(FAMILY, {"people": 0})["people"]:
+            reasons.append(
+                f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused."
+            )
+        carriers, shared = subscribers.figures()
+        if shared:
+            reasons.append(
+                f"{shared:,} of {carriers:,} subscribers share a REF*0F: their rows would be refused."
+            )
+    if people < FEW:
+        reasons.append(_FEW_PEOPLE.format(people))
+    if (used := by_name.get(strongest or FAMILY)) and used["looks_like_ssn"]:
+        reasons.append(_SSNS)
+    return way, reasons

@@ -13,10 +13,8 @@ from frontdesk.mapping.values import words_in
 FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
-OFFICIAL = "official number"  # numbers that must not become identifiers
 COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
-# The begin of access only where no column of a file has a better date. In a record of its own a start date is that of access.
-START_DATE, HIRE_DATE = "start date", "hire date"
+HIRE_DATE = "hire date"  # the begin of access only where no column of the file has a better date
 LONGEST_NAME = 200  # of a column; what is longer is a text
 
 _SPELT_OUT = {
@@ -59,10 +57,10 @@ _NAMES = {
     "county": "county|county name",
     "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|state territory|state id"
     "|home state id|region 2",
-    "effective_date": "effective date|coverage start|effective start|period start|valid start|effective~benefit service date",
-    START_DATE: "~start date|start|since",
-    HIRE_DATE: "~hire date|original hire date|last hire date|rehire date|hired|most recent hire date|adjusted hire date"
-    "|employment start date|employment date|joining date|date joined",
+    "effective_date": "effective date|coverage start|effective start|period start|valid start|effective"
+    "~benefit service date",
+    HIRE_DATE: "~start date|start|since|hire date|original hire date|last hire date|rehire date|hired"
+    "|most recent hire date|adjusted hire date|employment start date|employment date|joining date|date joined",
     "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|period end|terminated on"
     "|date terminated|terminated|separation date|departure date|stop date|leaving date|exit date|last day of coverage"
     "|employment termination date|employment end date|ends|until"
@@ -85,8 +83,6 @@ _NAMES = {
     PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
     "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
     "|dependent sequence number",
-    OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
-    "|passport|passport number|drivers|drivers license|driver license|drivers license number|social",
 }
 _ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
@@ -122,7 +118,7 @@ for _field in FIELDS:
 
 
 def meanings(name: str) -> dict[str, float]:
-    """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
+    """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, with scores up to 1."""
     if len(name) > LONGEST_NAME or not _OTHER_PERSONS.isdisjoint(words := words_of(name)):
         return {}
     if (found := _KNOWN.get(_key(words))) is not None:
@@ -155,7 +151,7 @@ def ends_employment(name: str) -> bool:
 def likely_field(name: str) -> str | None:
     """The field of a record that an unknown name surely means; None if there is none."""
     meant = meanings(name)
-    if START_DATE in meant:
+    if {*words_of(name)} == {"start", "date"}:
         return "effective_date"
     sure = {field: score for field, score in meant.items() if field in FIELDS and score >= _SHORTENED_NAME}
     return max(sure, key=lambda field: sure[field], default=None)
@@ -167,16 +163,15 @@ def _by_word(values: Mapping[str, str]) -> dict[str, str]:
 
 GENDER_OF = _by_word(
     {
-        "male": "m|male|man|boy",
-        "female": "f|female|woman|girl",
+        "male": "m|male|man|boy|1",  # numbers by ISO 5218
+        "female": "f|female|woman|girl|2",
         "other": "x|nonbinary|non-binary|non binary|nb|other|o|transgender|gender nonconforming|another gender",
-        "unknown": "u|unknown|n/a|na|unspecified|undisclosed|undeclared|declined|missing|?|-|not specified|not disclosed"
+        "unknown": "u|unknown|0|9|n/a|na|unspecified|undisclosed|undeclared|declined|missing|?|-|not specified|not disclosed"
         "|not declared|not provided|not applicable|not known|prefer not to say|prefer not to answer|prefer not to disclose"
         "|i prefer not to say|i prefer not to answer|decline to answer|decline to state|declined to answer|declined to state"
         "|choose not to disclose",
     }
 )
-GENDER_NUMBERS = {"0": "unknown", "1": "male", "2": "female", "9": "unknown"}  # ISO 5218
 BOOLEAN_OF = dict.fromkeys(words_in("y yes true t 1 x enrolled eligible active"), True) | dict.fromkeys(
     words_in("n no false f 0 non waived ineligible"), False
 )
@@ -196,25 +191,23 @@ RELATIONSHIP_OF = _by_word(
         "14": "sibling|brother|sister",
         "G8": "other|other relationship|other dependent|disabled dependent",
     }
-) | {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
+) | {word.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items() for word in (code, meaning)}
 
-# Words of a status, by what they say of its rows: there never was access, it has ended, that depends on the plan, it goes on.
-STATUS_WORDS = {
-    "skip": words_in("declined decline waived waive waiver ineligible opt out"),
-    "end": words_in(
-        "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
-        " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
-        " not non t i d x"
-    ),
-    "unsure": words_in(
-        "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
-        " sabbatical layoff laid absence l p q r s w c u"
-    ),
-    "active": words_in(
-        "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
-        " temp on off of with without paid unpaid pay voluntary involuntary employee"
-    ),
-}
+# Words of a status: access has ended or never began, that depends on the plan, it goes on.
+ENDED_WORDS = words_in(
+    "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled canceled"
+    " withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued not non t i d x"
+    " declined decline waived waive waiver ineligible opt out"
+)
+UNSURE_WORDS = words_in(
+    "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std sabbatical layoff"
+    " laid absence l p q r s w c u"
+)
+ACTIVE_WORDS = words_in(
+    "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary temp on off of"
+    " with without paid unpaid pay voluntary involuntary employee"
+)
+STATUS_WORDS = ENDED_WORDS | UNSURE_WORDS | ACTIVE_WORDS
 # `Marital Status`, `FLSA Status`, `Status Date`
 OTHER_STATUS = words_in(
     "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"

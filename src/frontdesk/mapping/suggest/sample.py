@@ -14,8 +14,9 @@ from frontdesk.formats.json_rows import ObjectRow, read_json
 from frontdesk.formats.model import Format, Table, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.workbook import read_sheet
-from frontdesk.mapping.suggest.names import meanings
+from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
 from frontdesk.mapping.table import cell_of
+from frontdesk.mapping.values import fold_name
 
 SAMPLE_ROWS, MOST_COLUMNS = 1000, 200
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
@@ -39,6 +40,11 @@ class Sample:
         """The cells of a column that are not blank, trimmed."""
         cells = (row[position].strip() for row in self.rows)
         return [cell for cell in cells if cell]
+
+    def can_be_mapped(self, position: int) -> bool:
+        """Whether a mapping can name the column: its name is neither blank nor a text, and stands once."""
+        name, folded = self.names[position], [*map(fold_name, self.names)]
+        return bool(folded[position]) and len(name) <= LONGEST_NAME and folded.count(folded[position]) == 1
 
 
 def read_sample(

@@ -7,23 +7,29 @@ as JSON, or `[code, message]` of what makes the file unreadable.
 """
 
 import json
+import re
 import resource
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+from statistics import median
 from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
-from frontdesk.errors import Fault, Unavailable
+from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import open_source
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
 from frontdesk.mapping.opening import with_addresses
-from frontdesk.mapping.parser import OPEN, parse_mapping, remedy_for
+from frontdesk.mapping.parser import OPEN, UNRELATED, parse_mapping, remedy_for
+from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
-from frontdesk.mapping.suggest.rows import other_lines, status_questions, totals
+from frontdesk.mapping.suggest.names import meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
 from frontdesk.mapping.table import TableColumns
 from frontdesk.mapping.values import FAMILY, field_named
@@ -33,19 +39,28 @@ if TYPE_CHECKING:
     from _typeshed import SupportsRead
 
 # What the suggestion for an 834 has none of.
-_OF_TABLES: dict[str, Any] = {
-    "columns": [],
-    "questions": [],
-    "refused_rows": 0,
-    "skipped_rows": 0,
-    "refused": [],
-}
+_OF_TABLES = {"columns": [], "questions": [], "refused_rows": 0, "skipped_rows": 0, "refused": []}
 MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
 SECONDS = 8  # less than an answer may take
 _COMMAND = [sys.executable, "-c", f"from {__name__} import main; main()"]
 _TOO_LARGE = (
     "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
 )
+
+_TOTALS = ("total", "grand total", "record count", "end of")
+_MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")
+_OTHER = re.compile(
+    r"\b(?:den|dent|dental|vis|vision|eye|life|add|ad d|std|ltd|disability|fsa|hsa|dcfsa|hra|accident|critical|hospital|legal|pet"
+    r"|eap|cancer|rx|drug|pharmacy|hearing|401k|retirement|commuter|voluntary|wellness|identity theft)\b"
+)
+_YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
+_ENDED = {"inactive", "terminated", "termed"}  # in the name of a column of yes and no: yes means ended
+_OF_STATUS = {"status", "action", "active", *_ENDED}
+_FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
+_TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
+_WAIVED = {"waive", "waived", "waiver"}
+_USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
+_MOST_WORDS, _MOST_QUESTIONS = 50, 10
 
 
 def suggest_mapping(
@@ -67,12 +82,12 @@ def suggest_mapping(
         suggested = suggest_x12(source, is_cut=is_cut)
         return _OF_TABLES | {"rows": suggested["people"]} | suggested
     sample = read_sample(content, source, found, is_cut=is_cut, sheet=sheet)
-    other, members = other_lines(sample) or (None, sample)
+    other, members = _other_lines(sample) or (None, sample)
     draft = draft_mapping(members, year=int(today[:4]))
-    questions = status_questions(draft)
+    questions = _status_questions(draft)
     mapping = _columns_and_fields(draft) | {
         "delimiter": sample.delimiter if sample.delimiter != "," else None,
-        "skip": [*filter(None, [other]), *totals(draft)],
+        "skip": [*filter(None, [other]), *_totals(draft)],
         "sheet": sheet if sample.format is Format.XLSX else None,
     }
     mapping = {name: part for name, part in mapping.items() if part}
@@ -87,23 +102,116 @@ def suggest_mapping(
     }
 
 
+def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
+    """A rule that leaves out the rows of other coverages than the medical one, and the sample without them; None if the file has
+    no such rows. Every word of the column must be known: another one may be medical.
+    """
+    for position, name in enumerate(sample.names):
+        is_such = sample.can_be_mapped(position) and names.COVERAGE_LINE in meanings(name)
+        words = {word.casefold() for word in sample.column(position)} if is_such else set()
+        plain = {word: " ".join(re.findall("[a-z0-9]+", word)) for word in words}
+        medical = {word for word in words if _MEDICAL.search(plain[word])}
+        others = {word for word in words - medical if _OTHER.search(plain[word])}
+        if medical and others and words == medical | others and len(others) <= _MOST_WORDS:
+            rows = [row for row in sample.rows if row[position].strip().casefold() not in others]
+            return {"column": name, "equals": sorted(others)}, replace(sample, rows=rows)
+    return None
+
+
+def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
+    """Rules that leave out lines with a total or without an identifier, where all such rows are half empty."""
+    sample, key = draft.sample, draft.column_of("external_id")
+    if key is None or not sample.rows:
+        return []
+    rows = [(row, sum(map(bool, map(str.strip, row)))) for row in (*sample.rows, *sample.odd_rows)]
+    half = median(filled for _, filled in rows) / 2
+    rules: list[dict[str, Any]] = []
+    for column in filter(sample.can_be_mapped, dict.fromkeys((key, 0))):
+        cells = [(row[column].strip().casefold(), filled) for row, filled in rows if column < len(row)]
+        of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
+        if of_totals and max(of_totals) <= half:
+            rules.append({"column": sample.names[column], "starts_with": [*_TOTALS]})
+        blank = [filled for cell, filled in cells if column == key and not cell]
+        if blank and max(blank) <= half:
+            rules.append({"column": sample.names[key], "equals": ""})
+    return rules
+
+
+def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
+    """A question for each column with a status, by its name or by its words: the mapping can't be used before. As JSON: the
+    column, the question, and as choices what an answer does and what it adds to the mapping."""
+    questions = []
+    for position, name in enumerate(draft.sample.names):
+        words = Counter(map(str.casefold, draft.sample.column(position)))
+        uses = draft.uses(position).keys()
+        is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
+        can_be_asked = not uses and draft.sample.can_be_mapped(position)
+        # Plans that members chose, and those who chose none.
+        is_choice = uses <= {"medical_plan_description"} and not _OTHER.search(name.casefold())
+        is_waived = is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
+        if is_flag or is_waived or (can_be_asked and _is_status(name, words)):
+            questions.append(_status_question(name, words))
+    return questions[:_MOST_QUESTIONS]
+
+
+def _is_status(name: str, words: Collection[str]) -> bool:
+    of_name = {*words_of(name)}
+    tokens = {token for word in words for token in _tokens(word)}
+    are_known = tokens <= names.STATUS_WORDS and len(words) <= _MOST_WORDS
+    is_such = not of_name.isdisjoint(_OF_STATUS) or (are_known and not tokens.isdisjoint(_TELLING))
+    return is_such and of_name.isdisjoint(names.OTHER_STATUS)
+
+
+def _tokens(word: str) -> set[str]:
+    return set(re.findall(r"\w+", word))
+
+
+def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
+    """Proposes to end the members of the words that mean so, else of those that usually do."""
+    bad = _NO if _ENDED.isdisjoint(words_of(name)) else _YES
+    # Words that are not known may be values of a member: they are counted, and never shown.
+    shown = {word: tokens for word in words if (tokens := _tokens(word)) <= names.STATUS_WORDS | _YES | _NO}
+    ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[:_MOST_WORDS]
+    unsure = _listed(word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS)
+    if not ended:
+        ended = sorted(bad) if words and words.keys() <= _YES | _NO else _USUAL_ENDS
+    question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
+    if unsure:
+        question += f" Whether rows with {unsure} have access is for you to say."
+    if others := len(words) - len(shown):
+        question += f" {others} of its {len(words)} words are not known here: look at them too."
+    times = sum(words.get(word, 0) for word in ended)
+    ends = (
+        f"Ends the members of rows with {_listed(ended)} ({times:,} of the rows that were looked at), on the row's expiry_date, "
+        "else on the day of the file. Rows with any other word are members with access."
+    )
+    unrelated = "Says that the column says nothing about access. Every row is a member with access until its expiry_date."
+    choices = [
+        {"does": ends, "mapping": {"end": [{"column": name, "equals": ended}]}},
+        {"does": unrelated, "mapping": {"questions": {name: UNRELATED}}},
+    ]
+    return {"column": name, "question": question, "choices": choices}
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in sorted(words)[:_MOST_WORDS])
+
+
 def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
-    """Names alone in `columns`, what needs work in `fields`."""
-    names = draft.sample.names
-    own = [field_named(name) for name in names]
-    # A column with the name of a field is read as that field unless the mapping says otherwise.
-    columns: dict[str, str | None] = {names[at]: None for at in draft.notes if own[at] in FIELDS}
+    """Names alone in `columns`, what needs work in `fields`. A column with the name of a field needs neither, unless the field is
+    another one."""
+    columns_of = draft.sample.names
+    own = [field_named(name) for name in columns_of]
+    columns: dict[str, str | None] = {columns_of[at]: None for at in draft.notes if own[at] in FIELDS}
     fields: dict[str, Any] = {}
-    plain: set[int] = set()
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
-        [first, *others], _, rule = draft.fields[target]
-        is_own = own[first] == target
-        if rule or others or target == FAMILY or first in plain or (target in own and not is_own):
-            column = [names[first], *(names[at] for at in others)] if others else names[first]
-            fields[target] = {"column": column} | rule
-            continue
-        plain.add(first)
-        columns |= {} if is_own else {names[first]: target}
+        found = draft.fields[target]
+        [name, *others] = (columns_of[at] for at in found.columns)
+        held, is_plain = own[found.columns[0]], not (found.rule or others or target == FAMILY)
+        if is_plain and held is None and name not in columns and target not in own:
+            columns[name] = target
+        elif not (is_plain and held == target):
+            fields[target] = {"column": [name, *others] if others else name} | found.rule
     return {"columns": columns, "fields": fields}
 
 
@@ -128,25 +236,22 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
     """Reads the rows by the mapping: how many would be refused if their members were new, and for what; how many left out."""
     given = [*sample.rows, *sample.odd_rows]
-    table = TableColumns(sample.names, parse_mapping(mapping), place=1, needs_key=False)
+    table = TableColumns(sample.names, parse_mapping(mapping))
     rows = [row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped]
-    records = [parse_member(row.values, today=today, lenient=True) for row in rows]
-    keys = [record.external_id or "" for record in records]
-    versions: defaultdict[str, set[str]] = defaultdict(set)
-    for row, key, record in zip(rows, keys, records, strict=True):
-        versions[key] |= set() if row.faults else {repr(record.given)}
-    counted: Counter[Fault] = Counter()
-    refused = 0
-    for row, key, record in zip(rows, keys, records, strict=True):
-        wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = [*(row.faults or [*record.faults, *missing_on_create(record), *filter(None, [wrong])])]
-        faults += [REPEATED] if key and len(versions[key]) > 1 else []
-        counted.update([*dict.fromkeys(fault._replace(message="") for fault in faults)])
-        refused += bool(faults)
+    read = [(row, parse_member(row.values, today=today, lenient=True)) for row in rows]
+    versions = {(record.external_id or "", repr(record.given)) for row, record in read if not row.faults}
+    times_of = Counter(key for key, _ in versions if key)
+    faults_of_rows = []
+    for row, record in read:
+        dates = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
+        faults = row.faults or (*record.faults, *missing_on_create(record), *filter(None, [dates]))
+        repeated = [REPEATED] if times_of[record.external_id or ""] > 1 else []
+        faults_of_rows.append(dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated)))
+    counted = Counter(chain.from_iterable(faults_of_rows))
     whole = sum(not row.faults for row in rows)
     return {
         "rows": len(given),
-        "refused_rows": refused,
+        "refused_rows": sum(map(bool, faults_of_rows)),
         "skipped_rows": len(given) - len(rows),
         "refused": [
             {
@@ -157,7 +262,7 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
                 if code == "required" and times == whole
                 else None,
             }
-            for (field, code, _), times in counted.most_common()
+            for (field, code), times in counted.most_common()
         ],
     }
 

@@ -261,9 +261,9 @@ def _create_history() -> None:
     )
     op.create_table(
         "uniqueness_probes",
-        *key(sa.String(10), "day"),
         *key(sa.String(64), "client"),
         *required(Id, "account_id"),
+        *required(sa.String(10), "day"),
         *required(sa.Integer(), "taken"),
     )
     op.create_table(
