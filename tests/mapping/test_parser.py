@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.mapping.parser import NO_MAPPING, FileMapping, MemberWay, parse_mapping
+from frontdesk.mapping.parser import NO_MAPPING, FileMapping, MemberWay, parse_mapping, remedy_for
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -203,3 +203,8 @@ def test_a_rule_with_faults_is_refused_by_place(
     mapping: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     assert faults(mapping) == expected
+
+
+def test_nobody_is_told_to_give_all_new_members_one_birth_date() -> None:
+    assert remedy_for("dob", is_table=False) == "ask the sender for it"
+    assert '{"constant": "unknown"}' in remedy_for("gender", is_table=False)

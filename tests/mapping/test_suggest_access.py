@@ -37,7 +37,8 @@ def ended_words(choice: Choice) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     names_in(
-        "Status|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|Worker Status Code|Benefits Status|Active?|Is Active",
+        "Status|Action Code|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|Worker Status Code|Benefits Status|Active?"
+        "|Is Active",
         "|",
     ),
 )
@@ -51,6 +52,13 @@ def test_a_column_of_a_status_is_asked_about_and_its_mapping_refused_until_it_is
     assert [word for word in ("end", "skip", "unrelated") if word not in fault.message] == []
     for choice in choices_for(name, WORDS):
         parse_mapping(mapping | choice)
+
+
+@pytest.mark.parametrize("name", ["Medical Plan Election", "Medical Plan"])
+def test_a_plan_that_members_waived_is_asked_about(name: str) -> None:
+    [question] = suggested(written(table(name, ["PPO 500", "Waive", "HSA 2000"])))["questions"]
+    assert question["column"] == name
+    assert not suggested(written(table("Dental Plan", ["DMO", "Waive"])))["questions"]
 
 
 def test_each_choice_says_who_has_access_and_does_that(desk: Desk) -> None:
@@ -151,6 +159,31 @@ def test_access_ends_on_a_date_of_termination(name: str) -> None:
     # Zeros in every row leave room for dates of later files.
     only = [["Employee ID", "DOB", name], ["1", "01/13/1977", "00/00/0000"]]
     assert rules_of(written(only))["expiry_date"]["dates"] == ["MM/DD/YYYY"]
+
+
+def test_access_ends_with_the_coverage_rather_than_with_the_employment() -> None:
+    head = ["Employee ID", "DateOfTermination", "CovStopDate"]
+    rules = rules_of(written([head, ["1-0", "2026-09-15", "2026-09-30"], ["1-1", "", "2026-09-30"]]))
+    assert rules["expiry_date"]["column"] == "CovStopDate"
+    # A column of coverage without any date is none to rely on.
+    rules = rules_of(written([head, ["1-0", "2026-09-15", ""]]))
+    assert rules["expiry_date"]["column"] == "DateOfTermination"
+
+
+def test_names_of_reports_are_known() -> None:
+    head = "Individual ID|Worker|Preferred First Name|Legal First Name|First Day of COBRA|Last Day of COBRA|Hire Date"
+    row = "I10001|Sample, Robin|Rob|Robin|2026-01-01|2026-12-31|2019-01-01"
+    found = suggested(written([names_in(head, "|"), row.split("|")]))["columns"]
+    fields = {each["column"]: [*each["fields"]][:1] for each in found}
+    assert fields == {
+        "Individual ID": ["external_id"],
+        "Worker": ["last_name"],
+        "Preferred First Name": [],
+        "Legal First Name": ["first_name"],
+        "First Day of COBRA": ["effective_date"],
+        "Last Day of COBRA": ["expiry_date"],
+        "Hire Date": [],
+    }
 
 
 def test_names_of_carriers_and_of_continued_coverage_are_known() -> None:

@@ -272,3 +272,25 @@ def test_codes_of_relationships_are_read_as_such() -> None:
         ("18", "Primary"),
         ("19", "Dependent"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        ("E|S|C", {"e": "18", "s": "01", "c": "19"}),
+        ("S|D", {"s": "18", "d": "19"}),
+        ("P|S|D", {"d": "19"}),
+        ("E|W|S|D", {"e": "18", "w": "01", "d": "19"}),
+        ("18|01|19", {"18": "18", "01": "01", "19": "19"}),
+        ("01|02|03", None),
+    ],
+)
+def test_a_code_that_may_mean_two_relationships_is_not_guessed(
+    words: str, codes: dict[str, str] | None
+) -> None:
+    rows = [
+        f"{n}|Robin|Sample|F|01/13/1977|02134|01/01/2026|{word}" for n, word in enumerate(words.split("|"))
+    ]
+    content = table("Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date|Relation", rows)
+    rules = suggested(content)["mapping"]["fields"]
+    assert rules.get("relationship_code_hipaa", {}).get("values") == codes

@@ -79,6 +79,7 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (DMG, DMG + OLD, {}),
     (NM1, OLD + NM1, {}),
     (NM1, "NM1*IL*1*Sample*Robin*Lee**JR~", {"last_name": "Sample JR"}),
+    (NM1, "NM1*IL*1*Sample*Robin*Lee**34*900000001~", {"last_name": "Sample"}),
     (NM1, "NM1*IL*1* Sample * Robin *Lee~", {}),
     # Contacts: a cell phone before the one at home before any other
     (PER, "", {"phone": ..., "email": ...}),

@@ -81,7 +81,7 @@ _MAGICS = {
     b"\xff\xd8\xff": DetectedContent(None, "an image"),
 }
 _TEXT_STARTS = {
-    DetectedContent(Format.X12, "X12"): re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W"),
+    DetectedContent(Format.X12, "X12"): re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W|GS[*|]BE[*|]|ST[*|]834[*|]"),
     DetectedContent(Format.JSON_LINES, "JSON lines"): re.compile(r'\{\s*(?:["}]|$)'),
     DetectedContent(Format.JSON, "a JSON array"): re.compile(r"\[\s*(?:[{\]]|$)"),
     # What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.

@@ -384,6 +384,8 @@ _CONSTANTS = {"gender": "unknown", "effective_date": "2026-01-01", "zipcode": "0
 
 def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     """What to put into a mapping when rows lack a required field."""
+    if not is_table and field_name not in _CONSTANTS:
+        return "ask the sender for it"
     rule = {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}
     constant = json.dumps(rule, ensure_ascii=False)
     if not is_table:

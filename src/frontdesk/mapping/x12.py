@@ -392,7 +392,8 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
         "external_id": loop.key,
         "member_id": names.member_id(loop),
         "first_name": name[4].strip(),
-        "last_name": f"{name[3].strip()} {name[7].strip()}".strip(),
+        # A number there is NM108, written one element too early.
+        "last_name": f"{name[3].strip()} {'' if name[7].strip().isdigit() else name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
         "dob": loop.dob,
         "gender": fields.X12_GENDERS.get(sex, sex),

@@ -20,6 +20,7 @@ from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
 _GUESSED, _WITHOUT_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
+_OF_EMPLOYMENT = 0.89  # a day of termination that does not say of what, beside the end of a coverage
 _LEAST = 0.3  # what is less sure is not suggested
 _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
@@ -143,6 +144,8 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
     known = {at: meanings(name) for at, name in enumerate(sample.names) if sample.can_be_mapped(at)}
     has_begin = any("effective_date" in meant for meant in known.values())
     for column, meant in known.items():
+        if "expiry_date" in meant and names.ends_employment(sample.names[column]):
+            meant["expiry_date"] *= _OF_EMPLOYMENT
         if (hired := meant.pop(names.HIRE_DATE, None)) is not None and not has_begin:
             meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
@@ -241,6 +244,12 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
     own = {*map(field_named, draft.sample.names)}
     words = {*map(str.casefold, draft.sample.column(found.columns[0]))}
     codes = {word: names.RELATIONSHIP_OF[word] for word in sorted(words & names.RELATIONSHIP_OF.keys())}
+    if "s" in codes and (words - codes.keys() or words & {"h", "w"} or [*codes.values()].count("18") > 1):
+        # S is the subscriber beside D, the spouse beside E; beside H and W, or unknown words, it may be a son.
+        del codes["s"]
+        codes |= {} if words - {"s", *codes} or "01" in codes.values() else {"s": "01"}
+    if "18" not in words:  # 01 may be the employee in a numbering of the sender's own
+        codes = {word: code for word, code in codes.items() if not word.isdigit() and word != "g8"}
     primary = {word: "Primary" if code == "18" else "Dependent" for word, code in codes.items()}
     for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
         if target not in own and (codes or not rule):

@@ -41,7 +41,7 @@ _NOISE = words_in(
 # The names of a field, the best first; after "~" those that may mean something else. The order of their words does not matter.
 _NAMES = {
     "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|person number|record id"
-    "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id"
+    "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id|individual id"
     "~member id|subscriber id|member number|code|key",
     "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
     "|subscriber id|subscriber number|enrollee id|program id|medical id",
@@ -78,15 +78,17 @@ _NAMES = {
     "|insurance type|insurance line|insurance line code|benefit line|coverage category|line of business|lob|policy type"
     "|plan category|benefit plan type",
     FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi|employee name"
-    "|member name|patient name|legal name|participant name|payroll name",
+    "|member name|patient name|legal name|participant name|payroll name"
+    "~employee",
     PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
     "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
     "|dependent sequence number",
 }
 _ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
-_OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment")
-_OF_BEGIN, _OF_END = words_in("start date"), words_in("end termination expiry stop to until last")
+_OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment cobra")
+_OF_BEGIN, _OF_END = words_in("start date first day"), words_in("end termination expiry stop to until last")
+_OF_LEAVING = words_in("termination terminated separation departure leaving exit employment worked working")
 _ALONE = {"external_id", FULL_NAME}  # what a shortened name never means
 _GOOD_NAME, _SHORTENED_NAME, _OTHER_MEANING, _DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
@@ -123,7 +125,7 @@ def meanings(name: str) -> dict[str, float]:
         return dict(found)
     if (plain := _ASIDE.sub("", name)) != name:
         return meanings(plain)
-    score = _DEPENDENTS_NAME if "dependent" in words else _SHORTENED_NAME
+    score = _SHORTENED_NAME if {"dependent", "preferred"}.isdisjoint(words) else _DEPENDENTS_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
         known = _KNOWN.get(_key(word for word in words_of(text) if word not in _NOISE), {})
@@ -139,6 +141,11 @@ def _date_of_access(words: set[str]) -> dict[str, float]:
     if not words.isdisjoint(_OF_END):
         return {"expiry_date": _SHORTENED_NAME}
     return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": _SHORTENED_NAME}
+
+
+def ends_employment(name: str) -> bool:
+    """Whether a date of this name says nothing of a coverage."""
+    return not _OF_LEAVING.isdisjoint(words := words_of(name)) and _OF_ACCESS.isdisjoint(words)
 
 
 def likely_field(name: str) -> str | None:

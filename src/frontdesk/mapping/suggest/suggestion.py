@@ -39,9 +39,10 @@ _OTHER = re.compile(
 )
 _YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
 _ENDED = {"inactive", "terminated", "termed"}  # in the name of a column of yes and no: yes means ended
-_OF_STATUS = {"status", "active", *_ENDED}
+_OF_STATUS = {"status", "action", "active", *_ENDED}
 _FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
 _TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
+_WAIVED = {"waive", "waived", "waiver"}
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
 _MOST_WORDS, _MOST_QUESTIONS = 50, 10
 
@@ -129,7 +130,10 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         uses = draft.uses(position).keys()
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
         can_be_asked = not uses and draft.sample.can_be_mapped(position)
-        if is_flag or (can_be_asked and _is_status(name, words)):
+        # Plans that members chose, and those who chose none.
+        is_choice = uses <= {"medical_plan_description"} and not _OTHER.search(name.casefold())
+        is_waived = is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
+        if is_flag or is_waived or (can_be_asked and _is_status(name, words)):
             questions.append(_status_question(name, words))
     return questions[:_MOST_QUESTIONS]
 
