@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import partial
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -154,6 +154,8 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
 
 
 FileRows = Row | UnreadRows | KnownRows
+# Of rows: their plan, their external_ids, and their digests, None for rows that are always parsed.
+SeenRows = tuple[int | None, Sequence[str | None], Sequence[str | None]]
 
 
 def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]]:
@@ -169,15 +171,6 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
             yield batch
             batch, rows = [], 0
     yield batch
-
-
-class SeenRows(NamedTuple):
-    """Rows of one plan before they are parsed. `digests` are None for rows that are always parsed."""
-
-    rows: Row | UnreadRows
-    plan_id: int | None
-    external_ids: Sequence[str | None]
-    digests: Sequence[str | None]
 
 
 class RowRecogniser:
@@ -199,27 +192,26 @@ class RowRecogniser:
 
     def read(self, items: Sequence[FileRows]) -> Iterator[ChunkItem]:
         """In order: the outcomes of the rows that say what their members say, and the other rows, parsed."""
-        batch = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
-        known = self.known_digests([seen for seen in batch if isinstance(seen, SeenRows)])
+        seen = [(None, (), ()) if isinstance(item, KnownRows) else self._see(item) for item in items]
+        known = self.known_digests(seen)
         unchanged = Outcome.UNCHANGED.value
-        for seen in batch:
-            if isinstance(seen, KnownRows):
-                yield from map(RowOutcome, seen.places, repeat(None), repeat(unchanged), seen.member_ids)
+        for item, (plan_id, keys, digests) in zip(items, seen, strict=True):
+            if isinstance(item, KnownRows):
+                yield from map(RowOutcome, item.places, repeat(None), repeat(unchanged), item.member_ids)
                 continue
-            rows, plan_id, keys, digests = seen
             for position, digest in enumerate(digests):
                 if digest in known:
-                    yield RowOutcome(rows.place + position, keys[position], unchanged, known[digest])
+                    yield RowOutcome(item.place + position, keys[position], unchanged, known[digest])
                 else:
-                    yield self._parse(row_of(rows, position), plan_id, digest)
+                    yield self._parse(row_of(item, position), plan_id, digest)
 
-    def known_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
+    def known_digests(self, seen: Iterable[SeenRows]) -> dict[str, int]:
         """The members of the rows' identifiers, by the digest that each keeps, in one read."""
-        keys = [key for each in seen if any(each.digests) for key in each.external_ids if key]
+        keys = [key for _, names, digests in seen if any(digests) for key in names if key]
         return self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
-        """The rows with their digests, which cover the plan and every value, and so the account and the identifier."""
+        """The digests cover the plan and every value, and so the account and the identifier."""
         plan_id, keys = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan), keys_of(item)
         digests: Sequence[str | None]
         if plan_id in self._always_parsed:
@@ -231,7 +223,7 @@ class RowRecogniser:
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
             digests = [None if hash(key) in self._contradictory else digest for key, digest in pairs]
-        return SeenRows(item, plan_id, keys, digests)
+        return plan_id, keys, digests
 
     def _digest_of_text(self, text: str) -> str:
         hasher = self._text_hasher.copy()

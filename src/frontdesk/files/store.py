@@ -11,19 +11,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Executable,
-    Row,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 
 from frontdesk.access import account_is_active
 from frontdesk.audit.model import Requester
@@ -60,13 +48,13 @@ UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileSta
 
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
     by = {"client": requester.actor, "request_id": requester.request_id, "created_at": requester.now}
-    [file] = _files(tx, insert(eligibility_files).values(**by, **values).returning(eligibility_files))
+    [file] = _files(tx, sa.insert(eligibility_files).values(**by, **values).returning(eligibility_files))
     return file
 
 
 def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | None:
     """With `lock`, no other transaction decides about the file until this one ends."""
-    query = select(eligibility_files).where(_columns.id == file_id)
+    query = sa.select(eligibility_files).where(_columns.id == file_id)
     return _file(tx, query.with_for_update() if lock else query)
 
 
@@ -76,16 +64,16 @@ def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
     before = LARGEST_ID if wanted.before_id is None else wanted.before_id
     given = {name: getattr(wanted, name) for name in ("sha256", "state", "plan_id")}
     given = {name: value for name, value in given.items() if value is not None}
-    query = select(eligibility_files).filter_by(**given)
+    query = sa.select(eligibility_files).filter_by(**given)
     key: dict[str, Any] = {}
     if wanted.account_id is not None:
         indexed = [name for name in given if name != "plan_id"][:1]
         key = {"account_id": wanted.account_id} | {name: given[name] for name in indexed}
     columns = [_columns[name] for name in key]
-    values = [literal(value, _columns[name].type) for name, value in key.items()]
-    query = query.where(tuple_(*columns, _columns.id) < tuple_(*values, before))
+    values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
+    query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
     if key:
-        query = query.where(tuple_(*columns) >= tuple_(*values))
+        query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
     query = query.order_by(*(column.desc() for column in (*columns, _columns.id))).limit(wanted.limit)
     return _files(tx, query)
 
@@ -93,11 +81,11 @@ def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
 def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
     """The account's file that an upload with this key brought."""
     same = (_columns.account_id == account_id) & (_columns.idempotency_key == key)
-    return _file(tx, select(eligibility_files).where(same))
+    return _file(tx, sa.select(eligibility_files).where(same))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
-    query = update(eligibility_files).where(_columns.id == file_id).values(**changes)
+    query = sa.update(eligibility_files).where(_columns.id == file_id).values(**changes)
     [file] = _files(tx, query.returning(eligibility_files))
     return file
 
@@ -105,7 +93,9 @@ def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
 def find_undo(tx: Tx, file_id: int) -> int | None:
     """The newest undo of the file that has neither failed nor been cancelled."""
     void = (FileState.FAILED, FileState.CANCELLED)
-    query = select(func.max(_columns.id)).where(_columns.undoes_id == file_id, _columns.state.not_in(void))
+    query = sa.select(sa.func.max(_columns.id)).where(
+        _columns.undoes_id == file_id, _columns.state.not_in(void)
+    )
     return tx.execute(query).scalar()
 
 
@@ -114,13 +104,13 @@ def find_claimable(
 ) -> EligibilityFile | None:
     """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
     with the oldest last turn. With `before`, only of accounts whose last turn began earlier."""
-    busy = select(_columns.account_id).where(_columns.state == FileState.RUNNING)
+    busy = sa.select(_columns.account_id).where(_columns.state == FileState.RUNNING)
     waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(busy)
     own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
     taken_at = file_turns.c.taken_at
     for condition in (_has_lapsed(now), waits):
         query = (
-            select(eligibility_files)
+            sa.select(eligibility_files)
             .outerjoin(file_turns, own_turns)
             .where(condition, account_is_active(_columns.account_id))
             .order_by(taken_at.asc().nulls_first(), _columns.id)
@@ -136,15 +126,15 @@ def find_claimable(
 def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
     """Others go first from now on."""
     own = file_turns.c.account_id == account_id
-    if tx.execute(update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
-        tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
+    if tx.execute(sa.update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
+        tx.execute(sa.insert(file_turns).values(account_id=account_id, taken_at=now))
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
     """How many files of the account arrive, wait or run, and their bytes."""
     states = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING)
     mine = (_columns.account_id == account_id) & _columns.state.in_(states) & _columns.undoes_id.is_(None)
-    sums = select(func.count(), func.coalesce(func.sum(_columns.size_bytes), 0)).where(mine)
+    sums = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_columns.size_bytes), 0)).where(mine)
     count, size = tx.execute(sums).one()
     return int(count), int(size)
 
@@ -157,7 +147,7 @@ def claim(
     Raises Conflict when a worker has another file of the account in hand.
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
-    query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
+    query = sa.update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
     query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)
     with violation_as(Conflict(), eligibility_files, "account_id"):
         return _file(tx, query.returning(eligibility_files))
@@ -166,13 +156,13 @@ def claim(
 def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> EligibilityFile | None:
     """Change the file if it still runs in this epoch; None if it does not."""
     mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
-    return _file(tx, update(eligibility_files).where(mine).values(**changes).returning(eligibility_files))
+    return _file(tx, sa.update(eligibility_files).where(mine).values(**changes).returning(eligibility_files))
 
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
     applied = {"plan_id": plan_id, "mode": FileMode.FULL, "dry_run": False, "state": FileState.DONE}
-    query = select(_columns.rows_total).where(_columns.id < before_id).filter_by(**applied)
+    query = sa.select(_columns.rows_total).where(_columns.id < before_id).filter_by(**applied)
     query = query.order_by(_columns.id.desc())
     return tx.execute(query.limit(1)).scalar()
 
@@ -186,7 +176,7 @@ def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
         _columns.undoes_id.is_(None) & (_columns.rows_done > 0) & (_columns.mode != FileMode.COMPARE)
     )
     # A range of an index in its own order, as in `list_files`.
-    query = select(_columns.id).where(
+    query = sa.select(_columns.id).where(
         of_plan, has_applied | (is_full & has_begun & (_columns.state != FileState.CANCELLED))
     )
     return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
@@ -195,7 +185,7 @@ def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
 def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
     """By name."""
     table = eligibility_mappings
-    query = select(table).where(table.c.account_id == account_id).order_by(table.c.name)
+    query = sa.select(table).where(table.c.account_id == account_id).order_by(table.c.name)
     return [StoredMapping(**row) for row in tx.execute(query).mappings()]
 
 
@@ -211,37 +201,39 @@ def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
     delete_mapping(tx, mapping.account_id, mapping.name)
     if mapping.is_default:
         was_default = (table.c.account_id == mapping.account_id) & table.c.is_default.is_(True)
-        tx.execute(update(table).where(was_default).values(is_default=False))
-    tx.execute(insert(table).values(**asdict(mapping)))
+        tx.execute(sa.update(table).where(was_default).values(is_default=False))
+    tx.execute(sa.insert(table).values(**asdict(mapping)))
 
 
 def delete_mapping(tx: Tx, account_id: int, name: str) -> bool:
     """False if there is none of this name."""
     table = eligibility_mappings
-    query = delete(table).where(table.c.account_id == account_id, table.c.name == name)
+    query = sa.delete(table).where(table.c.account_id == account_id, table.c.name == name)
     return tx.execute(query).rowcount == 1
 
 
 def get_file_settings(tx: Tx, account_id: int) -> FileSettings:
     """The account's settings; the defaults where none were ever set."""
-    row = tx.execute(select(file_settings).where(file_settings.c.account_id == account_id)).first()
+    row = tx.execute(sa.select(file_settings).where(file_settings.c.account_id == account_id)).first()
     return FileSettings(*row) if row else FileSettings(account_id)
 
 
 def set_file_settings(tx: Tx, account_id: int, **changes: bool) -> FileSettings:
     """Change the settings named in `changes`, keep the others."""
     settings = replace(get_file_settings(tx, account_id), **changes)
-    tx.execute(delete(file_settings).where(file_settings.c.account_id == account_id))
-    tx.execute(insert(file_settings).values(asdict(settings)))
+    tx.execute(sa.delete(file_settings).where(file_settings.c.account_id == account_id))
+    tx.execute(sa.insert(file_settings).values(asdict(settings)))
     return settings
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:
-    tx.execute(insert(file_parts).values(file_id=file_id, number=number, content=content))
+    tx.execute(sa.insert(file_parts).values(file_id=file_id, number=number, content=content))
 
 
 def find_part(tx: Tx, file_id: int, number: int) -> bytes | None:
-    query = select(file_parts.c.content).where(file_parts.c.file_id == file_id, file_parts.c.number == number)
+    query = sa.select(file_parts.c.content).where(
+        file_parts.c.file_id == file_id, file_parts.c.number == number
+    )
     return tx.execute(query).scalar()
 
 
@@ -249,35 +241,37 @@ def delete_parts(tx: Tx, file_id: int) -> bool:
     """Delete a number of the content's parts; whether some are left. SQLite writes over each page of them, and nothing else can
     be written meanwhile: 12 s for 1 GiB."""
     mine = file_parts.c.file_id == file_id
-    numbers = select(file_parts.c.number).where(mine).order_by(file_parts.c.number)
+    numbers = sa.select(file_parts.c.number).where(mine).order_by(file_parts.c.number)
     found = tx.execute(numbers.limit(PARTS_TOGETHER + 1)).scalars().all()
-    tx.execute(delete(file_parts).where(mine, file_parts.c.number.in_(found[:PARTS_TOGETHER])))
+    tx.execute(sa.delete(file_parts).where(mine, file_parts.c.number.in_(found[:PARTS_TOGETHER])))
     return len(found) > PARTS_TOGETHER
 
 
 def ended_files_with_parts(tx: Tx) -> list[int]:
     """The files that have ended, and whose content is not deleted yet."""
     ids, last = [], 0
-    first_after = select(func.min(file_parts.c.file_id)).where(file_parts.c.file_id > bindparam("last"))
+    first_after = sa.select(sa.func.min(file_parts.c.file_id)).where(
+        file_parts.c.file_id > sa.bindparam("last")
+    )
     while (found := tx.execute(first_after, {"last": last}).scalar()) is not None:
         ids.append(last := found)
-    query = select(_columns.id).where(_columns.id.in_(ids), _columns.state.not_in(UNFINISHED))
+    query = sa.select(_columns.id).where(_columns.id.in_(ids), _columns.state.not_in(UNFINISHED))
     return list(tx.execute(query).scalars()) if ids else []
 
 
 def delete_file(tx: Tx, file_id: int) -> None:
     """Delete a file that has no content any more."""
-    tx.execute(delete(eligibility_files).where(_columns.id == file_id))
+    tx.execute(sa.delete(eligibility_files).where(_columns.id == file_id))
 
 
 def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
     broken_off = (_columns.state == FileState.RECEIVING) & (_columns.created_at < before)
-    return list(tx.execute(select(_columns.id).where(broken_off)).scalars())
+    return list(tx.execute(sa.select(_columns.id).where(broken_off)).scalars())
 
 
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:
     """The account's files that have not ended, or still hold content: they may hold a member, or change it."""
-    mine = select(_columns.id).where(_columns.account_id == account_id)
+    mine = sa.select(_columns.id).where(_columns.account_id == account_id)
     unfinished = tx.execute(mine.where(_columns.state.in_(UNFINISHED))).scalars().all()
     with_content = tx.execute(mine.where(_columns.id.in_(ended_files_with_parts(tx)))).scalars().all()
     return sorted({*unfinished, *with_content})
@@ -296,7 +290,7 @@ def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutc
     insert_set(tx, file_rows, rows)
     if numbers:
         content = zlib.compress(numbers.tobytes(), 1)
-        tx.execute(insert(file_unchanged).values(file_id=file_id, chunk=chunk, content=content))
+        tx.execute(sa.insert(file_unchanged).values(file_id=file_id, chunk=chunk, content=content))
 
 
 def find_outcomes(
@@ -307,19 +301,19 @@ def find_outcomes(
     With `external_id`, only the rows with this identifier.
     """
     ahead = [
-        select(func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= from_chunk)
+        sa.select(sa.func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= from_chunk)
         for c in (_rows, _unchanged)
     ]
     numbers = [tx.execute(query).scalar() for query in ahead]
     chunk = min((number for number in numbers if number is not None), default=None)
     if chunk is None:
         return None
-    query = select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk)
+    query = sa.select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk)
     if external_id is not None:
         query = query.where(_rows.external_id == external_id)
     found = [(row.position, _outcome(row)) for row in tx.execute(query)]
     packed = (_unchanged.file_id == file_id) & (_unchanged.chunk == chunk)
-    content = tx.execute(select(file_unchanged.c.content).where(packed)).scalar()
+    content = tx.execute(sa.select(file_unchanged.c.content).where(packed)).scalar()
     if content is not None:
         found += _unpacked(tx, content, external_id)
     return chunk, [outcome for _, outcome in sorted(found)]
@@ -327,22 +321,22 @@ def find_outcomes(
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:
     for table in (file_rows, file_unchanged):
-        tx.execute(delete(table).where(table.c.file_id == file_id))
+        tx.execute(sa.delete(table).where(table.c.file_id == file_id))
 
 
-def _has_lapsed(now: datetime) -> ColumnElement[bool]:
+def _has_lapsed(now: datetime) -> sa.ColumnElement[bool]:
     return (_columns.state == FileState.RUNNING) & (_columns.lease_until < now)
 
 
-def _files(tx: Tx, query: Executable) -> list[EligibilityFile]:
+def _files(tx: Tx, query: sa.Executable) -> list[EligibilityFile]:
     return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
 
 
-def _file(tx: Tx, query: Executable) -> EligibilityFile | None:
+def _file(tx: Tx, query: sa.Executable) -> EligibilityFile | None:
     return next(iter(_files(tx, query)), None)
 
 
-def _outcome(row: Row[Any]) -> RowOutcome:
+def _outcome(row: sa.Row[Any]) -> RowOutcome:
     said = (row.faults or (), row.warnings or (), row.changed or (), row.left_plan_id)
     return RowOutcome(row.place, row.external_id, row.outcome, row.member_id or 0, *said)
 

@@ -65,9 +65,9 @@ class UnreadRows:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def part(self, start: int, end: int | None = None) -> "UnreadRows":
-        """The rows from the position `start`, up to `end`."""
-        return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
+    def part(self, start: int) -> "UnreadRows":
+        """The rows from the position `start` on."""
+        return UnreadRows(self.place + start, self.keys[start:], self.texts[start:], self.read)
 
     def row(self, position: int) -> Row:
         return self.read(self.place + position, self.texts[position])

@@ -9,19 +9,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    JSON,
-    Column,
-    ColumnElement,
-    Table,
-    delete,
-    func,
-    insert,
-    literal_column,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 
 from frontdesk.access.tables import access_tokens, failed_attempts, request_allowances
 from frontdesk.audit.chain import TrailPruning
@@ -58,7 +46,7 @@ Rows = list[dict[str, Any]]
 
 
 def persons_of(tx: Tx, member_ids: Collection[int]) -> list[Person]:
-    query = select(members.c.id, members.c.account_id).where(members.c.id.in_(sorted(member_ids)))
+    query = sa.select(members.c.id, members.c.account_id).where(members.c.id.in_(sorted(member_ids)))
     return [Person(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
@@ -71,18 +59,18 @@ def with_merged(tx: Tx, persons: Sequence[Person]) -> list[Person]:
 
 def lock_members(tx: Tx, member_ids: Collection[int]) -> None:
     """Nobody writes, erases or holds the members until the transaction ends."""
-    query = select(members.c.id).where(members.c.id.in_(sorted(member_ids))).order_by(members.c.id)
+    query = sa.select(members.c.id).where(members.c.id.in_(sorted(member_ids))).order_by(members.c.id)
     tx.execute(query.with_for_update()).all()
 
 
 def identifiers(tx: Tx, member_ids: Collection[int]) -> tuple[set[str], set[str]]:
     """Every external_id and every e-mail address that the members have, or had."""
-    of_members = select(members.c.external_id, members.c.email).where(members.c.id.in_(sorted(member_ids)))
+    of_members = sa.select(members.c.external_id, members.c.email).where(members.c.id.in_(sorted(member_ids)))
     external_ids, addresses = set(), set()
     for external_id, email in tx.execute(of_members):
         external_ids.add(external_id)
         addresses.add(email)
-    of_history = select(member_history.c.changes).where(member_history.c.member_id.in_(sorted(member_ids)))
+    of_history = sa.select(member_history.c.changes).where(member_history.c.member_id.in_(sorted(member_ids)))
     for changes in tx.execute(of_history).scalars():
         external_ids.update(changes.get("external_id", ()))
         addresses.update(changes.get("email", ()))
@@ -91,7 +79,7 @@ def identifiers(tx: Tx, member_ids: Collection[int]) -> tuple[set[str], set[str]
 
 def find_erasures(tx: Tx, member_ids: Collection[int]) -> list[Erasure]:
     columns = (erasures.c.member_id, erasures.c.account_id, erasures.c.erased_at, erasures.c.cause)
-    query = select(*columns).where(erasures.c.member_id.in_(sorted(member_ids)))
+    query = sa.select(*columns).where(erasures.c.member_id.in_(sorted(member_ids)))
     return [Erasure(*row) for row in tx.execute(query)]
 
 
@@ -99,47 +87,47 @@ def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cau
     """From here on the history of the members can lose its values."""
     fact = {"erased_at": requester.now, "cause": cause}
     fact |= {"actor": requester.actor, "request_id": requester.request_id}
-    tx.execute(insert(erasures), [person._asdict() | fact for person in persons])
+    tx.execute(sa.insert(erasures), [person._asdict() | fact for person in persons])
 
 
 def empty_members(tx: Tx, member_ids: Collection[int]) -> None:
     """The members keep ids, plans, times and days of access. As withdrawn ones they are alone in the uniqueness scope -id."""
     changes = _emptied(members) | {"uniqueness_scope": -members.c.id, "merged_into": None}
-    tx.execute(update(members).where(members.c.id.in_(sorted(member_ids))).values(changes))
+    tx.execute(sa.update(members).where(members.c.id.in_(sorted(member_ids))).values(changes))
 
 
 def drop_values(tx: Tx, column: str, ids: Collection[int]) -> None:
     """Take the values out of the entries of the history whose column holds one of the ids."""
-    emptied: ColumnElement[Any] = literal_column(WITHOUT_VALUES[tx.dialect.name])
+    emptied: sa.ColumnElement[Any] = sa.literal_column(WITHOUT_VALUES[tx.dialect.name])
     mine = member_history.c[column].in_(sorted(ids))
-    tx.execute(update(member_history).where(mine).values(changes=emptied))
+    tx.execute(sa.update(member_history).where(mine).values(changes=emptied))
 
 
 def delete_distinct(tx: Tx, member_ids: Collection[int]) -> None:
     ids, columns = sorted(member_ids), distinct_members.c
-    tx.execute(delete(distinct_members).where(columns.lower_id.in_(ids) | columns.higher_id.in_(ids)))
+    tx.execute(sa.delete(distinct_members).where(columns.lower_id.in_(ids) | columns.higher_id.in_(ids)))
 
 
 def invitations_of(tx: Tx, member_ids: Collection[int]) -> list[int]:
-    query = select(invitations.c.id).where(invitations.c.member_id.in_(sorted(member_ids)))
+    query = sa.select(invitations.c.id).where(invitations.c.member_id.in_(sorted(member_ids)))
     return list(tx.execute(query).scalars())
 
 
 def empty_invitations(tx: Tx, ids: Collection[int]) -> int:
-    """Take the address out of the invitations, and delete their links and the mails that a sandbox caught of them."""
+    """Take the address out of the invitations, and sa.delete their links and the mails that a sandbox caught of them."""
     mine = invitation_links.c.invitation_id.in_(ids)
-    message_ids = set(tx.execute(select(invitation_links.c.message_id).where(mine)).scalars())
-    tx.execute(delete(caught_messages).where(caught_messages.c.message_id.in_(sorted(message_ids))))
-    tx.execute(delete(invitation_links).where(mine))
-    tx.execute(update(invitations).where(invitations.c.id.in_(ids)).values(_emptied(invitations)))
+    message_ids = set(tx.execute(sa.select(invitation_links.c.message_id).where(mine)).scalars())
+    tx.execute(sa.delete(caught_messages).where(caught_messages.c.message_id.in_(sorted(message_ids))))
+    tx.execute(sa.delete(invitation_links).where(mine))
+    tx.execute(sa.update(invitations).where(invitations.c.id.in_(ids)).values(_emptied(invitations)))
     return len(ids)
 
 
-def _emptied(table: Table) -> dict[str, Any]:
+def _emptied(table: sa.Table) -> dict[str, Any]:
     """What the columns with a person's values hold after an erasure."""
     kinds = CLASSIFICATION[table.name].items()
     columns = [table.c[name] for name, kind in kinds if kind is ColumnKind.PERSON]
-    empty: dict[type, Any] = {JSON: {}, IsoDate: NO_DAY}
+    empty: dict[type, Any] = {sa.JSON: {}, IsoDate: NO_DAY}
     return {column.name: None if column.nullable else empty.get(type(column.type), "") for column in columns}
 
 
@@ -165,13 +153,13 @@ def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
     ]
     addresses = {fold_email(address) for address in identifiers(tx, [member_id])[1]}
     found[suppressions.name] = _rows(tx, suppressions, suppressions.c.address_folded, addresses)
-    return {str(name): rows for name, rows in found.items()}  # of plain text, as JSON wants it
+    return {str(name): rows for name, rows in found.items()}  # of plain text, as sa.JSON wants it
 
 
-def _rows(tx: Tx, table: Table, column: Column[Any], values: Collection[Any]) -> Rows:
+def _rows(tx: Tx, table: sa.Table, column: sa.Column[Any], values: Collection[Any]) -> Rows:
     if not values:
         return []
-    query = select(table).where(column.in_(sorted(values))).order_by(*table.primary_key.columns)
+    query = sa.select(table).where(column.in_(sorted(values))).order_by(*table.primary_key.columns)
     return [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]
 
 
@@ -179,7 +167,7 @@ def find_holds(
     tx: Tx, *, member_ids: Collection[int] | None = None, account_id: int | None = None
 ) -> list[LegalHold]:
     """The holds by member, of these members or of one account or of all."""
-    query = select(legal_holds).order_by(legal_holds.c.member_id)
+    query = sa.select(legal_holds).order_by(legal_holds.c.member_id)
     if member_ids is not None:
         query = query.where(legal_holds.c.member_id.in_(sorted(member_ids)))
     if account_id is not None:
@@ -188,11 +176,11 @@ def find_holds(
 
 
 def insert_hold(tx: Tx, hold: LegalHold) -> None:
-    tx.execute(insert(legal_holds).values(hold._asdict()))
+    tx.execute(sa.insert(legal_holds).values(hold._asdict()))
 
 
 def delete_hold(tx: Tx, member_id: int) -> None:
-    tx.execute(delete(legal_holds).where(legal_holds.c.member_id == member_id))
+    tx.execute(sa.delete(legal_holds).where(legal_holds.c.member_id == member_id))
 
 
 WINDOW = 1000  # ids
@@ -204,10 +192,10 @@ _m, _h, _i, _f = members.c, member_history.c, invitations.c, eligibility_files.c
 class RetentionSource(NamedTuple):
     """The rows of a kind: their table, when they are old enough, and what a legal hold keeps."""
 
-    table: Table
-    age: ColumnElement[Any]
-    condition: ColumnElement[bool] = true()
-    held_by: Column[Any] | None = None
+    table: sa.Table
+    age: sa.ColumnElement[Any]
+    condition: sa.ColumnElement[bool] = sa.true()
+    held_by: sa.Column[Any] | None = None
 
 
 def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
@@ -216,7 +204,7 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
         case RetentionKind.HISTORY:
             # Named by its table: in a subquery the bare column would be another one's.
             text = f"CAST(changes AS text) <> CAST({WITHOUT_VALUES[dialect]} AS text)"
-            return RetentionSource(member_history, _h.changed_at, literal_column(text), _h.member_id)
+            return RetentionSource(member_history, _h.changed_at, sa.literal_column(text), _h.member_id)
         case RetentionKind.WITHDRAWN:
             return RetentionSource(members, _m.updated_at, is_kept & (_m.uniqueness_scope < 0), _m.id)
         case RetentionKind.ENDED:
@@ -236,7 +224,7 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
 
 
 def last_id(tx: Tx, kind: RetentionKind) -> int:
-    return tx.execute(select(func.max(_source(kind, tx.dialect.name).table.c.id))).scalar() or 0
+    return tx.execute(sa.select(sa.func.max(_source(kind, tx.dialect.name).table.c.id))).scalar() or 0
 
 
 def old_ids(tx: Tx, kind: RetentionKind, before: datetime, after_id: int) -> list[int]:
@@ -252,20 +240,20 @@ def still_old(tx: Tx, kind: RetentionKind, before: datetime, ids: Collection[int
     return _matching(tx, source, before, source.table.c.id.in_(sorted(ids)))
 
 
-def _matching(tx: Tx, source: RetentionSource, before: datetime, place: ColumnElement[bool]) -> list[int]:
+def _matching(tx: Tx, source: RetentionSource, before: datetime, place: sa.ColumnElement[bool]) -> list[int]:
     limit: object = before.date().isoformat() if source.age is _m.expiry_date else before
     id_ = source.table.c.id
-    query = select(id_).where(place, source.age < limit, source.condition).order_by(id_)
+    query = sa.select(id_).where(place, source.age < limit, source.condition).order_by(id_)
     if source.held_by is not None:
         held = legal_holds.c.account_id if source.held_by is _f.account_id else legal_holds.c.member_id
-        query = query.where(source.held_by.not_in(select(held)))
+        query = query.where(source.held_by.not_in(sa.select(held)))
     return list(tx.execute(query).scalars())
 
 
 def newest_change(tx: Tx, after_id: int) -> datetime | None:
     """The time of the newest entry of the history in the window after this id."""
     window = (_h.id > after_id) & (_h.id <= after_id + WINDOW)
-    return tx.execute(select(func.max(_h.changed_at)).where(window)).scalar()
+    return tx.execute(sa.select(sa.func.max(_h.changed_at)).where(window)).scalar()
 
 
 def delete_report_chunk(tx: Tx, file_id: int) -> int:
@@ -273,13 +261,13 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
     deleted = 0
     for table in (file_rows, file_unchanged):
         rows = table.alias()
-        first = select(func.min(rows.c.chunk)).where(rows.c.file_id == file_id).scalar_subquery()
+        first = sa.select(sa.func.min(rows.c.chunk)).where(rows.c.file_id == file_id).scalar_subquery()
         deleted += tx.execute(
-            delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
+            sa.delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
         ).rowcount
     if not deleted:
         cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
-        tx.execute(update(eligibility_files).where(_f.id == file_id).values(cleared))
+        tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(cleared))
     return deleted
 
 
@@ -287,7 +275,7 @@ def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> lis
     """The rows of all files that are about the member, but for those that changed nothing, by column."""
     rows: list[dict[str, Any]] = []
     for mine in _report_rows_about([person.member_id], external_ids, person.account_id):
-        found = tx.execute(select(file_rows).where(mine)).mappings()
+        found = tx.execute(sa.select(file_rows).where(mine)).mappings()
         rows += ({str(name): row[name] for name in row} for row in found)
     return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
 
@@ -301,94 +289,96 @@ def forget_in_reports(
     """
     found: set[int] = set()
     for mine in _report_rows_about(member_ids, external_ids, account_id):
-        forgotten = update(file_rows).where(mine).values(external_id=None).returning(file_rows.c.file_id)
+        forgotten = sa.update(file_rows).where(mine).values(external_id=None).returning(file_rows.c.file_id)
         found.update(tx.execute(forgotten).scalars())
-    own: list[ColumnElement[bool]] = [_f.id.in_(sorted(found))]
+    own: list[sa.ColumnElement[bool]] = [_f.id.in_(sorted(found))]
     if packed:
         own.append((_f.account_id == account_id) & _has_rows(file_unchanged))
     for files in own:
-        tx.execute(update(eligibility_files).where(files).values(sha256=None, idempotency_digest=None))
+        tx.execute(sa.update(eligibility_files).where(files).values(sha256=None, idempotency_digest=None))
 
 
 def _report_rows_about(
     member_ids: Collection[int], external_ids: Collection[str], account_id: int
-) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
     """Conditions, one for each index: the members' rows, and the account's rows without a member that name an identifier."""
     rows = file_rows.c
-    account = select(_f.account_id).where(_f.id == rows.file_id).scalar_subquery()
+    account = sa.select(_f.account_id).where(_f.id == rows.file_id).scalar_subquery()
     without_member = rows.member_id.is_(None) & rows.external_id.is_not(None)
     named = without_member & rows.external_id.in_(sorted(external_ids)) & (account == account_id)
     return rows.member_id.in_(sorted(member_ids)), named
 
 
-def _has_rows(table: Table) -> ColumnElement[bool]:
+def _has_rows(table: sa.Table) -> sa.ColumnElement[bool]:
     """The condition that a file has a row in the table. PostgreSQL would read all of the table for an EXISTS beside another
     condition."""
-    first = select(func.min(table.c.chunk)).where(table.c.file_id == _f.id)
+    first = sa.select(sa.func.min(table.c.chunk)).where(table.c.file_id == _f.id)
     return first.scalar_subquery().is_not(None)
 
 
 def delete_rows(tx: Tx, kind: RetentionKind, ids: Collection[int]) -> int:
     table = _source(kind, tx.dialect.name).table
-    return tx.execute(delete(table).where(table.c.id.in_(sorted(ids)))).rowcount
+    return tx.execute(sa.delete(table).where(table.c.id.in_(sorted(ids)))).rowcount
 
 
 def delete_counters(tx: Tx, before: datetime) -> int:
     """Delete old tokens and request counters: of clients that ask no more, the others clear away their own."""
-    tokens = select(access_tokens.c.token_hash).where(access_tokens.c.expires_at < before).limit(WINDOW)
+    tokens = sa.select(access_tokens.c.token_hash).where(access_tokens.c.expires_at < before).limit(WINDOW)
     old = access_tokens.c.token_hash.in_(tx.execute(tokens).scalars().all())
-    count = tx.execute(delete(access_tokens).where(old)).rowcount
+    count = tx.execute(sa.delete(access_tokens).where(old)).rowcount
     minute = int(before.timestamp()) // 60
-    return count + tx.execute(delete(request_allowances).where(request_allowances.c.minute < minute)).rowcount
+    return (
+        count + tx.execute(sa.delete(request_allowances).where(request_allowances.c.minute < minute)).rowcount
+    )
 
 
 def has_holds(tx: Tx) -> bool:
-    return tx.execute(select(legal_holds.c.member_id).limit(1)).first() is not None
+    return tx.execute(sa.select(legal_holds.c.member_id).limit(1)).first() is not None
 
 
 def last_pruning(tx: Tx) -> TrailPruning | None:
     """The last pruning of the audit trail."""
     columns = audit_prunings.c
-    query = select(columns.through_id, columns.chain).order_by(columns.through_id.desc()).limit(1)
+    query = sa.select(columns.through_id, columns.chain).order_by(columns.through_id.desc()).limit(1)
     row = tx.execute(query).first()
     return row and TrailPruning(*row)
 
 
 def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
     columns = audit_prunings.c
-    query = select(columns.chain).where(columns.through_id == pruning.pruned_through)
+    query = sa.select(columns.chain).where(columns.through_id == pruning.pruned_through)
     return tx.execute(query).scalar() == pruning.pruned_chain
 
 
 def prune_audit(tx: Tx, after_id: int, through_id: int, chain: str, *, now: datetime) -> int:
     """Delete the entries up to `through_id`, after their chain is kept: the trigger wants it."""
-    tx.execute(insert(audit_prunings).values(through_id=through_id, chain=chain, pruned_at=now))
+    tx.execute(sa.insert(audit_prunings).values(through_id=through_id, chain=chain, pruned_at=now))
     columns = audit_entries.c
     pruned = (columns.id > after_id) & (columns.id <= through_id)
-    return tx.execute(delete(audit_entries).where(pruned)).rowcount
+    return tx.execute(sa.delete(audit_entries).where(pruned)).rowcount
 
 
 def get_position(tx: Tx, kind: str) -> int:
     columns = retention_positions.c
-    return tx.execute(select(columns.position).where(columns.kind == kind)).scalar() or 0
+    return tx.execute(sa.select(columns.position).where(columns.kind == kind)).scalar() or 0
 
 
 def move_position(tx: Tx, kind: str, position: int, *, only_below: int | None = None) -> bool:
     """Set the position; with `only_below`, only if it is below that. False if it was not set."""
     columns = retention_positions.c
-    mine: list[ColumnElement[bool]] = [columns.kind == kind]
+    mine: list[sa.ColumnElement[bool]] = [columns.kind == kind]
     if only_below is not None:
         mine.append(columns.position < only_below)
-    if tx.execute(update(retention_positions).where(*mine).values(position=position)).rowcount:
+    if tx.execute(sa.update(retention_positions).where(*mine).values(position=position)).rowcount:
         return True
-    if tx.execute(select(columns.kind).where(columns.kind == kind)).first() is not None:
+    if tx.execute(sa.select(columns.kind).where(columns.kind == kind)).first() is not None:
         return False
-    tx.execute(insert(retention_positions).values(kind=kind, position=position))
+    tx.execute(sa.insert(retention_positions).values(kind=kind, position=position))
     return True
 
 
 def first_history_id(tx: Tx, member_id: int) -> int:
-    query = select(_h.id).where(_h.member_id == member_id).order_by(_h.member_id, _h.id).limit(1)
+    query = sa.select(_h.id).where(_h.member_id == member_id).order_by(_h.member_id, _h.id).limit(1)
     return tx.execute(query).scalar() or 0
 
 
