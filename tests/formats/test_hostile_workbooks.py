@@ -79,7 +79,6 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("another size in the directory", lambda: with_wrong_size(raw_workbook(GOOD)), "bad_workbook"),
     ("encrypted parts", lambda: with_password_flag(raw_workbook()), "encrypted_workbook"),
     ("an old workbook", lambda: OLE + bytes(4096), "old_workbook"),
-    ("a password", lambda: OLE + bytes(2**20 - 20) + "EncryptedPackage".encode("utf-16-le"), "encrypted_workbook"),
     ("a bomb", lambda: raw_workbook(GOOD.replace("Boston", " " * 40_000_000)), "zip_bomb"),
     ("a bomb of strings", lambda: raw_workbook(parts={STRINGS: shared_strings(" " * 40_000_000)}), "zip_bomb"),
     ("entities in a sheet", lambda: raw_workbook(ENTITIES + GOOD.replace("Boston", "&g;")), "bad_workbook"),

@@ -1,4 +1,4 @@
-"""Makes the suggestion for a file that came over HTTP, in a process of its own with limits of memory and time: it may be anybody's.
+"""Makes the suggestion for a file that came over HTTP in a process of its own, with limits of memory and time.
 
 The process's standard input is the file, which can be sought in; its argument has the options as JSON. Its standard output gets
 the suggestion as JSON, or `[code, message]` of what makes the file unreadable.

@@ -19,21 +19,7 @@ from frontdesk.clock import wire_time
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
-from frontdesk.files import store
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileFilter,
-    FileKey,
-    FileQuota,
-    FileState,
-    FileStep,
-    MappingName,
-    NewFile,
-    SecondPersonNeeded,
-    StoredMapping,
-    TooManyBytes,
-    WrongState,
-)
+from frontdesk.files import model, store
 from frontdesk.formats.model import FileMode
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
@@ -48,8 +34,8 @@ MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 def begin_file(
-    tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
-) -> EligibilityFile:
+    tx: Tx, new: model.NewFile, requester: Requester, *, quota: model.FileQuota | None = None
+) -> model.EligibilityFile:
     """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
     RateLimited. Uploads that begin at the same moment don't see one another and may exceed the quota."""
     refuse_unless_active(tx, new.account_id)
@@ -66,15 +52,15 @@ def begin_file(
     said = {name: getattr(new, name) for name in ("account_id", "plan_id", "format", "encoding", "dry_run")}
     said |= {"mode": new.mode or FileMode.CHANGE, "asked_mode": new.mode, "file_name": name}
     said |= {"mapping": mapping, "mapping_name": mapping_name}
-    return store.insert_file(tx, requester, state=FileState.RECEIVING, **said)
+    return store.insert_file(tx, requester, state=model.FileState.RECEIVING, **said)
 
 
-def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
+def _mapping_of(tx: Tx, new: model.NewFile) -> tuple[str | None, dict[str, Any] | None]:
     """The mapping for a new file: its own, the one that it names, else the account's default; with the sheet and the row of the
     header that the file comes with. Its name (None: it is not the account's) and its content. Raises NotFound, Invalid."""
     name, content = None, new.mapping
     if content is None:
-        key = MappingName(new.account_id, new.mapping_name or "")
+        key = model.MappingName(new.account_id, new.mapping_name or "")
         kept = get_mapping(tx, key) if new.mapping_name is not None else store.find_mapping(tx, key[0], None)
         name, content = (None, None) if kept is None else (kept.name, kept.mapping)
     said = {"sheet": new.sheet, "header_row": new.header_row}
@@ -87,7 +73,9 @@ class Upload:
     """Stores the content of a file part by part, so that memory stays small. With a quota, what the account's files have
     together is bounded while the content arrives."""
 
-    def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
+    def __init__(
+        self, db: Database, file: model.EligibilityFile, quota: model.FileQuota | None = None
+    ) -> None:
         self._db, self._file, self._quota = db, file, quota
         self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
         self.size_bytes = 0
@@ -110,10 +98,10 @@ class Upload:
                 most = self._quota.size_bytes
                 if store.find_backlog(tx, self._file.account_id)[1] > most:
                     detail = f"The account's files that wait or run may have {most} bytes together; "
-                    raise TooManyBytes(detail + "send this one when some have ended.")
+                    raise model.TooManyBytes(detail + "send this one when some have ended.")
         self._parts += 1
 
-    def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
+    def finish(self, requester: Requester, new: model.NewFile | None = None) -> model.EligibilityFile:
         """Complete the content; the file then waits for a worker.
 
         If an earlier upload brought a file with the idempotency key of `new`, that one is the answer, and this one is gone.
@@ -128,7 +116,7 @@ class Upload:
             self.discard()
         return file
 
-    def _finish(self, tx: Tx, requester: Requester, new: NewFile | None) -> EligibilityFile:
+    def _finish(self, tx: Tx, requester: Requester, new: model.NewFile | None) -> model.EligibilityFile:
         file, size = self._file, self.size_bytes
         changes = {"sha256": self._digest.hexdigest()}
         if new is not None and new.idempotency_key is not None:
@@ -142,7 +130,7 @@ class Upload:
                 return found
             changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
         audit.record_action(tx, requester, "file.received", file.account_id, file.id, size_bytes=size)
-        return store.change_file(tx, file.id, state=FileState.WAITING, size_bytes=size, **changes)
+        return store.change_file(tx, file.id, state=model.FileState.WAITING, size_bytes=size, **changes)
 
     def discard(self) -> None:
         """Delete the file: its content will never be complete, or is there already."""
@@ -166,7 +154,7 @@ def delete_left_content(db: Database, now: datetime) -> None:
         write_alone(db, partial(store.delete_file, file_id=file_id))
 
 
-def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
+def get_file(tx: Tx, key: model.FileKey, *, lock: bool = False) -> model.EligibilityFile:
     """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
     than the key's."""
     file = store.find_file(tx, key.id, lock=lock)
@@ -175,44 +163,44 @@ def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
     raise NotFound("eligibility file")
 
 
-def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
+def find_files(tx: Tx, wanted: model.FileFilter) -> list[model.EligibilityFile]:
     """The files, the newest first. Raises NotFound for another account's plan."""
     if wanted.plan_id is not None:
         get_plan(tx, wanted.account_id, wanted.plan_id)
     return store.list_files(tx, wanted)
 
 
-def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
     """Let a held file go on: with all that it would move and end.
 
     Raises NotFound; WrongState when it is not held, or a newer file holds now (`overtaken_by`);
     SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, key, lock=True)
-    if file.state is not FileState.HELD:
-        raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
+    if file.state is not model.FileState.HELD:
+        raise model.WrongState(f"The file is {file.state}; only one that is held can be approved.")
     if file.needs_mapping:
         accept = f"frontdesk file accept {file.id}"
-        raise WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
+        raise model.WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
     if reason := overtaken_by(tx, file):
-        raise WrongState(reason)
+        raise model.WrongState(reason)
     if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
-        raise SecondPersonNeeded("The client or operator that handed the file in can't approve it.")
+        raise model.SecondPersonNeeded("The client or operator that handed the file in can't approve it.")
     audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
-    return store.change_file(tx, file.id, state=FileState.WAITING, approved=True, problem=None)
+    return store.change_file(tx, file.id, state=model.FileState.WAITING, approved=True, problem=None)
 
 
 def accept_mapping(
-    tx: Tx, key: FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
-) -> EligibilityFile:
+    tx: Tx, key: model.FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
+) -> model.EligibilityFile:
     """Let a file that is held for a mapping go on: with the suggested one if `mapping` is empty, else with this one. With `keep`
     it becomes the account's default.
 
     Raises NotFound; WrongState when the file needs no mapping; Invalid with the faults of the mapping.
     """
     file = get_file(tx, key, lock=True)
-    if file.state is not FileState.HELD or not file.needs_mapping or file.problem is None:
-        raise WrongState(f"The file is {file.state} and needs no mapping.")
+    if file.state is not model.FileState.HELD or not file.needs_mapping or file.problem is None:
+        raise model.WrongState(f"The file is {file.state} and needs no mapping.")
     suggested = file.problem["suggestion"]["mapping"][SECTION_834]
     content = mapping or _with_834(file.mapping, suggested)
     if parse_mapping(content).identify is None:
@@ -221,10 +209,10 @@ def accept_mapping(
     if keep:
         default = store.find_mapping(tx, file.account_id, None)
         kept = mapping or _with_834(default.mapping if default else None, suggested)
-        name = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
+        name = model.MappingName(file.account_id, default.name if default else DEFAULT_NAME)
         save_mapping(tx, name, kept, requester, default=True)
     audit.record_action(tx, requester, "file.mapping_accepted", file.account_id, file.id, kept=keep)
-    return store.change_file(tx, file.id, state=FileState.WAITING, mapping=content, problem=None)
+    return store.change_file(tx, file.id, state=model.FileState.WAITING, mapping=content, problem=None)
 
 
 def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
@@ -232,46 +220,50 @@ def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict
     return {**mapping, SECTION_834: {**mapping.get(SECTION_834, {}), **suggested}}
 
 
-def cancel_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
     """Give up a file that waits, runs or is held; what it has applied stays until it is undone. Raises NotFound, WrongState.
 
     The worker of a running one loses its claim: it stops after the chunk in hand, which it can't commit any more.
     """
     file = get_file(tx, key, lock=True)
-    if file.state not in (FileState.WAITING, FileState.RUNNING, FileState.HELD):
-        raise WrongState(f"The file is {file.state}; only one that waits, runs or is held can be cancelled.")
+    if file.state not in (model.FileState.WAITING, model.FileState.RUNNING, model.FileState.HELD):
+        raise model.WrongState(
+            f"The file is {file.state}; only one that waits, runs or is held can be cancelled."
+        )
     store.delete_parts(tx, file.id)
     audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
-    return store.change_file(tx, file.id, state=FileState.CANCELLED, finished_at=requester.now)
+    return store.change_file(tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now)
 
 
-def undo_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
+def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
     """A new file that takes back what the file changed; it can itself be undone.
 
     Raises NotFound; WrongState when there is nothing to take back.
     """
     file = get_file(tx, key, lock=True)
     if file.dry_run:
-        raise WrongState("The file was a dry run: it has changed nothing.")
-    if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
-        raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+        raise model.WrongState("The file was a dry run: it has changed nothing.")
+    if file.state not in (model.FileState.DONE, model.FileState.FAILED, model.FileState.CANCELLED):
+        raise model.WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
     if file.counts and store.find_outcomes(tx, file.id, 0) is None:
-        raise WrongState("The file is too old to be undone: retention has deleted its report.")
+        raise model.WrongState("The file is too old to be undone: retention has deleted its report.")
     undos = _undos(tx, file.id)
     if len(undos) % 2:
-        raise WrongState(f"The file is undone already, by file {undos[-1]}.")
+        raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
-        raise WrongState(
+        raise model.WrongState(
             f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
             f"Undo file {undos[-1]} instead."
         )
     of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
-    undo = store.insert_file(tx, requester, **of_plan, state=FileState.WAITING, step=FileStep.APPLY)
+    undo = store.insert_file(
+        tx, requester, **of_plan, state=model.FileState.WAITING, step=model.FileStep.APPLY
+    )
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
 
 
-def overtaken_by(tx: Tx, file: EligibilityFile) -> str:
+def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
     """Says which newer file of the plan holds now, the newest one that was applied and not undone, or is a full one that has
     begun; "" if there is none."""
     newer = store.newer_files(tx, file.plan_id, file.id)
@@ -291,7 +283,7 @@ def _undos(tx: Tx, file_id: int) -> list[int]:
     return undos
 
 
-def get_mapping(tx: Tx, key: MappingName) -> StoredMapping:
+def get_mapping(tx: Tx, key: model.MappingName) -> model.StoredMapping:
     """Raises NotFound, also for one of another account."""
     found = store.find_mapping(tx, *key) if MAPPING_NAME.fullmatch(key.name) else None
     if found is None:
@@ -300,7 +292,12 @@ def get_mapping(tx: Tx, key: MappingName) -> StoredMapping:
 
 
 def save_mapping(
-    tx: Tx, key: MappingName, content: dict[str, Any], requester: Requester, *, default: bool | None = None
+    tx: Tx,
+    key: model.MappingName,
+    content: dict[str, Any],
+    requester: Requester,
+    *,
+    default: bool | None = None,
 ) -> bool:
     """Store the mapping for the files that come from now on; True if the name is new. `default` makes it the account's
     default, or takes that away; None leaves it as it is. Raises Invalid.
@@ -320,19 +317,19 @@ def save_mapping(
     if faults:
         raise Invalid(faults)
     is_default = known.get(key.name, False) if default is None else default
-    store.save_mapping(tx, StoredMapping(*key, content, is_default, requester.now))
+    store.save_mapping(tx, model.StoredMapping(*key, content, is_default, requester.now))
     audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
     return key.name not in known
 
 
-def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
+def delete_mapping(tx: Tx, key: model.MappingName, requester: Requester) -> None:
     """Raises NotFound. Files that came before keep their copy."""
     if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, *key):
         raise NotFound("eligibility mapping")
     audit.record_action(tx, requester, "mapping.deleted", key.account_id, name=key.name)
 
 
-def serialize_mapping(mapping: StoredMapping) -> dict[str, Any]:
+def serialize_mapping(mapping: model.StoredMapping) -> dict[str, Any]:
     """The mapping as JSON, the same for HTTP and the command line."""
     return {
         "type": "eligibility_mappings",

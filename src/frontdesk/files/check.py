@@ -14,37 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice, pairwise
 
+from frontdesk import eligibility
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility import (
-    find_access,
-    find_known,
-    find_look_alikes,
-    find_written,
-    has_members,
-    list_ids_under,
-    parse_member,
-    read_external_id,
-    read_external_ids,
-    row_digest_key,
-)
 from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS
-from frontdesk.files import store
+from frontdesk.files import model, store
 from frontdesk.files.actions import PART_BYTES, overtaken_by
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
-from frontdesk.files.model import (
-    WARNED_FIELDS,
-    WOULD_BE_SIMILAR,
-    WOULD_END,
-    WOULD_MOVE,
-    ChunkItem,
-    ChunkRow,
-    EligibilityFile,
-    FileStep,
-    RowOutcome,
-)
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, read_loops, read_rows
 from frontdesk.mapping.opening import open_unread
@@ -95,7 +73,7 @@ def check_file(claim: FileClaim) -> CheckResult:
     """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
     check = _FileCheck(claim.db, claim.file)
     with reading_ahead(
-        check.read, claim.running, look_up=lambda: claim.checkpoint(FileStep.CHECK, check.rows)
+        check.read, claim.running, look_up=lambda: claim.checkpoint(model.FileStep.CHECK, check.rows)
     ) as results:
         [result] = results
     return result
@@ -122,13 +100,14 @@ class _StoredContent:
 
 
 def open_rows(
-    db: Database, file: EligibilityFile, go_on: GoOn, *, apart: Sequence[int] = ()
+    db: Database, file: model.EligibilityFile, go_on: GoOn, *, apart: Sequence[int] = ()
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` at each piece of the content, and while
     there is no row. Raises Unreadable, here or from the rows."""
     content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
     # The account's secret for hashes in its 834s, which stays the same.
-    secret = hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
+    label = f"834 of account {file.account_id}".encode()
+    secret = hmac.digest(db.ask(eligibility.row_digest_key), label, "sha256")
     x12 = X12Options(file.asked_mode, secret, apart)
     encoding = file.encoding or "utf-8"
     return open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
@@ -137,7 +116,7 @@ def open_rows(
 class _FileCheck:
     """The first reading of one file. `rows` is how far it is."""
 
-    def __init__(self, db: Database, file: EligibilityFile) -> None:
+    def __init__(self, db: Database, file: model.EligibilityFile) -> None:
         self._db, self._file = db, file
         self.rows = 0
 
@@ -228,7 +207,9 @@ class _FileCheck:
 
 
 def keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
-    return read_external_ids(item.keys) if isinstance(item, UnreadRows) else [read_external_id(item.key)]
+    if isinstance(item, UnreadRows):
+        return eligibility.read_external_ids(item.keys)
+    return [eligibility.read_external_id(item.key)]
 
 
 def row_of(item: Row | UnreadRows, position: int) -> Row:
@@ -275,13 +256,14 @@ class _MemberLookup:
     """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
 
     def __init__(
-        self, db: Database, file: EligibilityFile, plans: Sequence[Plan], day: str, *, is_needed: bool
+        self, db: Database, file: model.EligibilityFile, plans: Sequence[Plan], day: str, *, is_needed: bool
     ) -> None:
         self._db, self._file, self._day = db, file, day
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
         # Fewer members can't be too many.
-        some = partial(has_members, plan_ids=[plan.id for plan in plans], count=THRESHOLD_MEMBERS + 1)
+        plan_ids = [plan.id for plan in plans]
+        some = partial(eligibility.has_members, plan_ids=plan_ids, count=THRESHOLD_MEMBERS + 1)
         self._wants_similar = not is_decided and db.ask(some)
         self._is_off = not (is_needed or self._wants_similar or (len(plans) > 1 and not is_decided))
         self._waiting: list[tuple[str, int | None, Row | UnreadRows, int]] = []
@@ -314,7 +296,8 @@ class _MemberLookup:
     def _look_up(self) -> None:
         waiting, self._waiting = self._waiting, []
         keys = [key for key, *_ in waiting]
-        known = self._db.ask(partial(find_known, external_ids=keys, account_id=self._file.account_id))
+        find = partial(eligibility.find_known, external_ids=keys, account_id=self._file.account_id)
+        known = self._db.ask(find)
         new = []
         for key, plan_id, item, position in waiting:
             member = known.get(key)
@@ -332,11 +315,11 @@ class _MemberLookup:
         people, places = [], []
         for row in rows:
             values = {name: row.values[name] for name in PERSON_FIELDS if name in row.values}
-            given = parse_member(values, today=self._day).given
+            given = eligibility.parse_member(values, today=self._day).given
             if given.keys() >= PERSON_FIELDS:
                 people.append({**given, "account_id": self._file.account_id})
                 places.append(row.place)
-        found = self._db.ask(partial(find_look_alikes, people=people, today=self._day))
+        found = self._db.ask(partial(eligibility.find_look_alikes, people=people, today=self._day))
         self._similar += [(id_, place) for id_, place in zip(found, places, strict=True) if id_ is not None]
 
 
@@ -365,7 +348,9 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
         raise ApprovalNeeded(reasons[0][0], " ".join(text for _, text in reasons))
 
 
-def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[ChunkItem]], None]) -> None:
+def end_missing(
+    claim: FileClaim, check: CheckResult, write: Callable[[Sequence[model.ChunkItem]], None]
+) -> None:
     """End the plan's members that the file omits: their expiry_date becomes the file's date.
 
     It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
@@ -376,13 +361,15 @@ def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[
     ended = 0
     for batch in _missing(claim, check):
         for start in range(0, len(batch), ENDED_TOGETHER):
-            claim.checkpoint(FileStep.END, ended + start)
+            claim.checkpoint(model.FileStep.END, ended + start)
             some = batch[start : start + ENDED_TOGETHER]
             write([_ending(claim.file, member, check) for member in some])
         ended += len(batch)
 
 
-def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int) -> list[tuple[str, str]]:
+def _reasons(
+    tx: Tx, *, file: model.EligibilityFile, check: CheckResult, missing: int
+) -> list[tuple[str, str]]:
     """Why a person has to approve the file, with the code of each reason."""
     if reason := overtaken_by(tx, file):
         return [("overtaken", reason)]
@@ -422,10 +409,10 @@ def _broken_rule(number: int, of: int) -> str:
 def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAccess]]:
     """The members to end, in batches. Each batch is read before the one before it is written over."""
     after = found = 0
+    under = partial(eligibility.list_ids_under, plan_id=claim.file.plan_id, limit=LISTED_TOGETHER)
     while True:
-        claim.checkpoint(FileStep.END, found)
-        next_ids = partial(list_ids_under, plan_id=claim.file.plan_id, after_id=after, limit=LISTED_TOGETHER)
-        if not (ids := claim.db.ask(next_ids)):
+        claim.checkpoint(model.FileStep.END, found)
+        if not (ids := claim.db.ask(partial(under, after_id=after))):
             return
         # Most files name nearly all, so few are read.
         named = check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])]
@@ -435,29 +422,31 @@ def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAc
         after, found = ids[-1], found + len(batch)
 
 
-def _to_end(tx: Tx, ids: Sequence[int], *, file: EligibilityFile, check: CheckResult) -> list[MemberAccess]:
+def _to_end(
+    tx: Tx, ids: Sequence[int], *, file: model.EligibilityFile, check: CheckResult
+) -> list[MemberAccess]:
     """Those of the members that are to be ended."""
     batch = [
         member
-        for member in find_access(tx, ids)
+        for member in eligibility.find_access(tx, ids)
         if (member.expiry_date is None or member.expiry_date > _last_day(member, check))
         and (file.started_at is None or member.updated_at <= file.started_at)
     ]
     # The file created them, and the clock of another worker may be behind.
-    written = find_written(tx, [member.id for member in batch], file.id) if batch else set()
+    written = eligibility.find_written(tx, [member.id for member in batch], file.id) if batch else set()
     return [member for member in batch if member.id not in written]
 
 
 def _accesses(claim: FileClaim, ids: Sequence[int]) -> Iterator[Sequence[MemberAccess]]:
     for start in range(0, len(ids), LISTED_TOGETHER):
-        claim.checkpoint(FileStep.APPLY, 0)
-        yield claim.db.ask(partial(find_access, ids=ids[start : start + LISTED_TOGETHER]))
+        claim.checkpoint(model.FileStep.APPLY, 0)
+        yield claim.db.ask(partial(eligibility.find_access, ids=ids[start : start + LISTED_TOGETHER]))
 
 
 def _list(
     claim: FileClaim,
     batches: Iterable[Sequence[MemberAccess]],
-    outcome_of: Callable[[MemberAccess], RowOutcome],
+    outcome_of: Callable[[MemberAccess], model.RowOutcome],
 ) -> None:
     """Write into the report what the file would do to the members."""
     for batch in batches:
@@ -466,21 +455,23 @@ def _list(
         claim.refresh()
 
 
-def _would_move(member: MemberAccess) -> RowOutcome:
+def _would_move(member: MemberAccess) -> model.RowOutcome:
     fault = ("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")
     key, plan_id = member.external_id, member.plan_id
-    return RowOutcome(None, key, WOULD_MOVE, member.id, [fault], left_plan_id=plan_id)
+    return model.RowOutcome(None, key, model.WOULD_MOVE, member.id, [fault], left_plan_id=plan_id)
 
 
-def _would_be_similar(member: MemberAccess, *, places: dict[int, int]) -> RowOutcome:
+def _would_be_similar(member: MemberAccess, *, places: dict[int, int]) -> model.RowOutcome:
     message = f"Row {places[member.id]} would create a member who looks like this one."
     fault = ("external_id", "similar_member", message)
-    return RowOutcome(None, member.external_id, WOULD_BE_SIMILAR, member.id, [fault])
+    return model.RowOutcome(None, member.external_id, model.WOULD_BE_SIMILAR, member.id, [fault])
 
 
-def _would_end(member: MemberAccess, *, check: CheckResult) -> RowOutcome:
-    warnings = [(WARNED_FIELDS[code], code) for code in _warnings(member, check)]
-    return RowOutcome(None, member.external_id, WOULD_END, member.id, (), warnings, ("expiry_date",))
+def _would_end(member: MemberAccess, *, check: CheckResult) -> model.RowOutcome:
+    warnings = [(model.WARNED_FIELDS[code], code) for code in _warnings(member, check)]
+    return model.RowOutcome(
+        None, member.external_id, model.WOULD_END, member.id, (), warnings, ("expiry_date",)
+    )
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:
@@ -491,10 +482,10 @@ def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:
     return () if _last_day(member, check) == check.file_date else ("ends_on_first_day",)
 
 
-def _ending(file: EligibilityFile, member: MemberAccess, check: CheckResult) -> ChunkRow:
+def _ending(file: model.EligibilityFile, member: MemberAccess, check: CheckResult) -> model.ChunkRow:
     key, plan_id, day = member.external_id, file.plan_id, _last_day(member, check)
-    record = parse_member({"external_id": key, "expiry_date": day}, today=check.file_date)
+    record = eligibility.parse_member({"external_id": key, "expiry_date": day}, today=check.file_date)
     record.given[BEFORE_ABSENCE] = member.expiry_date or OPEN
     by = (file.client, file.request_id, Action.END, file.id, file.started_at)
     submission = Submission(file.account_id, plan_id, record, *by)
-    return ChunkRow(None, key, submission, _warnings(member, check))
+    return model.ChunkRow(None, key, submission, _warnings(member, check))

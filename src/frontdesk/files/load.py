@@ -18,22 +18,15 @@ from typing import Any
 
 import orjson
 
+from frontdesk import eligibility
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import (
-    ValueCache,
-    count_members_open,
-    enrol,
-    find_row_digests,
-    parse_member,
-    row_digest_key,
-)
 from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
 from frontdesk.eligibility.enrol import DryRun, dry_run
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
-from frontdesk.files import store
+from frontdesk.files import model, store
 from frontdesk.files.check import (
     CheckResult,
     check_file,
@@ -45,20 +38,6 @@ from frontdesk.files.check import (
 )
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
-from frontdesk.files.model import (
-    NO_PLAN,
-    NOT_NOW,
-    NOT_STORED,
-    NOTHING_TO_END,
-    REFUSED,
-    SKIPPED,
-    WARNED_FIELDS,
-    ChunkItem,
-    ChunkRow,
-    EligibilityFile,
-    FileStep,
-    RowOutcome,
-)
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
@@ -83,13 +62,13 @@ def run_load(claim: FileClaim) -> None:
     claim.refresh()
     with dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext() as scratch:
         writer = ChunkWriter(claim, scratch)
-        if claim.file.step is FileStep.APPLY:
+        if claim.file.step is model.FileStep.APPLY:
             if not (claim.file.rows_done or claim.file.dry_run):
                 hold_if_needed(claim, check)
             _write_rows(claim, check, writer)
-            claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+            claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
             # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
-            claim.update(step=FileStep.END, rows_total=claim.file.rows_done)
+            claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
         if claim.file.dry_run:
             hold_if_needed(claim, check)
         elif check.mode is FileMode.FULL:
@@ -100,17 +79,17 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     """Store what the check found. The report begins anew before the first row: a held file listed what it would do, and the
     scratch database of an earlier worker's dry run is gone."""
     file, header = claim.file, check.header
-    if file.dry_run or (file.step is not FileStep.END and not file.rows_done):
+    if file.dry_run or (file.step is not model.FileStep.END and not file.rows_done):
         store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
-    if file.step is not FileStep.CHECK and not file.dry_run:
+    if file.step is not model.FileStep.CHECK and not file.dry_run:
         return
     found: dict[str, Any] = {"mode": check.mode, "file_date": check.file_date, "rows_total": check.rows}
     found |= {name: getattr(header, name) for name in ("format", "encoding", "delimiter")}
     if check.mode is FileMode.FULL and file.members_before is None:
-        found["members_before"] = count_members_open(tx, file.plan_id, check.file_date)
+        found["members_before"] = eligibility.count_members_open(tx, file.plan_id, check.file_date)
     started_at, ignored = file.started_at or claim.clock(), [*header.ignored]
-    claim.save(tx, step=FileStep.APPLY, started_at=started_at, ignored=ignored, **found)
+    claim.save(tx, step=model.FileStep.APPLY, started_at=started_at, ignored=ignored, **found)
 
 
 def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
@@ -118,7 +97,7 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
     that begins with nothing but refused rows: it is another list, or it needs a mapping."""
 
     def look_up() -> None:
-        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+        claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
     parse = partial(parse_rows, claim, check)
@@ -127,12 +106,12 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
             look_up()
             writer.write(rows)
             done = claim.file.rows_done
-            if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(REFUSED) == done:
+            if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(model.REFUSED) == done:
                 rest = "the report says why. The rest was not looked at."
                 raise Unreadable("all_refused", f"The first {done:,} rows were all refused; {rest}")
 
 
-def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
+def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[model.ChunkItem]]:
     """The rows that are not applied yet, by the chunk: of rows that are parsed it has as many as a chunk writes, and with the
     known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` now and then."""
     db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
@@ -140,12 +119,12 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
     recogniser = RowRecogniser(db, file, check, today=today)
     _, unread = open_rows(db, file, go_on, apart=check.apart)
     items = check.families.recognised(unread) if check.families else read_loops(unread)
-    chunk, room, unchanged = list[ChunkItem](), chunk_rows, Outcome.UNCHANGED.value
+    chunk, room, unchanged = list[model.ChunkItem](), chunk_rows, Outcome.UNCHANGED.value
     for batch in _batches(items, skip=file.rows_done):
         go_on()
         for item in recogniser.read(batch):
             chunk.append(item)
-            room -= isinstance(item, ChunkRow) or item.outcome != unchanged
+            room -= isinstance(item, model.ChunkRow) or item.outcome != unchanged
             if room == 0 or len(chunk) == MOST_ROWS:
                 yield chunk
                 chunk, room = [], chunk_rows
@@ -177,38 +156,42 @@ class RowRecogniser:
     """Makes the digests of a file's rows, finds those that are kept, and parses the other rows. Rows with identifiers that the
     check found contradictory are always parsed, and those for a plan that is not active: each gets a warning."""
 
-    def __init__(self, db: Database, file: EligibilityFile, check: CheckResult, *, today: str) -> None:
+    def __init__(self, db: Database, file: model.EligibilityFile, check: CheckResult, *, today: str) -> None:
         self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
         plans = db.ask(lambda tx: list_plans(tx, file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
-        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
+        self._hasher = blake2b(
+            ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(eligibility.row_digest_key)
+        )
         self._text_hasher = self._hasher.copy()
         self._families = FamilyRecogniser(db, file, plans)
         told = (file.plan_id, check.header.columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
         self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
-        self._cache = ValueCache()
+        self._cache = eligibility.ValueCache()
 
-    def read(self, items: Sequence[FileRows]) -> Iterator[ChunkItem]:
+    def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of the rows that say what their members say, and the other rows, parsed."""
         seen = [(None, (), ()) if isinstance(item, KnownRows) else self._see(item) for item in items]
         known = self.known_digests(seen)
         unchanged = Outcome.UNCHANGED.value
         for item, (plan_id, keys, digests) in zip(items, seen, strict=True):
             if isinstance(item, KnownRows):
-                yield from map(RowOutcome, item.places, repeat(None), repeat(unchanged), item.member_ids)
+                yield from map(
+                    model.RowOutcome, item.places, repeat(None), repeat(unchanged), item.member_ids
+                )
                 continue
             for position, digest in enumerate(digests):
                 if digest in known:
-                    yield RowOutcome(item.place + position, keys[position], unchanged, known[digest])
+                    yield model.RowOutcome(item.place + position, keys[position], unchanged, known[digest])
                 else:
                     yield self._parse(row_of(item, position), plan_id, digest)
 
     def known_digests(self, seen: Iterable[SeenRows]) -> dict[str, int]:
         """The members of the rows' identifiers, by the digest that each keeps, in one read."""
         keys = [key for _, names, digests in seen if any(digests) for key in names if key]
-        return self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
+        return self._db.ask(lambda tx: eligibility.find_row_digests(tx, keys)) if keys else {}
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
         """The digests cover the plan and every value, and so the account and the identifier."""
@@ -243,17 +226,17 @@ class RowRecogniser:
             return None
         return hasher.hexdigest()
 
-    def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> ChunkItem:
+    def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
         if row.skipped:
-            return RowOutcome(row.place, None, SKIPPED)
+            return model.RowOutcome(row.place, None, model.SKIPPED)
         values, context = row.values, row.context
         if row.action is Action.END and not values.get("expiry_date"):
             values = values | {"expiry_date": file.file_date}
             context = context._replace(keeps_earlier_end=True)
         of_new = row.values_of_new
         given = {**values, **of_new} if of_new else values
-        record = parse_member(given, today=self._today, lenient=True, cache=self._cache)
+        record = eligibility.parse_member(given, today=self._today, lenient=True, cache=self._cache)
         if of_new:
             given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
             context = context._replace(given_of_new=given_of_new)
@@ -261,16 +244,16 @@ class RowRecogniser:
         if faults:  # they explain a missing identifier
             faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
         if plan_id is None:
-            faults.append(NO_PLAN)
+            faults.append(model.NO_PLAN)
         if record.external_id is not None and hash(record.external_id) in self._contradictory:
             faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
         if faults or plan_id is None:
-            return RowOutcome.refused(row.place, record.external_id, faults)
+            return model.RowOutcome.refused(row.place, record.external_id, faults)
         action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
         digest = None if record.faults or record.warnings or row.is_warned else digest
         by = (file.client, file.request_id, action, file.id, None, digest, context)
         submission = Submission(file.account_id, plan_id, record, *by)
-        return ChunkRow(row.place, record.external_id, submission, row.warnings)
+        return model.ChunkRow(row.place, record.external_id, submission, row.warnings)
 
 
 class ChunkWriter:
@@ -284,19 +267,22 @@ class ChunkWriter:
             lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
         decide = (
-            dry_run.enrol if dry_run else partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
+            dry_run.enrol
+            if dry_run
+            else partial(eligibility.enrol, uniqueness=claim.options.uniqueness, audited=False)
         )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
-    def write(self, rows: Sequence[ChunkItem]) -> None:
+    def write(self, rows: Sequence[model.ChunkItem]) -> None:
         """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""
         claim = self._claim
-        submissions = [row.submission for row in rows if isinstance(row, ChunkRow)]
+        submissions = [row.submission for row in rows if isinstance(row, model.ChunkRow)]
 
         def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
             left = iter(results)
             outcomes = [
-                _outcome(row, next(left), claim.file) if isinstance(row, ChunkRow) else row for row in rows
+                _outcome(row, next(left), claim.file) if isinstance(row, model.ChunkRow) else row
+                for row in rows
             ]
             claim.save_chunk(tx, outcomes, rows_done=sum(row.place is not None for row in rows))
 
@@ -312,7 +298,9 @@ class ChunkWriter:
         claim.refresh()
 
 
-def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile) -> RowOutcome:
+def _outcome(
+    row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile
+) -> model.RowOutcome:
     if not isinstance(result, Enrolled):
         return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
     submission, values = row.submission, result.stored.values
@@ -320,7 +308,9 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
     marked = [code.split(WARNING_MARK, 1) for code in codes]
-    warnings: list[Sequence[str]] = [(WARNED_FIELDS.get(code[0], "external_id"), *code) for code in marked]
+    warnings: list[Sequence[str]] = [
+        (model.WARNED_FIELDS.get(code[0], "external_id"), *code) for code in marked
+    ]
     changed: Sequence[str] = ()
     left_plan_id = None  # of a stored member that moved
     if submission.action is Action.COMPARE:
@@ -336,21 +326,23 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
     if member_id >= FIRST_DRY_RUN_ID:
         member_id = 0  # of a dry run
     key, outcome = values["external_id"], result.outcome.value
-    return RowOutcome(row.place, key, outcome, member_id, (), warnings, changed, left_plan_id)
+    return model.RowOutcome(row.place, key, outcome, member_id, (), warnings, changed, left_plan_id)
 
 
-def _refusal(row: ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> RowOutcome:
+def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> model.RowOutcome:
     """The outcome of a row that was not taken. For a required field that is missing it says which rule of a mapping gives one."""
     if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
         # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
-        return RowOutcome(row.place, row.external_id, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
+        return model.RowOutcome(
+            row.place, row.external_id, model.SKIPPED, warnings=[("external_id", model.NOTHING_TO_END)]
+        )
     told = [
         fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
         if fault[:2] in _MISSING
         else fault
         for fault in faults
     ]
-    return RowOutcome.refused(row.place, row.external_id, told)
+    return model.RowOutcome.refused(row.place, row.external_id, told)
 
 
 def faults_of(error: Exception) -> Sequence[Fault]:
@@ -358,6 +350,6 @@ def faults_of(error: Exception) -> Sequence[Fault]:
     if isinstance(error, Invalid | TooManyTaken):
         return error.faults
     if isinstance(error, NotFound):
-        return [NO_PLAN]
+        return [model.NO_PLAN]
     # The database would not take the row even alone.
-    return [NOT_NOW if isinstance(error, Unavailable) else NOT_STORED]
+    return [model.NOT_NOW if isinstance(error, Unavailable) else model.NOT_STORED]

@@ -17,19 +17,10 @@ import orjson
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
-from frontdesk.files import store
-from frontdesk.files.model import (
-    BY_ABSENCE,
-    COUNTS,
-    ENDED_BY_ABSENCE,
-    REPORT_CODES,
-    WARNED,
-    EligibilityFile,
-    RowOutcome,
-)
+from frontdesk.files import model, store
 from frontdesk.plans import external_ids_of
 
-_HINTS = WARNINGS | REPORT_CODES
+_HINTS = WARNINGS | model.REPORT_CODES
 
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0b\uff0d\uff20")
@@ -115,7 +106,7 @@ def _read_lines(
         chunk = number + 1
 
 
-def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
+def report_lines(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
     """The report's lines about one row. `plans` are the external_ids of plans by id."""
     place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
     left_plan = plans.get(outcome.left_plan_id or 0)
@@ -123,12 +114,12 @@ def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[Repo
         for field, code, message in outcome.faults:
             yield ReportLine(place, external_id, result, code, field, message, (), left_plan)
     else:
-        code = ENDED_BY_ABSENCE if place is None and result in BY_ABSENCE else ""
+        code = model.ENDED_BY_ABSENCE if place is None and result in model.BY_ABSENCE else ""
         hint = _HINTS.get(code, "")
         yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
     for field, code, *rule in outcome.warnings:
         hint = _HINTS.get(code, "") + "".join(f" It {message}." for message in rule)
-        yield ReportLine(place, external_id, WARNED, code, field, hint)
+        yield ReportLine(place, external_id, model.WARNED, code, field, hint)
 
 
 def json_lines(lines: Sequence[ReportLine]) -> bytes:
@@ -163,13 +154,13 @@ _SHOWN_AS_STORED = (
 )  # fmt: skip
 
 
-def serialize_file(file: EligibilityFile) -> dict[str, Any]:
+def serialize_file(file: model.EligibilityFile) -> dict[str, Any]:
     """The file as JSON, the same for HTTP and the command line. It holds no value of a member."""
     shown = {"type": "eligibility_files"} | {name: getattr(file, name) for name in _SHOWN_AS_STORED}
     return shown | {
         "sheet": (file.mapping or {}).get("sheet"),
         "mapping": _mapping_used(file),
-        "counts": {name: file.counts[name] for name in COUNTS if name in file.counts},
+        "counts": {name: file.counts[name] for name in model.COUNTS if name in file.counts},
         "codes": dict(sorted(file.codes.items())),
         "ignored_columns": [*map(unquote, file.ignored)],  # stored as a log may show them
         "created_at": wire_time(file.created_at),
@@ -178,7 +169,7 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
     }
 
 
-def _mapping_used(file: EligibilityFile) -> dict[str, Any] | None:
+def _mapping_used(file: model.EligibilityFile) -> dict[str, Any] | None:
     """The name of the account's mapping that read the file (null: it came with the file), and the digest of its content."""
     if file.mapping is None:
         return None

@@ -27,21 +27,11 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.enrol import UndoRequest
 from frontdesk.eligibility.model import Enrolled
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import store
+from frontdesk.files import model, store
 from frontdesk.files.actions import delete_content, get_file
 from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.load import faults_of, run_load
-from frontdesk.files.model import (
-    CHANGED,
-    FILE_PROBLEMS,
-    NEEDS_MAPPING,
-    ONLY_COMPARED,
-    FileKey,
-    FileState,
-    FileStep,
-    RowOutcome,
-)
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.x12 import MappingNeeded
 
@@ -94,7 +84,7 @@ def run_file(claim: FileClaim) -> None:
     with suppress(LostClaim), renewing(claim):
         _run(claim)
         file = claim.file
-        written = sum(count for outcome, count in file.counts.items() if outcome in CHANGED)
+        written = sum(count for outcome, count in file.counts.items() if outcome in model.CHANGED)
         if written and not file.dry_run and file.mode is not FileMode.COMPARE:
             with suppress(Unavailable):  # autovacuum will do it
                 refresh_statistics(claim.db, ANALYSED, written=written)
@@ -108,37 +98,37 @@ def _run(claim: FileClaim) -> None:
         else:
             run_load(claim)
     except Stopped:
-        claim.update(state=FileState.WAITING)
+        claim.update(state=model.FileState.WAITING)
     except Unreadable as error:
-        _end(claim, FileState.FAILED, error.code, error.detail, place=error.place)
+        _end(claim, model.FileState.FAILED, error.code, error.detail, place=error.place)
     except Invalid as error:
         fault = error.faults[0]
-        _end(claim, FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
+        _end(claim, model.FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
     except MappingNeeded as error:
-        _end(claim, FileState.HELD, NEEDS_MAPPING, suggestion=error.suggestion)
+        _end(claim, model.FileState.HELD, model.NEEDS_MAPPING, suggestion=error.suggestion)
     except ApprovalNeeded as error:
-        _end(claim, FileState.HELD, *error.args)
+        _end(claim, model.FileState.HELD, *error.args)
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
-        _end(claim, FileState.FAILED, "internal")
+        _end(claim, model.FileState.FAILED, "internal")
         raise
     else:
         file = claim.file
         is_compared = file.format is Format.X12 and file.mode is FileMode.COMPARE and file.asked_mode is None
-        _end(claim, FileState.DONE, ONLY_COMPARED if is_compared else None)
+        _end(claim, model.FileState.DONE, model.ONLY_COMPARED if is_compared else None)
 
 
 def _end(
-    claim: FileClaim, state: FileState, code: str | None = None, message: str | None = None, **more: Any
+    claim: FileClaim, state: model.FileState, code: str | None = None, message: str | None = None, **more: Any
 ) -> None:
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
     file, now, problem = claim.file, claim.clock(), None
-    if state is FileState.HELD and file.dry_run:
-        state = FileState.DONE
-    finished_at = None if state is FileState.HELD else now
+    if state is model.FileState.HELD and file.dry_run:
+        state = model.FileState.DONE
+    finished_at = None if state is model.FileState.HELD else now
     if code is not None:
-        message = message or FILE_PROBLEMS[code]
+        message = message or model.FILE_PROBLEMS[code]
         if code in MAPPING_FAULTS and file.mapping_name is not None:
             message = f"{message.removesuffix('.')}. {READ_BY.format(file.mapping_name)}"
         problem = {"code": code, "message": message, "place": None} | more
@@ -153,15 +143,15 @@ def _end(
 
 def _undo(claim: FileClaim, undone_id: int) -> None:
     """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
-    undone = claim.db.ask(lambda tx: get_file(tx, FileKey(undone_id)))
+    undone = claim.db.ask(lambda tx: get_file(tx, model.FileKey(undone_id)))
     if claim.file.started_at is None:
-        rows = sum(undone.counts.get(name, 0) for name in CHANGED)
+        rows = sum(undone.counts.get(name, 0) for name in model.CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
     file, uniqueness = claim.file, claim.options.uniqueness
     for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
-        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+        claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
         found = claim.db.ask(partial(store.find_outcomes, file_id=undone.id, from_chunk=chunk))
-        changed = [each for each in reversed(found[1] if found else ()) if each.outcome in CHANGED]
+        changed = [each for each in reversed(found[1] if found else ()) if each.outcome in model.CHANGED]
         request = UndoRequest(undone.id, file.id, file.client, file.request_id, claim.clock(), uniqueness)
         take_back = partial(_take_back, request=request)
         write_in_one(claim.db, changed, take_back, save=partial(_save_undone, claim, changed))
@@ -169,21 +159,21 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
 
 
 def _take_back(
-    tx: Tx, outcomes: Sequence[RowOutcome], *, request: UndoRequest
+    tx: Tx, outcomes: Sequence[model.RowOutcome], *, request: UndoRequest
 ) -> Sequence[Enrolled | FrontdeskError]:
     return restore(tx, [each.member_id for each in outcomes], request)
 
 
 def _save_undone(
-    claim: FileClaim, changed: Sequence[RowOutcome], tx: Tx, results: Sequence[Enrolled | Exception]
+    claim: FileClaim, changed: Sequence[model.RowOutcome], tx: Tx, results: Sequence[Enrolled | Exception]
 ) -> None:
     claim.save_chunk(tx, [*map(_restored, changed, results)], rows_done=len(changed))
 
 
-def _restored(outcome: RowOutcome, result: Enrolled | Exception) -> RowOutcome:
+def _restored(outcome: model.RowOutcome, result: Enrolled | Exception) -> model.RowOutcome:
     if isinstance(result, Enrolled):
-        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
-    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
+        return model.RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
+    refused = model.RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
     return refused._replace(member_id=outcome.member_id)
 
 
@@ -203,7 +193,7 @@ class OpenLoad:
     def can_be_given_back(self) -> bool:
         """It has advanced, and another worker can go on with what it has done."""
         file = self.claim.file
-        return file.step is FileStep.APPLY and not file.dry_run and file.rows_done > self._rows_before
+        return file.step is model.FileStep.APPLY and not file.dry_run and file.rows_done > self._rows_before
 
     def take_turn(self) -> None:
         """Returns when the turn is over, or the load has ended. Raises what the load raised."""

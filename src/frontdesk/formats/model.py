@@ -81,7 +81,7 @@ FILE_FAULTS = {
     "not_text": "The file is an image or other binary data, not a text: send it as CSV or .xlsx.",
     "not_workbook": "The file is a ZIP archive, or another kind of file, and no workbook (.xlsx): save it as one, or as CSV.",
     "bad_workbook": "The workbook is damaged or cut off, or declares entities: save it again.",
-    "old_workbook": "The file is a workbook of an older kind (.xls): save it as .xlsx.",
+    "old_workbook": "The file is a workbook of an older kind (.xls), or has a password: save it as .xlsx, without one.",
     "encrypted_workbook": "The workbook has a password: save it without one.",
     "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.",
     "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: delete what stands "

@@ -17,7 +17,6 @@ from frontdesk.formats import source
 from frontdesk.formats.model import SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
 
 _LIMITS = (source.LARGEST_CONTENT, source.LARGEST_RATIO, source.RATIO_COUNTS_FROM, source.LONGEST_LINE)
-_PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
 READER = (sys.executable, "-m", "frontdesk.workbooks")
@@ -60,7 +59,9 @@ def read_sheet(
 def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
     """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
     if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
-        raise _old_workbook(content)
+        raise Unreadable(
+            "old_workbook"
+        )  # Excel encrypts a workbook into a container of the kind that .xls has
     if not start.startswith(source.ZIP_MAGIC):
         raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
@@ -108,13 +109,3 @@ def _read(pipe: IO[bytes], size: int, go_on: Callable[[], None]) -> bytes:
         else:
             break
     return bytes(content)
-
-
-def _old_workbook(content: IO[bytes]) -> Unreadable:
-    """Says what the file is: Excel encrypts a workbook into a container of the kind that .xls has."""
-    before = b""
-    while block := content.read(_BLOCK):
-        if _PASSWORD_MARK in before + block:
-            return Unreadable("encrypted_workbook", "The workbook has a password. Save it without one.")
-        before = block[-len(_PASSWORD_MARK) :]
-    return Unreadable("old_workbook", "The file is an older workbook (.xls). Save it as .xlsx or as CSV.")

@@ -26,6 +26,7 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
 from frontdesk.formats.x12_loop import ADD, LONGEST_PERSON_CODE, PADDING, SSN_QUALIFIER, MemberLoop
+from frontdesk.mapping import model
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.coverages import (
     NO_COVERAGE,
@@ -35,17 +36,6 @@ from frontdesk.mapping.coverages import (
     dates_of,
     effective_coverages,
     family_levels,
-)
-from frontdesk.mapping.model import (
-    IDENTIFIER_SHARED,
-    NO_MEDICAL_COVERAGE,
-    REPEATED,
-    ROW_FAULTS,
-    UNKNOWN_PLAN,
-    FamilyPart,
-    FileHeader,
-    Row,
-    UnreadLoops,
 )
 from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, PLAIN, SSN_WAY, FileMapping, MemberWay
 from frontdesk.mapping.suggest.identity import suggest_identity
@@ -84,15 +74,15 @@ class MappingNeeded(Exception):
 
 def read_x12(
     source: Source, mapping: FileMapping, options: X12Options = DEFAULT_OPTIONS
-) -> tuple[FileHeader, Iterator[UnreadLoops]]:
+) -> tuple[model.FileHeader, Iterator[model.UnreadLoops]]:
     """The header, from the first BGN, and the rows, before they are read. Raises Unreadable."""
     verifies_full, is_lenient = mapping.verify == "full", mapping.counts == "lenient"
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
-    return FileHeader(Format.X12, first.mode, first.file_date), _items(reader, mapping, options)
+    return model.FileHeader(Format.X12, first.mode, first.file_date), _items(reader, mapping, options)
 
 
-def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iterator[UnreadLoops]:
+def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iterator[model.UnreadLoops]:
     if mapping.identify is None:
         raise MappingNeeded(suggest_identity(loop for _, loop in reader.loops()))
     with SpooledTemporaryFile(_IN_MEMORY) as kept:
@@ -122,23 +112,23 @@ class MemberReader:
         self._addresses = FamilyAddresses()
         self._subscriber: MemberLoop | None = None  # the last one
         self._loops: list[PlacedLoop] = []
-        self._part: FamilyPart | None = None  # of the last loop
+        self._part: model.FamilyPart | None = None  # of the last loop
 
-    def items(self) -> Iterator[UnreadLoops]:
+    def items(self) -> Iterator[model.UnreadLoops]:
         """The rows come a loop late, since loops of a member that follow one another make one row."""
         for item in self._reader.members():
             if isinstance(item, Family):
-                yield UnreadLoops(partial(self._rows_of_family, item), item, self._flush)
+                yield model.UnreadLoops(partial(self._rows_of_family, item), item, self._flush)
             else:
-                yield UnreadLoops(partial(self._loop, *item))
-        yield UnreadLoops(self._rest)
+                yield model.UnreadLoops(partial(self._loop, *item))
+        yield model.UnreadLoops(self._rest)
 
-    def _rows_of_family(self, family: Family) -> Iterator[Row]:
+    def _rows_of_family(self, family: Family) -> Iterator[model.Row]:
         for number, (place, loop) in enumerate(family.loops()):
             is_plain = not (loop.nested or loop.is_untidy or loop.is_corrected)
             yield from self._loop(place, loop, (family, number) if is_plain else None)
 
-    def _rest(self) -> Iterator[Row]:
+    def _rest(self) -> Iterator[model.Row]:
         """The last member, those with loops apart, and the dependents that have waited for an address; the first of them is
         warned of a file that is not as the book wants it."""
         of_apart = chain.from_iterable(map(self._rows_of, self._apart.members()))
@@ -167,7 +157,9 @@ class MemberReader:
                 loop.coverages = levels
             loop.covered_by = levels[0].hd[5].strip() if levels else ""
 
-    def _loop(self, place: int, loop: MemberLoop, part: FamilyPart | None = None) -> Iterator[Row]:
+    def _loop(
+        self, place: int, loop: MemberLoop, part: model.FamilyPart | None = None
+    ) -> Iterator[model.Row]:
         """Fold the loop with those of the same member just before it, unless it repeats one letter by letter."""
         self._reader.is_untidy |= loop.is_untidy
         loop.key = self._names.external_id(loop)
@@ -182,10 +174,10 @@ class MemberReader:
         self._loops.append((place, loop))
         self._part = part
         for position in loop.nested:
-            fault = Fault("INS", "nested_dependent", ROW_FAULTS["nested_dependent"])
-            yield Row(place + position, {}, faults=(fault,))
+            fault = Fault("INS", "nested_dependent", model.ROW_FAULTS["nested_dependent"])
+            yield model.Row(place + position, {}, faults=(fault,))
 
-    def _flush(self) -> Iterator[Row]:
+    def _flush(self) -> Iterator[model.Row]:
         loops, self._loops = self._loops, []
         if loops and self._apart.keep(loops):
             # Dependents need the address before all loops of their subscriber are there.
@@ -193,17 +185,17 @@ class MemberReader:
         elif loops:
             yield from self._rows_of(loops, self._part if len(loops) == 1 else None)
 
-    def _rows_of(self, placed: list[PlacedLoop], part: FamilyPart | None = None) -> Iterator[Row]:
+    def _rows_of(self, placed: list[PlacedLoop], part: model.FamilyPart | None = None) -> Iterator[model.Row]:
         """The row of a member; of two people with one identifier, a refused row for each loop."""
         last = placed[-1][1]
         people = [self._names.person(loop) for _, loop in placed if len(placed) > 1]
         if any(are_two_people(each, people[0]) and are_two_people(people[0], each) for each in people[1:]):
             for place, loop in placed:
-                yield Row(place, {"external_id": loop.key}, faults=(IDENTIFIER_SHARED,))
+                yield model.Row(place, {"external_id": loop.key}, faults=(model.IDENTIFIER_SHARED,))
             return
         row = read_member(placed, self._names, part)
         if len(placed) > APART_LIMIT:
-            row.faults += (REPEATED,)
+            row.faults += (model.REPEATED,)
         yield from self._addresses.take(row, last.family, last.address_before)
 
 
@@ -316,7 +308,9 @@ class MemberNames:
         return _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
 
 
-def read_member(placed: Sequence[PlacedLoop], names: MemberNames, part: FamilyPart | None = None) -> Row:
+def read_member(
+    placed: Sequence[PlacedLoop], names: MemberNames, part: model.FamilyPart | None = None
+) -> model.Row:
     """The row of one member by all its loops, in the order of the file. It is a `part` of its family unless the date of the file
     decides which of its coverages hold."""
     (place, _), last, mapping = placed[0], placed[-1][1], names.mapping
@@ -331,38 +325,42 @@ def read_member(placed: Sequence[PlacedLoop], names: MemberNames, part: FamilyPa
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
         if not plan:
-            faults.insert(0, UNKNOWN_PLAN)
+            faults.insert(0, model.UNKNOWN_PLAN)
     are_ended = bool(coverages) and all(coverage.is_end for coverage in coverages)
     context = RowContext(person=names.person(last), former_id=names.former_id(last), ends_access=are_ended)
     if action is Action.END:
         values: dict[str, object] = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        return Row(place, values, action, plan, tuple(faults), context=context)
+        return model.Row(place, values, action, plan, tuple(faults), context=context)
     values, is_contradictory = _values_of_all(loops, names)
     if is_contradictory:
-        faults.append(REPEATED)
+        faults.append(model.REPEATED)
     is_deleted = any(coverage.is_deleted for coverage in counted)
     if counted and not is_deleted:
         values["medical_plan_description"] = lasting.description or lasting.line
     if is_deleted or (not counted and mapping.lines is not None):
         context = context._replace(causes=(_no_coverage(last),))
-    warnings = [NO_MEDICAL_COVERAGE.code] if not counted and any(loop.coverages for loop in loops) else []
+    warnings = (
+        [model.NO_MEDICAL_COVERAGE.code] if not counted and any(loop.coverages for loop in loops) else []
+    )
     warnings += ["added_and_ended"] if are_ended and any(loop.ins[3] == ADD for loop in loops) else []
     if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
         part = None
     constants = {name: rule.constant for name, rule in mapping.fields.items() if name in fields.FIELDS}
     of_new = {name: value for name, value in constants.items() if value is not None} | dates_of_new or None
     asked = action or Action.COMPARE
-    return Row(place, values | dates, asked, plan, tuple(faults), tuple(warnings), of_new, context, part=part)
+    return model.Row(
+        place, values | dates, asked, plan, tuple(faults), tuple(warnings), of_new, context, part=part
+    )
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:
     if not loop.covered_by:
-        return NO_MEDICAL_COVERAGE
+        return model.NO_MEDICAL_COVERAGE
     rule = (
         f"The member carries no coverage of its own. Its subscriber's has the level {loop.covered_by} (HD05). If that covers the "
         'member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
     )
-    return NO_MEDICAL_COVERAGE._replace(message=rule)
+    return model.NO_MEDICAL_COVERAGE._replace(message=rule)
 
 
 def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dict[str, object], bool]:
@@ -417,7 +415,7 @@ def _faults(loop: MemberLoop, mapping: FileMapping) -> Iterator[Fault]:
         yield Fault("INS01", "unknown_code", "must be Y or N")
     if loop.has_two_names:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
-        yield Fault("last_name", REPEATED.code, message)
+        yield Fault("last_name", model.REPEATED.code, message)
     if not loop.key:
         way = mapping.identify.of(is_subscriber=loop.is_subscriber) if mapping.identify else ()
         message = (
