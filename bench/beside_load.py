@@ -1,84 +1,112 @@
-"""`python -m bench.beside_load`: how long a single POST takes while an eligibility file loads, and while none does.
+"""How long do a POST and the mail that it asks for take while a file loads, and while none does?
 
-One connection sends one POST after the other; the file is loaded by `frontdesk file load`, a process of its own.
+A POST with an immediate invitation every 50 ms, each on a connection of its own; the same worker loads the file and delivers.
+Mail: from the 201 until the relay has taken the message.
 """
 
 import argparse
-import os
-import subprocess
-import sys
-import tempfile
+import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-from bench.contestants import Service, frontdesk
-from bench.load import Measured
-from frontdesk.config import read_config
-from frontdesk.db import open_database
-from frontdesk.formats.model import Format
-from frontdesk.sandbox.sample_files import write_sample
-from frontdesk.sandbox.sample_members import sample_members
-from tests.postgres import PostgresServer
+from rich.progress import Progress
 
-WANTED = 5.0  # times the quiet p99
+from bench.files import hand_in, stored_file, write_members
+from bench.harness import Bench, Installation, Option, Row, chosen, databases
+from frontdesk.files.model import FileState
+from tests.factories import member_body
+from tests.faults.callers import call
+from tests.faults.server import Server
+from tests.mail.relay import Relay
+from tests.patience import wait_until
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.beside_load")
-    parser.add_argument("--rows", type=int, default=300_000)
-    parser.add_argument("--seconds", type=float, default=15.0)
-    parser.add_argument("--only", choices=("PostgreSQL", "SQLite"))
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = folder / "members.csv"
-        with path.open("wb") as stream:
-            for _ in write_sample(sample_members(options.rows, seed=1), Format.CSV, stream):
-                pass
-        for database, url in _databases(folder):
-            if options.only in (None, database):
-                with frontdesk(url, 1, folder) as service:
-                    quiet = service.measure("POST", 1, options.seconds)
-                    _show(database, quiet, _beside(service, url, path, options.seconds))
+EVERY_SECONDS = 0.05
+FIRST_NUMBER = 10_000_000  # beyond those in the file
+LEAST, MOST = 20, 100_000  # POSTs beside a load
 
 
-def _databases(folder: Path) -> Iterator[tuple[str, str]]:
-    yield "SQLite", f"sqlite:///{folder}/frontdesk.db"
-    with PostgresServer(durable=True) as server:
-        yield "PostgreSQL", server.create_database("frontdesk")
+class Poster:
+    """Posts members with an immediate invitation, to an installation whose worker mails by `relay`."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.relay = Relay(plan=self._note)
+        self._installation = installation
+        self._taken_at: list[float] = []  # in the order of the relay's recipients
+        self._posted: dict[str, tuple[float, float]] = {}  # by address, from when to when
+        self._next = FIRST_NUMBER
+
+    def _note(self, step: str) -> None:
+        if step == "content":
+            self._taken_at.append(time.monotonic())
+
+    def post(self, port: int) -> None:
+        body, customer = member_body(self._next, invite_immediately=True), self._installation.customer
+        started, path = time.monotonic(), f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+        status, answer = call(port, "POST", path, body, customer.token)
+        if status != 201:
+            raise RuntimeError(f"a POST was answered with {status}: {answer}")
+        self._posted[body["email"]] = started, time.monotonic()
+        self._next += 1
+
+    def row(self) -> Row:
+        """Of what was posted since the last row."""
+        posted, self._posted = self._posted, {}
+        wait_until(lambda: posted.keys() <= set(self.relay.recipients), "the relay to take the last mail")
+        taken = dict(zip(self.relay.recipients, self._taken_at, strict=False))
+        posts = [answered - started for started, answered in posted.values()]
+        mails = [max(0.0, taken[address] - answered) for address, (_, answered) in posted.items()]
+        row: Row = {"POSTs": len(posts)}
+        for name, seconds in (("POST", posts), ("mail", mails)):
+            cuts = statistics.quantiles(seconds, n=100)
+            row |= {f"{name} p{which}, ms": round(cuts[which - 1] * 1000, 1) for which in (50, 95, 99)}
+        return row
 
 
-def _beside(service: Service, url: str, path: Path, seconds: float) -> Measured:
-    command = [sys.executable, "-m", "frontdesk", "file", "load", str(path), "--plan", "2", "--json"]
-    environment = os.environ | {"FRONTDESK_DATABASE_URL": url}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as loading:
-        _wait_for_first_rows(url)
-        measured = service.measure("POST", 1, seconds)
-        if loading.poll() is not None:
-            raise RuntimeError("The load ended before the measurement: take more --rows.")
-        loading.terminate()
-    return measured
+def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
+    for name in chosen(options):
+        task = progress.add_task(f"loading into {name}", total=options.rows)
+        with databases(name) as kind, kind.installation() as installation:
+            poster, path = Poster(installation), kind.folder / "members.csv"
+            write_members(path, options.rows)
+            with poster.relay as relay, _serve(installation, relay) as server:
+                poster.post(server.port)
+                poster.post(server.port)
+                poster.row()  # the worker is up
+                for _ in _in_time(round(options.seconds / EVERY_SECONDS)):
+                    poster.post(server.port)
+                yield {"database": name, "meanwhile": "nothing", **poster.row()}
+                file_id = hand_in(installation.db, installation.customer.plan_ids[0], path)
+                for number in _in_time(MOST):
+                    poster.post(server.port)
+                    file = stored_file(installation.db, file_id)
+                    progress.update(task, completed=file.rows_done)
+                    if number >= LEAST and file.state is FileState.DONE:
+                        break
+                yield {"database": name, "meanwhile": f"a file of {options.rows:,} rows", **poster.row()}
 
 
-def _wait_for_first_rows(url: str) -> None:
-    """The upload and the first reading write next to nothing."""
-    db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
-    sql = "SELECT coalesce(max(rows_done), 0) FROM eligibility_files"
-    while not db.ask(lambda tx: tx.exec_driver_sql(sql).scalar_one()):
-        time.sleep(0.1)
-    db.close()
+def _serve(installation: Installation, relay: Relay) -> Server:
+    """The service with a worker that mails by the relay."""
+    settings = {
+        "FRONTDESK_ENVIRONMENT": "production",
+        "FRONTDESK_BASE_URL": "https://frontdesk.example",
+        "FRONTDESK_MAIL_FROM": "frontdesk@frontdesk.example",
+        "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay.port}",
+        "FRONTDESK_LINK_SECRET": "an invented secret for a benchmark",
+    }
+    return installation.serve(with_worker=True, settings=settings)
 
 
-def _show(database: str, quiet: Measured, beside: Measured) -> None:
-    ratio = beside.p99 / quiet.p99
-    print(
-        f"{database:<10} POST p50 {quiet.p50 * 1000:.1f} ms, p99 {quiet.p99 * 1000:.1f} ms; beside a load "
-        f"p50 {beside.p50 * 1000:.1f} ms, p99 {beside.p99 * 1000:.1f} ms ({beside.answered} POSTs): "
-        f"{ratio:.1f} x, wanted {WANTED:.0f} x",
-        flush=True,
-    )
+def _in_time(count: int) -> Iterator[int]:
+    started = time.monotonic()
+    for number in range(count):
+        yield number
+        time.sleep(max(0.0, started + (number + 1) * EVERY_SECONDS - time.monotonic()))
 
 
-if __name__ == "__main__":
-    main()
+BENCH = Bench(
+    __doc__,
+    run,
+    Option("rows", 100_000, 10_000, "of the file"),
+    Option("seconds", 15.0, 3.0, "of the measurement without a file"),
+)

@@ -1,242 +1,123 @@
-"""`python -m bench.growth`: what a request, a claim and a row of a file cost as members grow, with and without statistics.
+"""What do a request, a claim and a row of a file cost with a thousand and with a million members?
 
-Each size has a database and a service of its own. All run at once and are measured in turn, so a ratio between sizes is of one
-run. The members are written by the database itself; autovacuum is off, so a table has the statistics that it is given.
+Medians (p50 of requests, by connections); x: how many times the smallest size's. Half of the POSTs create a member,
+half change one from anywhere in the table. No statistics: not analysed since the table was filled. Each size has a database
+and a service of its own; all run at once and are measured in turn.
 """
 
 import argparse
-import contextlib
 import csv
-import json
-import os
-import platform
 import statistics
-import sys
-import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
-from bench import contestants
-from bench.contestants import KNOWN, Service
-from bench.delivery import allow_batches, choosing_ms
-from bench.file_load import load
-from bench.load import GENERATOR
+from bench.delivery import allow_batches
+from bench.files import load
+from bench.harness import Bench, Databases, Installation, Option, Row, chosen, databases
+from bench.load import KNOWN, Service, frontdesk
+from frontdesk.clock import system_clock
 from frontdesk.config import read_config
-from frontdesk.db import Database, open_database
+from frontdesk.db import Database
+from frontdesk.eligibility import find_expired
+from frontdesk.invitations.protocol import DeliveryContext, claim
+from frontdesk.worker.delivery import policy_of
+from tests.factories import member_body
 from tests.population import analyze, copy_members
-from tests.postgres import PostgresServer
 
-RESULTS = Path(__file__).parent / "GROWTH.md"
 FILE_ROWS = 2000
 BATCH = 100
 FRESH = 50_000_000  # the first number of new members, beyond every size
 STATES = ("no statistics", "analysed")
 
-# What is measured: its name and unit, and the connections of a request.
-REQUESTS = {
-    "POST, 1: ms": ("POST", 1),
-    "POST, 64: ms": ("POST", 64),
-    "GET, 1: ms": ("GET", 1),
-    "GET, 64: ms": ("GET", 64),
-}
-CLAIM, FILE_ROW = "claim of 100: ms", "file row: µs"
-Costs = dict[
-    tuple[str, str, int], dict[str, list[float]]
-]  # by database, state and members: measure -> values
 
-
-@dataclass(slots=True)
-class Installation:
-    """One database of `size` members, and the service on it."""
-
-    database: str
-    size: int
-    db: Database
-    service: Service
-
-
-def main() -> None:
-    options = _options()
-    costs = _read(options.merge)
-    _measure_all(options, costs)
-    if options.merge is not None:
-        kept = [[*cell, measures] for cell, measures in sorted(costs.items())]
-        options.merge.write_text(json.dumps(kept, ensure_ascii=False))
-    rows = list(table(costs))
-    if options.json:
-        print(json.dumps(rows, indent=2))
-    else:
-        _show(rows)
-    if options.only is None or options.merge is not None:
-        RESULTS.write_text(_markdown(rows))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.growth", description="Example: python -m bench.growth --sizes 1000 100000"
-    )
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
-    parser.add_argument("--only", choices=("PostgreSQL", "SQLite"))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
-    parser.add_argument(
-        "--merge", type=Path, help="a file of measurements, to which these are added: a table in several runs"
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers for programs")
-    return parser.parse_args()
-
-
-def _measure_all(options: argparse.Namespace, costs: Costs) -> None:
-    databases = [name for name in ("PostgreSQL", "SQLite") if options.only in (None, name)]
-    with Progress(console=Console(stderr=True)) as progress:
-        steps = len(databases) * len(options.sizes) * (1 + len(STATES) * options.rounds)
-        task = progress.add_task("measuring", total=steps)
-        for database in databases:
-            with _installations(database, options.sizes) as prepared:
-                installations = []
-                for one in prepared:
-                    installations.append(one)
-                    progress.advance(task)
-                for state in STATES:
-                    if state == "analysed":
-                        for one in installations:
-                            analyze(one.db)
-                    for _ in range(options.rounds):
-                        for one in installations:
-                            _measure(one, costs[database, state, one.size], options.seconds)
-                            progress.advance(task)
-
-
-def _read(merged: Path | None) -> Costs:
-    """What earlier runs measured; nothing at first."""
-    costs: Costs = defaultdict(lambda: defaultdict(list))
-    if merged is not None and merged.exists():
-        for database, state, size, measures in json.loads(merged.read_text()):
-            costs[database, state, size].update(measures)
-    return costs
-
-
-@contextlib.contextmanager
-def _installations(database: str, sizes: list[int]) -> Iterator[Iterator[Installation]]:
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
-        server = PostgresServer(durable=True)
-        stack.callback(server.stop)
-        if database == "PostgreSQL":
-            server.start({"max_connections": "400", "autovacuum": "off"})
-
-        def prepare() -> Iterator[Installation]:
+def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
+    names, sizes = chosen(options), sorted(options.sizes)
+    steps = len(names) * len(sizes) * (1 + len(STATES) * options.repetitions)
+    task = progress.add_task("measuring", total=steps)
+    for name in names:
+        costs: defaultdict[tuple[str, int], list[dict[str, float]]] = defaultdict(list)
+        with ExitStack() as stack:
+            # Autovacuum is off, so a table has the statistics that it is given.
+            kind, grown = stack.enter_context(databases(name, {"autovacuum": "off"})), {}
             for size in sizes:
-                sqlite = f"sqlite:///{folder}/{size}.db"
-                url = sqlite if database == "SQLite" else server.create_database(f"members_{size}")
-                service = stack.enter_context(contestants.frontdesk(url, 1, folder))
-                db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
-                stack.callback(db.close)
-                allow_batches(db, account=1)
-                copy_members(db, template=1, numbers=range(KNOWN, max(size, KNOWN + BATCH)), invited=True)
-                service.traffic.known, service.traffic.fresh = size, FRESH
-                yield Installation(database, size, db, service)
-
-        yield prepare()
-
-
-def _measure(one: Installation, costs: dict[str, list[float]], seconds: float) -> None:
-    for name, (what, connections) in REQUESTS.items():
-        measured = one.service.measure(what, connections, seconds)
-        costs[name].append(measured.p50 * 1000)
-    config = read_config({"FRONTDESK_LINK_SECRET": "x" * 40})
-    costs[CLAIM].append(choosing_ms(one.db, config))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "members.csv"
-        rows = _write_file(one, path)
-        costs[FILE_ROW].append(load(one.db.url, 1, path, None)["seconds"] / rows * 1e6)
+                grown[size] = _grow(stack, kind, size)
+                progress.advance(task)
+            for state in STATES:
+                if state == "analysed":
+                    for installation, _ in grown.values():
+                        analyze(installation.db)
+                for _ in range(options.repetitions):
+                    for size, (installation, service) in grown.items():
+                        costs[state, size].append(_measure(installation, service, options.seconds))
+                        progress.advance(task)
+        for (state, size), measured in costs.items():
+            row: Row = {"database": name, "statistics": state, "members": size}
+            for cost in measured[0]:
+                both = (measured, costs[state, sizes[0]])
+                median, smallest = (statistics.median(each[cost] for each in runs) for runs in both)
+                row |= {cost: median, f"{cost.partition(':')[0]}: x": round(median / smallest, 2)}
+            yield row
 
 
-def _write_file(one: Installation, path: Path) -> int:
-    """Known members from all over the table, each with a city that it has not had; how many."""
-    numbers = range(0, one.size, max(1, one.size // FILE_ROWS))
+def _grow(stack: ExitStack, kind: Databases, size: int) -> tuple[Installation, Service]:
+    """A database of that many members, and the service on it."""
+    installation = stack.enter_context(kind.installation(f"members_{size}"))
+    service = stack.enter_context(frontdesk(installation)).prepare()
+    allow_batches(installation.db, installation.customer.account_id)
+    copy_members(installation.db, 1, numbers=range(KNOWN, max(size, KNOWN + BATCH)), invited=True)
+    service.known, service.fresh = size, FRESH
+    return installation, service
+
+
+def _measure(installation: Installation, service: Service, seconds: float) -> dict[str, float]:
+    costs = {
+        f"{what}, {connections}: ms": service.measure(what, connections, seconds).p50 * 1000
+        for what in ("POST", "GET")
+        for connections in (1, 64)
+    }
+    costs[f"claim of {BATCH}: ms"] = _claim_ms(installation.db)
+    path = installation.folder / "members.csv"
+    rows = _write_file(path, service.known)
+    loaded = load(installation.url, installation.customer.plan_ids[0], str(path))
+    return costs | {"file row: µs": loaded["seconds"] / rows * 1e6}
+
+
+def _claim_ms(db: Database) -> float:
+    """The median of 15 claims of invitations, each of which is taken back."""
+    taken, config = [], read_config({"FRONTDESK_LINK_SECRET": "x" * 40})
+    for _ in range(15):
+        with db.engine.connect() as connection, connection.begin() as transaction:
+            started, context = time.perf_counter(), DeliveryContext(policy_of(config))
+            claimed = claim(connection, context, now=system_clock(), count=BATCH, find_expired=find_expired)
+            taken.append((time.perf_counter() - started) * 1000)
+            assert len(claimed) == BATCH
+            transaction.rollback()
+    return statistics.median(taken)
+
+
+def _write_file(path: Path, size: int) -> int:
+    """Stored members from all over the table, each with a city that it has not had. Returns how many."""
+    numbers = range(0, size, max(1, size // FILE_ROWS))
     city = f"City {datetime.now(UTC).timestamp()}"
     with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(
-            (
-                "external_id",
-                "member_id",
-                "first_name",
-                "last_name",
-                "dob",
-                "gender",
-                "zipcode",
-                "city",
-                "effective_date",
-            )
-        )
+        template = member_body(metadata=..., email=..., phone=..., city=city, last_name="First")
+        writer = csv.DictWriter(stream, template)
+        writer.writeheader()
         for n in numbers:
-            writer.writerow(
-                (
-                    f"AB {n:08d}",
-                    f"M-{n:08d}",
-                    "Robin",
-                    "First",
-                    "1977-01-11",
-                    "female",
-                    "02134",
-                    city,
-                    "2026-01-01",
-                )
-            )
+            writer.writerow(template | {"external_id": f"AB {n:08d}", "member_id": f"M-{n:08d}"})
     return len(numbers)
 
 
-def table(costs: Costs) -> Iterator[dict[str, str | int]]:
-    """A row for each database, state and size: medians, and how many times the smallest size's they are."""
-    for (database, state, size), measures in sorted(costs.items()):
-        smallest = min(other for db, st, other in costs if (db, st) == (database, state))
-        row: dict[str, str | int] = {"database": database, "statistics": state, "members": size}
-        for name, values in measures.items():
-            value, least = (
-                statistics.median(values),
-                statistics.median(costs[database, state, smallest][name]),
-            )
-            row[name] = f"{value:.3g} ({value / least:.2f} x)"
-        yield row
-
-
-def _show(rows: list[dict[str, str | int]]) -> None:
-    shown = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
-    for name in rows[0]:
-        shown.add_column(name)
-    for row in rows:
-        shown.add_row(*(f"{value:,}" if isinstance(value, int) else value for value in row.values()))
-    Console().print(shown)
-
-
-def _markdown(rows: list[dict[str, str | int]]) -> str:
-    lines = [
-        "# Growth",
-        "",
-        f"Written by `python -m bench.growth {' '.join(sys.argv[1:])}`".rstrip(" `")
-        + f"` on {datetime.now(UTC):%Y-%m-%d}: "
-        f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}, load by {GENERATOR}.",
-        "",
-        "Medians (p50 for requests); in brackets how many times the smallest size's. Half of the POSTs make a new member, half",
-        "change a known one from anywhere in the table. No statistics: nothing was analysed since the table was filled.",
-        "",
-        "| " + " | ".join(rows[0]) + " |",
-        "|" + "---|" * len(rows[0]),
-        *("| " + " | ".join(map(str, row.values())) + " |" for row in rows),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench(
+    __doc__,
+    run,
+    Option("sizes", [1000, 1_000_000], [1000, 5000], "members"),
+    Option("repetitions", 3, 1, "of each measurement"),
+    Option("seconds", 1.0, 0.5, "of each measurement of requests"),
+)

@@ -1,27 +1,25 @@
-"""The load: N keep-alive connections, each sending its next request when the last one is answered.
+"""The load: N keep-alive connections, each of which sends its next request when the last one is answered.
 
-`measure` drives it by wrk where that is installed (`GENERATOR` says so), because a load written in Python takes a good part of
-a small machine from what it measures. Without wrk, and for a fixed list of requests, it is a process of ours: one thread,
-epoll, and requests that are made ahead.
+It runs on the processors that it measures, so rates are lower than a load from elsewhere would make them. Processor time per
+request is not concerned.
 """
 
 import json
-import multiprocessing
+import re
 import select
-import shutil
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import repeat
 
-_HEAD_END = b"\r\n\r\n"
-_SCRIPT = Path(__file__).with_name("wrk.lua")
-# More than any service here answers in a second, so that a list of requests never runs out.
+from bench.harness import Installation, family, peak_mib
+
+# More than any service here answers in a second: requests are made before the clock starts.
 _MOST_PER_SECOND = 12_000
-
-GENERATOR = "wrk" if shutil.which("wrk") else "python"
+KNOWN = 1000  # members that are stored before a run
+_LENGTH = re.compile(rb"content-length: *([0-9]+)", re.IGNORECASE)
 _BODY = json.dumps(
     {
         "external_id": "AB %08d", "member_id": "M-%08d", "first_name": "Robin", "last_name": "%s", "dob": "1977-01-11",
@@ -32,31 +30,48 @@ _BODY = json.dumps(
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """`requests` are complete HTTP/1.1 messages; they are sent in order until they run out or `seconds` are over."""
+class Measured:
+    """Times in seconds."""
 
-    port: int
-    connections: int
-    seconds: float
-    requests: Sequence[bytes]
-    repeat: bool = False
+    answered: int
+    elapsed: float
+    p50: float
+    p99: float
+
+    @property
+    def per_second(self) -> float:
+        return self.answered / self.elapsed
 
 
 @dataclass(slots=True)
-class Traffic:
-    """The requests to one service. `known`: members 0 to `known` are stored. `fresh`: the number of the next new one."""
+class Service:
+    """A running HTTP service and the requests to it: its database, and the process that all of its processes descend from.
+
+    Members 0 to `known` are stored, and half of the POSTs change one; `fresh` is the number of the next new one.
+    """
 
     port: int
     token: str
-    known: int
-    fresh: int
+    pid: int
+    url: str
+    known: int = 0
+    fresh: int = 0
+
+    def prepare(self) -> "Service":
+        """Store the first members."""
+        drive(self.port, 16, [self.post(number, "First") for number in range(KNOWN)])
+        self.known = self.fresh = KNOWN
+        return self
+
+    def memory_mib(self, kind: str = "VmHWM") -> float:
+        """The largest process's peak, or (`VmRSS`) its present memory."""
+        return max(peak_mib(pid, kind) for pid in family(self.pid))
 
     def get(self) -> bytes:
-        return http_request("GET", "/v2/plans", token=self.token)
+        return self._request("GET", "/v2/plans", "")
 
     def post(self, number: int, last_name: str) -> bytes:
-        body = (_BODY % (number, number, last_name, number)).encode()
-        return http_request("POST", "/v2/plans/1/eligibility", token=self.token, body=body)
+        return self._request("POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number))
 
     def posts(self, count: int) -> Iterator[bytes]:
         """Every other one is a new member; the others change a known one."""
@@ -67,159 +82,73 @@ class Traffic:
                 yield self.post(self.fresh, "Sample")
                 self.fresh += 1
 
+    def measure(self, what: str, connections: int, seconds: float) -> Measured:
+        """GETs of the plans or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
+        if what == "GET":
+            return drive(self.port, connections, repeat(self.get()), seconds)
+        requests = list(self.posts(int(seconds * _MOST_PER_SECOND) + connections))
+        return drive(self.port, connections, requests, seconds)
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Times in seconds. `failed` counts the requests without an answer of success."""
-
-    answered: int
-    elapsed: float
-    p50: float
-    p99: float
-    failed: int = 0
-
-    @property
-    def per_second(self) -> float:
-        return self.answered / self.elapsed
-
-
-def measure(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
-    """GETs of the plans or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
-    drive_it = _by_wrk if GENERATOR == "wrk" else _by_us
-    measured = drive_it(traffic, what, connections, seconds)
-    if measured.failed:
-        raise RuntimeError(f"{measured.failed} of {measured.answered} requests failed")
-    return measured
+    def _request(self, method: str, target: str, body: str) -> bytes:
+        return (
+            f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
 
 
-def _by_wrk(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
-    arguments = [traffic.token]
-    target = "/v2/plans"
-    if what == "POST":
-        target = "/v2/plans/1/eligibility"
-        arguments += [_BODY, str(traffic.known), str(traffic.fresh), f"Name{time.monotonic_ns()}x"]
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(_SCRIPT)]
-    command += [f"http://127.0.0.1:{traffic.port}{target}", "--", *arguments]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    measured = Measured(**json.loads(text.splitlines()[-1]))
-    if what == "POST":
-        traffic.fresh += measured.answered + connections  # some were sent and not waited for
-    return measured
+@contextmanager
+def frontdesk(installation: Installation, workers: int = 1) -> Iterator[Service]:
+    """Our service on the installation's database, with no member."""
+    with installation.serve(workers=workers) as server:
+        yield Service(server.port, installation.customer.token, server.pid, installation.url)
 
 
-def _by_us(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
-    if what == "POST":
-        requests = list(traffic.posts(int(seconds * _MOST_PER_SECOND) + connections))
-        return run_load(Load(traffic.port, connections, seconds, requests))
-    return run_load(Load(traffic.port, connections, seconds, [traffic.get()], repeat=True))
+def drive(port: int, connections: int, requests: Iterable[bytes], seconds: float = 3600.0) -> Measured:
+    """Send the requests in order, until they run out or the seconds are over.
 
-
-def run_load(load: Load) -> Measured:
-    """Drive the load from a process of its own."""
-    context = multiprocessing.get_context("fork")
-    with context.Pool(1) as pool:
-        return pool.apply(drive, (load,))
-
-
-def drive(load: Load) -> Measured:
-    """Drive the load from this process."""
-    with select.epoll() as poller:
-        connections = {}
-        source = _source(load)
-        for _ in range(load.connections):
-            connection = _Connection(load.port)
-            connections[connection.fileno] = connection
-            poller.register(connection.fileno, select.EPOLLIN)
-        started = time.perf_counter()
-        return _exchange(poller, connections, source, started, started + load.seconds)
-
-
-def _exchange(
-    poller: select.epoll,
-    connections: dict[int, "_Connection"],
-    source: Iterator[bytes],
-    started: float,
-    end: float,
-) -> Measured:
-    waits: list[float] = []
-    failed = 0
-    clock: Callable[[], float] = time.perf_counter
-    busy = sum(connection.send_next(source, clock()) for connection in connections.values())
-    now = started
-    while busy:
-        for fileno, _ in poller.poll(10):
-            connection = connections[fileno]
-            status = connection.receive()
-            if not status:
-                continue
-            now = clock()
-            waits.append(now - connection.sent_at)
-            failed += status not in (200, 201)
-            if now >= end or not connection.send_next(source, now):
-                busy -= 1
-    for connection in connections.values():
-        connection.close()
+    Raises RuntimeError when a request is answered with anything but 200 or 201.
+    """
+    source, waits = iter(requests), []
+    with ExitStack() as stack:
+        poller, callers = stack.enter_context(select.epoll()), {}
+        for _ in range(connections):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            callers[connection.fileno()] = _Caller(connection)
+            poller.register(connection, select.EPOLLIN)
+        started = now = time.perf_counter()
+        busy = sum(caller.send(next(source, b""), now) for caller in callers.values())
+        while busy:
+            for fileno, _ in poller.poll(10):
+                caller = callers[fileno]
+                if caller.receive():
+                    now = time.perf_counter()
+                    waits.append(now - caller.sent_at)
+                    busy -= now >= started + seconds or not caller.send(next(source, b""), now)
     waits.sort()
-    count = len(waits)
-    slowest_in_99 = waits[min(count - 1, count * 99 // 100)]
-    return Measured(count, now - started, waits[count // 2], slowest_in_99, failed)
+    return Measured(len(waits), now - started, waits[len(waits) // 2], waits[len(waits) * 99 // 100])
 
 
-def _source(load: Load) -> Iterator[bytes]:
-    while True:
-        yield from load.requests
-        if not load.repeat:
-            return
+class _Caller:
+    """One connection and the answer that it has received so far."""
 
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
 
-class _Connection:
-    __slots__ = ("_expected", "_received", "_socket", "fileno", "sent_at")
+    def send(self, request: bytes, now: float) -> bool:
+        """Returns False if there is no request left."""
+        self._received, self.sent_at = b"", now
+        if request:
+            self._connection.sendall(request)
+        return bool(request)
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.settimeout(30)
-        self.fileno = self._socket.fileno()
-        self._received = b""
-        self._expected = 0
-        self.sent_at = 0.0
-
-    def send_next(self, source: Iterator[bytes], now: float) -> bool:
-        request = next(source, None)
-        if request is None:
-            return False
-        self._received = b""
-        self._expected = 0
-        self.sent_at = now
-        self._socket.sendall(request)
-        return True
-
-    def receive(self) -> int:
-        """The answer's status once it is complete, 0 before."""
-        chunk = self._socket.recv(262_144)
-        if not chunk:
-            raise ConnectionError("the server closed the connection")
-        self._received = self._received + chunk if self._received else chunk
-        if not self._expected:
-            head = self._received.find(_HEAD_END)
-            if head < 0:
-                return 0
-            lowered = self._received[:head].lower()
-            at = lowered.find(b"content-length:")
-            length = int(lowered[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-            self._expected = head + 4 + length
-        return int(self._received[9:12]) if len(self._received) >= self._expected else 0
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-def http_request(method: str, target: str, *, token: str = "", body: bytes = b"") -> bytes:
-    """A complete request with the headers that the interface asks for."""
-    lines = [f"{method} {target} HTTP/1.1", "Host: 127.0.0.1", "Accept: application/json"]
-    if token:
-        lines.append(f"Authorization: Bearer {token}")
-    lines.append("Content-Type: application/json")
-    if body:
-        lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join([*lines, "", ""]).encode() + body
+    def receive(self) -> bool:
+        """Returns True when the answer is complete."""
+        chunk = self._connection.recv(262_144)
+        self._received += chunk
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        if not chunk or (end and not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201"))):
+            raise RuntimeError(f"the service answered {self._received.decode(errors='replace')}")
+        length = _LENGTH.search(head)
+        return bool(end) and length is not None and len(body) >= int(length[1])

@@ -1,61 +1,38 @@
-"""`python -m bench.memory`: the memory of one serving process over a million requests, half POSTs and half GETs."""
+"""Does the memory of a serving process grow with the requests that it has answered?
+
+Resident memory of the largest process after each fifth of the requests, half of them POSTs and half GETs.
+"""
 
 import argparse
-import contextlib
-import json
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
 
-from rich.console import Console
 from rich.progress import Progress
 
-from bench import contestants
-from bench.load import Load, run_load
-from tests.postgres import PostgresServer
+from bench.harness import Bench, Option, Row, chosen, databases
+from bench.load import drive, frontdesk
 
 CONNECTIONS = 64
-STEPS = 20
+STEPS = 5
 
 
-def main() -> None:
-    """Print the resident memory after each twentieth of the requests."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.memory", description="Example: python -m bench.memory --requests 100000"
-    )
-    parser.add_argument("--requests", type=int, default=1_000_000)
-    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of PostgreSQL")
-    parser.add_argument("--json", action="store_true", help="print the numbers for programs")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        url = f"sqlite:///{folder}/memory.db"
-        if not options.sqlite:
-            server = PostgresServer(durable=False)
-            stack.callback(server.stop)
-            server.start()
-            url = server.create_database("memory")
-        service = stack.enter_context(contestants.frontdesk(url, 1, Path(folder)))
-        rows = _measure(service, options.requests // STEPS)
-    if options.json:
-        print(json.dumps(rows))
-    else:
-        for row in rows:
-            print(f"{row['requests']:>9,} requests  {row['mib']:.1f} MiB")
+def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
+    columns: dict[str, list[float]] = {}
+    for name in chosen(options):
+        with (
+            databases(name) as kind,
+            kind.installation(plans=10) as installation,
+            frontdesk(installation) as service,
+        ):
+            sizes = columns[f"{name}, MiB"] = []
+            service.prepare()
+            get, pairs = service.get(), options.requests // STEPS // 2
+            for _ in progress.track(range(STEPS), description=f"requests to {name}"):
+                mixed = [request for post in service.posts(pairs) for request in (post, get)]
+                drive(service.port, CONNECTIONS, mixed)
+                sizes.append(service.memory_mib("VmRSS"))
+    for step in range(STEPS):
+        row: Row = {"requests": (step + 1) * (options.requests // STEPS)}
+        yield row | {name: round(sizes[step], 1) for name, sizes in columns.items()}
 
 
-def _measure(service: contestants.Service, per_step: int) -> list[dict[str, float]]:
-    rows = []
-    get = service.traffic.get()
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("a million requests", total=STEPS)
-        for step in range(1, STEPS + 1):
-            mixed = [request for post in service.traffic.posts(per_step // 2) for request in (post, get)]
-            measured = run_load(Load(service.traffic.port, CONNECTIONS, 600, mixed))
-            if measured.failed or measured.answered != len(mixed):
-                raise RuntimeError(f"not every request was answered: {measured}")
-            rows.append({"requests": step * len(mixed), "mib": service.memory_mib("VmRSS")})
-            progress.advance(task)
-    return rows
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench(__doc__, run, Option("requests", 1_000_000, 5_000, "in all"))

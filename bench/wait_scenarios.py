@@ -3,21 +3,23 @@
 from collections.abc import Callable
 from math import cos, log, pi, sqrt
 from random import Random
+from typing import Any
 
-from bench.wait_world import Plan, Scenario, Shift
+from bench.wait_world import Draw, Plan, Scenario, Shift
 from frontdesk.queues.backtest.replay import HOUR
 
 MINUTE = 60.0
+Roster = Callable[[Random], list[Shift]]
 DAY = (0.0, 15 * HOUR)
 
 
-def lognormal(mean: float, spread: float) -> Callable[[Random], float]:
+def lognormal(mean: float, spread: float) -> Draw:
     """Visits with this mean and a standard deviation of so many means."""
     sigma = sqrt(log(1 + spread**2))
     return lambda random: random.lognormvariate(log(mean) - sigma**2 / 2, sigma)
 
 
-def bimodal(short: float, long: float, share_short: float) -> Callable[[Random], float]:
+def bimodal(short: float, long: float, share_short: float) -> Draw:
     """Prescriptions and consultations."""
 
     def length(random: Random) -> float:
@@ -27,21 +29,14 @@ def bimodal(short: float, long: float, share_short: float) -> Callable[[Random],
     return length
 
 
-def exponential(mean: float) -> Callable[[Random], float]:
-    return lambda random: random.expovariate(1 / mean)
+VISITS = lognormal(12 * MINUTE, 0.6)
 
 
-def steady(
-    rate: float, length: Callable[[Random], float], patience: Callable[[Random], float] | None = None
-) -> Plan:
+def steady(rate: float, length: Draw = VISITS, patience: Draw | None = None) -> Plan:
     return Plan(lambda _: rate, length, rate, patience)
 
 
-def between(times: tuple[float, float], inside: float, outside: float) -> Callable[[float], float]:
-    return lambda t: inside if times[0] <= t < times[1] else outside
-
-
-def all_day(count: int, capacity: int = 1) -> Callable[[Random], list[Shift]]:
+def all_day(count: int, capacity: int = 1) -> Roster:
     return lambda _: [Shift((DAY,), capacity=capacity)] * count
 
 
@@ -76,24 +71,25 @@ def evening(_: Random) -> list[Shift]:
     return [Shift(((0.0, end),)) for end in ends]
 
 
-def untold_breaks(count: int) -> Callable[[Random], list[Shift]]:
-    """Doctors on duty all day, each of which rests for 8 to 25 minutes every hour or two and tells nobody."""
-
-    def roster(random: Random) -> list[Shift]:
-        shifts = []
-        for _ in range(count):
-            breaks, at = [], random.uniform(0.2, 1.5) * HOUR
-            while at < DAY[1]:
-                breaks.append((at, random.uniform(8, 25) * MINUTE))
-                at += random.uniform(1, 2) * HOUR
-            shifts.append(Shift((DAY,), breaks=tuple(breaks)))
-        return shifts
-
-    return roster
+def unreported_breaks(random: Random) -> list[Shift]:
+    """Seven doctors on duty all day, each of which rests for 8 to 25 minutes every hour or two, unreported."""
+    shifts = []
+    for _ in range(7):
+        breaks, at = [], random.uniform(0.2, 1.5) * HOUR
+        while at < DAY[1]:
+            breaks.append((at, random.uniform(8, 25) * MINUTE))
+            at += random.uniform(1, 2) * HOUR
+        shifts.append(Shift((DAY,), breaks=tuple(breaks)))
+    return shifts
 
 
-def now_and_then(share: float, shortest: float, longest: float) -> Callable[[Random], float]:
+def now_and_then(share: float, shortest: float, longest: float) -> Draw:
     return lambda random: random.uniform(shortest, longest) if random.random() < share else 0.0
+
+
+def soon_or_later(share: float, patience: Draw) -> Draw:
+    """This share of the callers hangs up within a second of joining the line."""
+    return lambda random: random.random() if random.random() < share else patience(random)
 
 
 def by_the_hour(low: float, high: float) -> Callable[[float], float]:
@@ -105,76 +101,61 @@ def fewer_after(start: float, rate: float, per_hour: float, least: float) -> Cal
     return lambda t: max(least, min(rate, rate - (t - start) / HOUR * per_hour))
 
 
+def clinic(name: str, plan: Plan, roster: Roster, **more: Any) -> Scenario:
+    return Scenario(name, {1: plan}, roster, **more)
+
+
 SCENARIOS = [
-    Scenario("one doctor", {1: steady(4.6, lognormal(10 * MINUTE, 0.6))}, all_day(1)),
-    Scenario("ten doctors", {1: steady(44, lognormal(12 * MINUTE, 0.7))}, all_day(10)),
+    clinic("one doctor", steady(4.6, lognormal(10 * MINUTE, 0.6)), all_day(1)),
+    clinic("ten doctors", steady(44, lognormal(12 * MINUTE, 0.7)), all_day(10)),
     Scenario(
         "two plans share doctors unevenly",
         {1: steady(9, lognormal(8 * MINUTE, 0.6)), 2: steady(8.5, lognormal(20 * MINUTE, 0.6))},
         uneven,
     ),
-    Scenario(
-        "lunch-time burst",
-        {1: Plan(between((4 * HOUR, 5.5 * HOUR), 45, 18), lognormal(12 * MINUTE, 0.6), 45)},
-        all_day(6),
-    ),
-    Scenario("lognormal visits, long tail", {1: steady(17, lognormal(12 * MINUTE, 1.3))}, all_day(4)),
-    Scenario("bimodal visits", {1: steady(16.5, bimodal(5 * MINUTE, 30 * MINUTE, 0.7))}, all_day(4)),
-    Scenario("doctors leave and arrive", {1: steady(31, lognormal(12 * MINUTE, 0.6))}, comings_and_goings),
-    Scenario(
-        "lunch breaks in turns",
-        {1: steady(33, lognormal(12 * MINUTE, 0.6))},
-        lunch_in_turns,
-        measured=(3 * HOUR, 8 * HOUR),
-    ),
-    Scenario(
+    clinic("lunch-time burst", Plan(lambda t: 45 if 4 <= t / HOUR < 5.5 else 18, VISITS, 45), all_day(6)),
+    clinic("lognormal visits, long tail", steady(17, lognormal(12 * MINUTE, 1.3)), all_day(4)),
+    clinic("bimodal visits", steady(16.5, bimodal(5 * MINUTE, 30 * MINUTE, 0.7)), all_day(4)),
+    clinic("doctors leave and arrive", steady(31), comings_and_goings),
+    clinic("lunch breaks in turns", steady(33), lunch_in_turns, measured=(3 * HOUR, 8 * HOUR)),
+    clinic(
         "evening, doctors go home",
-        {1: Plan(fewer_after(5 * HOUR, 34, 6.5, 8), lognormal(12 * MINUTE, 0.6), 34)},
+        Plan(fewer_after(5 * HOUR, 34, 6.5, 8), VISITS, 34),
         evening,
         measured=(4 * HOUR, 10 * HOUR),
     ),
-    Scenario(
-        "abandonment", {1: steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8))}, all_day(5)
-    ),
-    Scenario(
-        "chat, three visits at a time", {1: steady(34, lognormal(22 * MINUTE, 0.6))}, all_day(4, capacity=3)
-    ),
+    clinic("abandonment", steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8)), all_day(5)),
+    clinic("chat, three visits at a time", steady(34, lognormal(22 * MINUTE, 0.6)), all_day(4, capacity=3)),
     Scenario(
         "cold start",
         {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},
         all_day(6),
         measured=(0.0, 2 * HOUR),
     ),
-    Scenario("breaks that are not told", {1: steady(22, lognormal(12 * MINUTE, 0.6))}, untold_breaks(7)),
-    Scenario(
+    clinic("unreported breaks", steady(22), unreported_breaks),
+    clinic(
         "notes after each visit",
-        {1: steady(20, lognormal(12 * MINUTE, 0.6))},
+        steady(20),
         all_day(6),
-        notes=lambda random: random.uniform(1 * MINUTE, 5 * MINUTE),
+        notes=lambda chance: chance.uniform(MINUTE, 5 * MINUTE),
     ),
-    Scenario(
+    clinic(
         "doctors look busy for a while",
-        {1: steady(25, lognormal(12 * MINUTE, 0.6))},
+        steady(25),
         all_day(6),
-        end_told_late=now_and_then(0.3, 3 * MINUTE, 12 * MINUTE),
+        end_late=now_and_then(0.3, 3 * MINUTE, 12 * MINUTE),
     ),
+    clinic("a feed two minutes late", steady(26), all_day(6), feed_late=2 * MINUTE),
     Scenario(
-        "a feed two minutes late",
-        {1: steady(26, lognormal(12 * MINUTE, 0.6))},
-        all_day(6),
-        feed_late=2 * MINUTE,
-    ),
-    Scenario(
-        "priority patients nobody tells of",
-        {
-            1: steady(20, lognormal(12 * MINUTE, 0.6)),
-            2: Plan(lambda _: 5.0, lognormal(12 * MINUTE, 0.6), 5.0, told=False),
-        },
+        "unreported priority patients",
+        {1: steady(20), 2: Plan(lambda _: 5.0, VISITS, 5.0, is_reported=False)},
         all_day(6),
     ),
-    Scenario(
-        "arrivals follow the hour",
-        {1: Plan(by_the_hour(10, 36), lognormal(12 * MINUTE, 0.6), 36)},
-        all_day(6),
+    clinic("arrivals follow the hour", Plan(by_the_hour(10, 36), VISITS, 36), all_day(6)),
+    clinic(
+        "a telephone line",
+        steady(152, lognormal(4.5 * MINUTE, 0.7), soon_or_later(0.08, lognormal(10 * MINUTE, 1.0))),
+        all_day(11),
+        measured=(HOUR, 4 * HOUR),
     ),
 ]

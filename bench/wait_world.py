@@ -3,19 +3,26 @@
 Patients are served in order of arrival by the first free doctor that serves their plan. A patient that leaves unseen keeps a
 ghost in the line that takes no doctor's time: when its turn comes, that is the wait the patient would have had.
 
-What a service knows comes from the events that the feed tells: a QueueReplay, as in a back-test. The feed may be late, may not
-know of a doctor's break or notes, or of patients that go before all others.
+What a service knows comes from the events of the feed: a QueueReplay, as in a back-test. The feed may be late, and may not
+report breaks, notes, or patients that go before all others.
 """
 
-from collections.abc import Callable, Generator
+import heapq
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import Any
 
-import simpy
-
+from frontdesk.queues.backtest.judge import RIVALS, Question, ahead_of
 from frontdesk.queues.backtest.replay import HOUR, QueueReplay, ReplayEvent
+from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EventType
+
+OURS = "frontdesk"
+LOW, HIGH = "low", "high"  # the ends of our interval
+AHEAD = "ahead"  # the number of patients ahead
+DEFAULT_SECONDS = 900.0  # a visit's length while none is known
 
 Draw = Callable[[Random], float]
 
@@ -28,21 +35,21 @@ def nothing(_: Random) -> float:
 class Plan:
     """`rate(t)`: patients an hour at t seconds into the day; `length(random)`: seconds of a visit.
 
-    `told` false: the patients go before all others, and the feed tells nothing of them.
+    `is_reported` false: the patients go before all others, and the feed does not report them.
     """
 
     rate: Callable[[float], float]
     length: Draw
     peak_rate: float
     patience: Draw | None = None
-    told: bool = True
+    is_reported: bool = True
 
 
 @dataclass(frozen=True)
 class Shift:
     """One doctor's day: from when to when on duty. A doctor that goes off duty ends the visits in progress and takes no more.
 
-    `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed tells nothing of it.
+    `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed does not report it.
     """
 
     spans: tuple[tuple[float, float], ...]
@@ -55,16 +62,15 @@ class Shift:
 class Scenario:
     """`roster(random)` makes the day's shifts. Newcomers between `measured` are compared, in seconds of the day.
 
-    After each visit the doctor takes `notes`; its end is told `end_told_late`; every event is told `feed_late` seconds late.
+    After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every event `feed_late` seconds late.
     """
 
     name: str
     plans: dict[int, Plan]
     roster: Callable[[Random], list[Shift]]
     measured: tuple[float, float] = (HOUR, 9 * HOUR)
-    default_seconds: float = 900.0
     notes: Draw = nothing
-    end_told_late: Draw = nothing
+    end_late: Draw = nothing
     feed_late: float = 0.0
 
 
@@ -74,10 +80,13 @@ class Patient:
     plan_id: int
     joined_at: float
     length: float
-    told: bool = True
+    is_reported: bool = True
     left: bool = False
-    estimates: dict[str, Any] = field(default_factory=dict)
+    estimates: dict[str, float] = field(default_factory=dict)
     wait: float | None = None
+
+    def event(self, at: float, type_: EventType, doctor: str = "") -> ReplayEvent:
+        return ReplayEvent(at, type_, self.plan_id, str(self.number), doctor)
 
 
 @dataclass(eq=False)
@@ -87,26 +96,27 @@ class Worker:
     name: str
     shift: Shift
     breaks: list[tuple[float, float]]
-    visits: dict[Patient, float] = field(default_factory=dict)
+    visits: set[Patient] = field(default_factory=set)
     on_duty: bool = False
     idle_since: float = 0.0
     away_until: float = 0.0
 
-    def serves(self, plan_id: int, *, told: bool) -> bool:
-        return not told or self.shift.plan_ids is None or plan_id in self.shift.plan_ids
+    def serves(self, plan_id: int) -> bool:
+        return self.shift.plan_ids is None or plan_id in self.shift.plan_ids
 
     def is_free(self, now: float) -> bool:
         return self.on_duty and len(self.visits) < self.shift.capacity and now >= self.away_until
 
 
 class Day:
-    """The world. `known` is what a service knows of it; each newcomer keeps the estimates that it was given on joining."""
+    """The world. `known` is what a service knows of it; each newcomer keeps the estimates that were made when it joined."""
 
-    def __init__(self, scenario: Scenario, seed: int, ask: "Callable[[Day, int], dict[str, Any]]") -> None:
+    def __init__(self, scenario: Scenario, seed: int) -> None:
         self.random = Random(seed)
         self.scenario = scenario
-        self.ask = ask
-        self.env = simpy.Environment()
+        self.now = 0.0
+        self.agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self.number = itertools.count()  # orders what is due at the same time
         self.known = QueueReplay()
         self.line: list[Patient] = []
         shifts = scenario.roster(self.random)
@@ -116,124 +126,112 @@ class Day:
 
     def run(self) -> list[Patient]:
         for doctor in self.staff:
-            self.env.process(self._work(doctor))
+            for start, end in doctor.shift.spans:
+                self._after(start, partial(self._come, doctor))
+                self._after(end, partial(self._go, doctor))
             for start, _ in doctor.breaks:
-                self.env.process(self._rest(doctor, start))
+                self._after(start, partial(self._rest, doctor))
         for plan_id, plan in self.scenario.plans.items():
-            self.env.process(self._arrive(plan_id, plan))
-        self.env.run(until=self.scenario.measured[1] + 6 * HOUR)
+            self._after(self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan))
+        while self.agenda and self.agenda[0][0] < self.scenario.measured[1] + 6 * HOUR:
+            self.now, _, act = heapq.heappop(self.agenda)
+            act()
         return [patient for patient in self.newcomers if patient.wait is not None]
 
-    def _tell(self, event: ReplayEvent, *, late: float = 0.0) -> None:
-        if self.scenario.feed_late + late > 0:
-            self.env.process(self._tell_later(replaced_time(event, late), self.scenario.feed_late + late))
+    def _ask(self, plan_id: int) -> dict[str, float]:
+        """What each rule says now, the ends of our interval, and the number of patients ahead."""
+        pool = self.known.pool(self.now)
+        estimate = estimate_waits(pool, [plan_id], DEFAULT_SECONDS, self.known.records)[plan_id]
+        self.known.tell(str(self.joined), estimate)  # so that the interval learns from the wait that follows
+        asked = Question(self.known, pool, plan_id, self.now, DEFAULT_SECONDS)
+        seconds, low, high = estimate
+        said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
+        return said | {name: rule(asked) for name, rule in RIVALS.items()}
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self.agenda, (self.now + seconds, next(self.number), act))
+
+    def _report(self, event: ReplayEvent, *, late: float = 0.0) -> None:
+        """`late`: the doctor ends the visit in the feed so much later, and it bears that time. A late feed keeps the times."""
+        event, seconds = event._replace(at=event.at + late), self.scenario.feed_late + late
+        if seconds > 0:
+            known_at = self.now + seconds
+            self._after(seconds, lambda: self.known.apply(event._replace(known_at=known_at)))
         else:
             self.known.apply(event)
 
-    def _tell_later(self, event: ReplayEvent, seconds: float) -> Generator[Any, Any, None]:
-        yield self.env.timeout(seconds)
-        self.known.apply(event._replace(known_at=self.env.now))
-
-    def _arrive(self, plan_id: int, plan: Plan) -> Generator[Any, Any, None]:
-        last = self.scenario.measured[1]
-        while True:
-            yield self.env.timeout(self.random.expovariate(plan.peak_rate / HOUR))
-            if self.env.now > last:
-                return
-            if self.random.random() * plan.peak_rate < plan.rate(self.env.now):
+    def _arrive(self, plan_id: int, plan: Plan) -> None:
+        if self.now <= self.scenario.measured[1]:
+            if self.random.random() * plan.peak_rate < plan.rate(self.now):
                 self._join(plan_id, plan)
+            self._after(self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan))
 
     def _join(self, plan_id: int, plan: Plan) -> None:
         self.joined += 1
-        patient = Patient(self.joined, plan_id, self.env.now, plan.length(self.random), plan.told)
-        attended = any(doctor.on_duty and doctor.serves(plan_id, told=True) for doctor in self.staff)
-        if attended and plan.told and self.env.now >= self.scenario.measured[0]:
-            patient.estimates = self.ask(self, plan_id)
+        patient = Patient(self.joined, plan_id, self.now, plan.length(self.random), plan.is_reported)
+        is_attended = any(doctor.on_duty and doctor.serves(plan_id) for doctor in self.staff)
+        if is_attended and plan.is_reported and self.now >= self.scenario.measured[0]:
+            patient.estimates = self._ask(plan_id)
             self.newcomers.append(patient)
-        if plan.told:
+        if plan.is_reported:
             self.line.append(patient)
-            self._tell(ReplayEvent(self.env.now, EventType.PATIENT_JOINED, plan_id, str(patient.number)))
+            self._report(patient.event(self.now, EventType.PATIENT_JOINED))
         else:
             self.line.insert(0, patient)
         if plan.patience is not None:
-            self.env.process(self._lose_patience(patient, plan.patience(self.random)))
+            self._after(plan.patience(self.random), partial(self._lose_patience, patient))
         self._match()
 
-    def _lose_patience(self, patient: Patient, seconds: float) -> Generator[Any, Any, None]:
-        yield self.env.timeout(seconds)
+    def _lose_patience(self, patient: Patient) -> None:
         if patient.wait is None:
             patient.left = True
-            self._tell(
-                ReplayEvent(self.env.now, EventType.PATIENT_LEFT, patient.plan_id, str(patient.number))
-            )
+            self._report(patient.event(self.now, EventType.PATIENT_LEFT))
 
-    def _work(self, doctor: Worker) -> Generator[Any, Any, None]:
-        shift = doctor.shift
-        on = ReplayEvent(
-            0.0,
-            EventType.DOCTOR_ON_DUTY,
-            doctor=doctor.name,
-            plan_ids=shift.plan_ids,
-            capacity=shift.capacity,
-        )
-        for start, end in shift.spans:
-            yield self.env.timeout(start - self.env.now)
-            doctor.on_duty, doctor.idle_since = True, self.env.now
-            self._tell(on._replace(at=start))
-            self._match()
-            yield self.env.timeout(end - self.env.now)
-            doctor.on_duty = False
-            self._tell(ReplayEvent(end, EventType.DOCTOR_OFF_DUTY, doctor=doctor.name))
+    def _come(self, doctor: Worker) -> None:
+        doctor.on_duty, doctor.idle_since = True, self.now
+        on = ReplayEvent(self.now, EventType.DOCTOR_ON_DUTY, doctor=doctor.name)
+        self._report(on._replace(plan_ids=doctor.shift.plan_ids, capacity=doctor.shift.capacity))
+        self._match()
 
-    def _rest(self, doctor: Worker, start: float) -> Generator[Any, Any, None]:
+    def _go(self, doctor: Worker) -> None:
+        doctor.on_duty = False
+        self._report(ReplayEvent(self.now, EventType.DOCTOR_OFF_DUTY, doctor=doctor.name))
+
+    def _rest(self, doctor: Worker) -> None:
         """A break begins at its time, or when the visit in progress and its notes are over."""
-        yield self.env.timeout(start)
-        if doctor.is_free(self.env.now) and not doctor.visits:
+        if doctor.is_free(self.now) and not doctor.visits:
             self._step_away(doctor, 0.0)
 
     def _step_away(self, doctor: Worker, notes: float) -> None:
-        until = self.env.now + notes
+        until = self.now + notes
         while doctor.breaks and doctor.breaks[0][0] <= until:
             until += doctor.breaks.pop(0)[1]
-        if until > self.env.now:
+        if until > self.now:
             doctor.away_until = until
-            self.env.process(self._return(until - self.env.now))
-
-    def _return(self, seconds: float) -> Generator[Any, Any, None]:
-        yield self.env.timeout(seconds)
-        self._match()
+            self._after(until - self.now, self._match)
 
     def _match(self) -> None:
         for patient in list(self.line):
-            all_free = [doctor for doctor in self.staff if doctor.is_free(self.env.now)]
+            all_free = [doctor for doctor in self.staff if doctor.is_free(self.now)]
             if not all_free:
                 return
-            free = [doctor for doctor in all_free if doctor.serves(patient.plan_id, told=patient.told)]
+            free = [doctor for doctor in all_free if doctor.serves(patient.plan_id)]
             if not free:
                 continue
             self.line.remove(patient)
-            patient.wait = self.env.now - patient.joined_at
+            patient.wait = self.now - patient.joined_at
             if not patient.left:
                 doctor = min(free, key=lambda doctor: (len(doctor.visits), doctor.idle_since))
-                doctor.visits[patient] = self.env.now
-                self.env.process(self._visit(doctor, patient))
+                doctor.visits.add(patient)
+                if patient.is_reported:
+                    self._report(patient.event(self.now, EventType.VISIT_STARTED, doctor.name))
+                self._after(patient.length, partial(self._end, doctor, patient))
 
-    def _visit(self, doctor: Worker, patient: Patient) -> Generator[Any, Any, None]:
-        told = ReplayEvent(
-            self.env.now, EventType.VISIT_STARTED, patient.plan_id, str(patient.number), doctor.name
-        )
-        if patient.told:
-            self._tell(told)
-        yield self.env.timeout(patient.length)
-        del doctor.visits[patient]
-        doctor.idle_since = self.env.now
-        if patient.told:
-            ended = told._replace(at=self.env.now, type=EventType.VISIT_ENDED)
-            self._tell(ended, late=self.scenario.end_told_late(self.random))
+    def _end(self, doctor: Worker, patient: Patient) -> None:
+        doctor.visits.remove(patient)
+        doctor.idle_since = self.now
+        if patient.is_reported:
+            late = self.scenario.end_late(self.random)
+            self._report(patient.event(self.now, EventType.VISIT_ENDED, doctor.name), late=late)
         self._step_away(doctor, self.scenario.notes(self.random))
         self._match()
-
-
-def replaced_time(event: ReplayEvent, late: float) -> ReplayEvent:
-    """An end that a doctor tells late bears the time of the telling; a late feed keeps the times."""
-    return event._replace(at=event.at + late)

@@ -13,7 +13,6 @@ CREATE TABLE members (
     expiry_date date, metadata json NOT NULL, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE member_history (id bigserial PRIMARY KEY, member_id bigint NOT NULL REFERENCES members, outcome text NOT NULL, changes json NOT NULL, changed_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE audit_entries (id bigserial PRIMARY KEY, actor text NOT NULL, action text NOT NULL, subject_id bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
-CREATE TABLE invitations (id bigserial PRIMARY KEY, member_id bigint NOT NULL UNIQUE REFERENCES members, address text NOT NULL, state text NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
 INSERT INTO provider_groups (name) VALUES ('Doctors');
 INSERT INTO plans (account_id, provider_group_id, external_id, name) SELECT 1, 1, 'plan-' || n, 'Plan ' || n FROM generate_series(1, 10) n;
 INSERT INTO tokens VALUES (sha256('bench'), 1);

@@ -26,6 +26,8 @@ LINES = {"": 33_480, "formats": 1_510, "mapping": 3_200, "files": 3_120, "eligib
 MOST_FILES = 195
 MOST_DECISIONS = 40
 ROOMS_OF_A_CHUNK = 26
+BENCH_LINES = 2_200  # of the benchmarks, with their peers and pages
+BENCH_KINDS = {".py", ".md", ".sql", ".js", ".lua"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -44,6 +46,12 @@ def test_the_package_has_no_more_files_than_its_limit() -> None:
 
 def test_there_are_no_more_decisions_than_their_limit() -> None:
     assert len(list((ROOT / "docs/decisions").glob("0*.md"))) <= MOST_DECISIONS
+
+
+def test_the_benchmarks_have_no_more_lines_than_their_limit() -> None:
+    files = (path for path in (ROOT / "bench").rglob("*") if path.suffix in BENCH_KINDS and path.is_file())
+    ours = [path for path in files if "node_modules" not in path.parts]
+    assert sum(path.read_text().count("\n") for path in ours) <= BENCH_LINES
 
 
 @contextmanager

@@ -1,8 +1,0 @@
--- Eight digits, as the known members have: to_char would make ######## of more, and many new members one row.
-\set new random(1000, 99999999)
-\set known random(0, 999)
-\set is_new random(0, 1)
-\set n :is_new * :new + (1 - :is_new) * :known
-INSERT INTO members (account_id, plan_id, external_id, member_id, first_name, last_name, dob, gender, email, phone, zipcode, city, state, effective_date, expiry_date, metadata)
-VALUES (1, 1, 'AB ' || to_char(:n::bigint, 'FM00000000'), 'M-' || to_char(:n::bigint, 'FM00000000'), 'Robin', 'Name' || :new, '1977-01-11', 'female', 'robin.' || :n || '@example.com', '6175550100', '02134', 'Boston', 'MA', '2026-01-01', '2027-12-31', '{"department":"north"}')
-ON CONFLICT (external_id) DO UPDATE SET last_name = excluded.last_name, updated_at = now() RETURNING id;
