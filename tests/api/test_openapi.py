@@ -195,7 +195,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     inside = (package / "workbooks.py").read_text()
     problems |= set(re.findall(r'\bWorkbookFault\(\s*"(\w+)"', inside))
     problems |= set(re.findall(r'\b(?:_at|at_segment)\(\s*\w+,\s*"(\w+)"', code))
-    problems |= set(re.findall(r'\b_end\(\s*claim,\s*FileState\.\w+,\s*"(\w+)"', code))
+    problems |= set(re.findall(r'\b_end\(\s*claim,\s*model\.FileState\.\w+,\s*"(\w+)"', code))
     assert len(faults) > 8
     assert len(problems) > 20
     assert faults - set(REPORT_CODES) - set(FAULT_CODES) - set(QUOTA_CODES) == set()

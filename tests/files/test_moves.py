@@ -169,7 +169,7 @@ def test_a_file_that_was_killed_while_it_was_being_held_is_held(
     desk.load(content)
     file = desk.hand_in(content, plan=1)
     with monkeypatch.context() as broken:
-        broken.setattr("frontdesk.files.check.find_access", _raise_interrupt)
+        broken.setattr("frontdesk.eligibility.find_access", _raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             desk.try_to_work(file, lease_seconds=0.0)
     assert (desk.reread(file).step, desk.reread(file).rows_done) == ("apply", 0)

@@ -98,7 +98,7 @@ def meaning_of(item: ChunkItem) -> str:
 def test_a_row_means_what_it_meant_in_this_version(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.check.row_digest_key", lambda _tx: bytes(32))
+    monkeypatch.setattr("frontdesk.eligibility.row_digest_key", lambda _tx: bytes(32))
     content, mapping = content_of(kind)
     file = desk.hand_in(content, mapping=mapping)
     claim = claim_next(desk.db, desk.clock, desk.options, only=file.id)

@@ -143,7 +143,9 @@ def test_a_row_with_other_than_the_headers_columns_is_refused_and_keeps_its_key(
     few, many, good = rows_of(HEADER + "1,2,3\n2,3,4,5,6\n3,4,5,6\n")
     assert [codes(row) for row in (few, many, good)] == [[("row", "wrong_column_count")]] * 2 + [[]]
     assert (few.values, many.values) == ({"external_id": "1"}, {"external_id": "2"})
-    assert few.faults[0].message == "has 3 cells where the header has 4 columns"
+    assert (
+        few.faults[0].message == "has 3 cells where the header has 4 columns: quote a cell with a delimiter"
+    )
 
 
 def test_bad_quoting_on_one_line_refuses_that_row_only() -> None:

@@ -67,8 +67,8 @@ def test_rows_beside_an_odd_one_are_still_recognised_together(kind: str) -> None
     [rows] = items_of(HEADER + "".join([*PLAIN[:20], ODD[kind], *PLAIN[20:]]))
     assert isinstance(rows, UnreadRows)
     assert (rows.place, len(rows)) == (2, 41)
-    part = rows.part(20, 22)
-    assert [(row.place, row.values["member_id"]) for row in read_rows([part])] == [(22, "M-99"), (23, "M-20")]
+    first, second, *_ = read_rows([rows.part(20)])
+    assert [(row.place, row.values["member_id"]) for row in (first, second)] == [(22, "M-99"), (23, "M-20")]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])

@@ -127,7 +127,10 @@ def test_a_damaged_isa_is_refused(old: str, new: str) -> None:
 
 def test_what_follows_an_interchange_must_be_another() -> None:
     code, sentence = refused(lambda: read(GOOD + "GARBAGE" * 40))
-    assert (code, sentence) == ("not_x12", "Segment 21: an ISA segment is expected here")
+    assert (code, sentence) == (
+        "not_x12",
+        "Segment 21: an ISA segment is expected here: send the file as it was written",
+    )
 
 
 TIDY = [row.values for row in rows_of(GOOD)]

@@ -396,3 +396,17 @@ def test_objects_with_keys_of_their_own_are_refused_before_they_make_a_table(
     with pytest.raises(Unreadable) as caught:
         suggested(content)
     assert (caught.value.code, len(read)) == ("too_large", 2)
+
+
+def test_people_in_columns_of_their_own_are_asked_about() -> None:
+    rows = [["Employee ID", "First Name", "Dependent 1 First Name"], ["1", "Robin", "Lee"], ["2", "Kim", ""]]
+    found = suggested(written(rows))
+    [question] = found["questions"]
+    assert question["column"] == "Dependent 1 First Name"
+    assert "a row for each person" in question["question"]
+    assert found["mapping"]["questions"] == {"Dependent 1 First Name": "open"}
+
+
+def test_a_column_of_a_and_t_is_asked_about() -> None:
+    rows = [["Unique ID", "First Name", "Type"], ["1", "Robin", "A"], ["2", "Kim", "T"]]
+    assert [each["column"] for each in suggested(written(rows))["questions"]] == ["Type"]

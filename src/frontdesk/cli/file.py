@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 import typer
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
@@ -390,7 +391,9 @@ def summary(file: EligibilityFile) -> list[str]:
         if file.counts.get(outcome)
     ]
     if file.ignored:
-        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+        lines.append(
+            "Columns or keys that are no field were left out: " + ", ".join(map(unquote, file.ignored)) + "."
+        )
     if file.counts.get(REFUSED) or file.counts.get(WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines

@@ -188,7 +188,9 @@ class SegmentReader:
         must follow."""
         number = self._number + 1
         if text[:3].upper() != "ISA":
-            raise at_segment(number, "not_x12", "an ISA segment is expected here")
+            raise at_segment(
+                number, "not_x12", "an ISA segment is expected here: send the file as it was written"
+            )
         if len(text) < ISA_LENGTH:
             raise at_segment(number, "cut_off", "the file ends within the ISA")
         separator = text[3]

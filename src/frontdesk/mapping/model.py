@@ -146,8 +146,8 @@ ROW_FAULTS = FORMAT_ROW_FAULTS | {
 ROW_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
     "identifier from more columns.",
-    "no_medical_coverage": "The 834 carries no coverage that counts (`coverages` of the mapping): a member keeps its access, a "
-    "new one is refused.",
+    "no_medical_coverage": "The 834 carries no coverage that counts: a member keeps its access, a new one is refused. If one "
+    "that it carries gives access, add its code (HD03) to `coverages` in the mapping.",
 }
 
 ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"

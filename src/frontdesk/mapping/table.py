@@ -147,7 +147,7 @@ class TableColumns:
         if _applies(self._skips, cells):
             return Row(place, {}, skipped=True)
         if fault is None and len(cells) != self.width:
-            message = f"has {len(cells)} cells where the header has {self.width} columns"
+            message = f"has {len(cells)} cells where the header has {self.width} columns: quote a cell with a delimiter"
             fault = Fault("row", "wrong_column_count", message)
         if fault is None and self._makers and self._is_too_long(cells):
             fault = _TOO_LONG

@@ -82,7 +82,7 @@ _NAMES = {
     "~employee",
     PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
     "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
-    "|dependent sequence number",
+    "|dependent sequence number|employee dependent number",
 }
 _ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
@@ -177,8 +177,8 @@ BOOLEAN_OF = dict.fromkeys(words_in("y yes true t 1 x enrolled eligible active")
 )
 RELATIONSHIP_OF = _by_word(
     {
-        "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|s",
-        "01": "spouse|wife|husband|sp|w|h",
+        "18": "self|employee|subscriber|ee|emp|e|policyholder|primary|insured|member|s",
+        "01": "spouse|wife|husband|sp|sps|w|h",
         "53": "domestic partner|life partner|dp|partner|civil union partner",
         "19": "child|son|daughter|ch|c|dependent child|d|biological child|natural child",
         "17": "stepchild|step child|stepson|stepdaughter|sc",
@@ -197,15 +197,15 @@ RELATIONSHIP_OF = _by_word(
 ENDED_WORDS = words_in(
     "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled canceled"
     " withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued not non t i d x"
-    " declined decline waived waive waiver ineligible opt out"
+    " te declined decline waived waive waiver ineligible opt out"
 )
 UNSURE_WORDS = words_in(
     "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std sabbatical layoff"
-    " laid absence l p q r s w c u"
+    " laid absence co l p q r s w c u"
 )
 ACTIVE_WORDS = words_in(
-    "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary temp on off of"
-    " with without paid unpaid pay voluntary involuntary employee"
+    "active act enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary temp on off of"
+    " with without paid unpaid pay voluntary involuntary employee a ac"
 )
 STATUS_WORDS = ENDED_WORDS | UNSURE_WORDS | ACTIVE_WORDS
 # `Marital Status`, `FLSA Status`, `Status Date`

@@ -43,6 +43,11 @@ _OF_STATUS = {"status", "action", "active", *_ENDED}
 _FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
 _TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
 _WAIVED = {"waive", "waived", "waiver"}
+_OTHER_PEOPLE, _OF_PERSON = {"dependent", "spouse", "child"}, {"name", "first", "last", "birth"}
+_ROW_EACH = "ask the sender for a row for each person, whose own columns say who it is."
+_UNRELATED = (
+    "Says that the column says nothing about access. Every row is a member with access until its expiry_date."
+)
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
 _MOST_WORDS, _MOST_QUESTIONS = 50, 10
 
@@ -125,6 +130,11 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
     """A question for each column with a status, by its name or by its words: the mapping can't be used before. As JSON: the
     column, the question, and as choices what an answer does and what it adds to the mapping."""
     questions = []
+    others = [name for at, name in enumerate(draft.sample.names) if not draft.uses(at) and _names_other(name)]
+    if others:
+        choices = [{"does": _UNRELATED, "mapping": {"questions": {others[0]: UNRELATED}}}]
+        question = f"{_listed(others)} may hold other people, who would get no access: {_ROW_EACH}"
+        questions.append({"column": others[0], "question": question, "choices": choices})
     for position, name in enumerate(draft.sample.names):
         words = Counter(map(str.casefold, draft.sample.column(position)))
         uses = draft.uses(position).keys()
@@ -138,11 +148,18 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
     return questions[:_MOST_QUESTIONS]
 
 
+def _names_other(name: str) -> bool:
+    """`Dependent 1 First Name`, `Spouse DOB`: of people beside the one that the row is about."""
+    of_name = {*words_of(name)}
+    return not of_name.isdisjoint(_OTHER_PEOPLE) and not of_name.isdisjoint(_OF_PERSON)
+
+
 def _is_status(name: str, words: Collection[str]) -> bool:
     of_name = {*words_of(name)}
     tokens = {token for word in words for token in _tokens(word)}
     are_known = tokens <= names.STATUS_WORDS and len(words) <= _MOST_WORDS
-    is_such = not of_name.isdisjoint(_OF_STATUS) or (are_known and not tokens.isdisjoint(_TELLING))
+    is_told = not tokens.isdisjoint(_TELLING) or tokens == {"a", "t"}
+    is_such = not of_name.isdisjoint(_OF_STATUS) or (are_known and is_told)
     return is_such and of_name.isdisjoint(names.OTHER_STATUS)
 
 
@@ -169,10 +186,9 @@ def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
         f"Ends the members of rows with {_listed(ended)} ({times:,} of the rows that were looked at), on the row's expiry_date, "
         "else on the day of the file. Rows with any other word are members with access."
     )
-    unrelated = "Says that the column says nothing about access. Every row is a member with access until its expiry_date."
     choices = [
         {"does": ends, "mapping": {"end": [{"column": name, "equals": ended}]}},
-        {"does": unrelated, "mapping": {"questions": {name: UNRELATED}}},
+        {"does": _UNRELATED, "mapping": {"questions": {name: UNRELATED}}},
     ]
     return {"column": name, "question": question, "choices": choices}
 
@@ -242,8 +258,8 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
                 "field": field,
                 "code": code,
                 "rows": times,
-                "advice": f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
-                if code == "required" and times == whole
+                "advice": f"{times:,} of {whole:,} rows lack it: {remedy_for(field)}; else ask the sender for it."
+                if code == "required"
                 else None,
             }
             for (field, code), times in counted.most_common()
