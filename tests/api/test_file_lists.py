@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.api import eligibility_files
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
-from frontdesk.files import set_file_settings
+from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file
-from frontdesk.files.model import FileQuota, NewFile
+from frontdesk.files.model import NewFile
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token
@@ -208,7 +207,7 @@ def test_an_account_may_want_a_second_person_to_approve(
 def test_an_account_has_so_many_files_waiting_and_no_more(
     api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eligibility_files, "QUOTA", FileQuota(files=2, size_bytes=1 << 20))
+    monkeypatch.setattr(actions, "MOST_FILES", 2)
     for n in range(2):
         assert upload(api, customer, csv_of([row(n)])).status_code == 202
     refused = upload(api, customer, csv_of([row(9)]))
@@ -223,7 +222,7 @@ def test_an_account_has_so_many_files_waiting_and_no_more(
 def test_the_waiting_files_of_an_account_have_so_many_bytes_together(
     api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eligibility_files, "QUOTA", FileQuota(files=100, size_bytes=1 << 20))
+    monkeypatch.setattr(actions, "MOST_BYTES", 1 << 20)
     assert upload(api, customer, b"external_id\n" + b"x" * 700_000).status_code == 202
     refused = upload(api, customer, b"external_id\n" + b"y" * 700_000)
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (413, "too_many_bytes")

@@ -120,8 +120,8 @@ def test_a_file_that_only_compares_says_so(desk: Desk) -> None:
 def test_a_suggestion_can_be_asked_for_before_a_file_is_loaded() -> None:
     content = file_834(*CARDS).encode()
     whole, part = (
-        suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut)
-        for text, is_cut in ((content, False), (content[: content.index(b"C-3")], True))
+        suggest_mapping(io.BytesIO(text), today="2026-11-20")
+        for text in (content, content[: content.index(b"C-3")])
     )
     assert whole["mapping"] == part["mapping"] == {"834": {"identify": "REF*23"}}
     assert (whole["people"], part["people"]) == (3, 2)

@@ -21,9 +21,9 @@ from tests.files.loading import Desk, csv_of, row
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/frontdesk"
-# Lines of Python below each folder; of the package without the sandbox.
-LINES = {"": 33_480, "formats": 1_510, "mapping": 3_200, "files": 3_120, "eligibility": 2_630}
-MOST_FILES = 195
+# Lines of Python below the folders; of the package without the sandbox.
+LINES = {"": 32_400, "formats mapping files": 7_000, "eligibility": 2_300}
+MOST_FILES = 194
 MOST_DECISIONS = 40
 ROOMS_OF_A_CHUNK = 26
 BENCH_LINES = 2_200  # of the benchmarks, with their peers and pages
@@ -35,9 +35,10 @@ def sources(folder: str) -> list[Path]:
     return [path for path in found if path.relative_to(PACKAGE).parts[0] != "sandbox"]
 
 
-@pytest.mark.parametrize("folder", LINES)
-def test_the_package_has_no_more_lines_than_its_limit(folder: str) -> None:
-    assert sum(path.read_text().count("\n") for path in sources(folder)) <= LINES[folder]
+@pytest.mark.parametrize("folders", LINES)
+def test_the_package_has_no_more_lines_than_its_limit(folders: str) -> None:
+    found = [path for folder in folders.split() or [""] for path in sources(folder)]
+    assert 0 < sum(path.read_text().count("\n") for path in found) <= LINES[folders]
 
 
 def test_the_package_has_no_more_files_than_its_limit() -> None:

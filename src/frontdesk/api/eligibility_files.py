@@ -19,7 +19,7 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files import actions
-from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileQuota, FileState, NewFile
+from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState, NewFile
 from frontdesk.files.report import (
     CSV_HEADER,
     ReportFilter,
@@ -39,7 +39,6 @@ from frontdesk.web.response import GZIPPED, VARIES, Header, HttpError, Response,
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
-QUOTA = FileQuota(files=100, size_bytes=4096 * MIB)  # of files that wait or run, of one account
 _KEY = re.compile("[!-~]{1,255}")
 NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
@@ -80,8 +79,8 @@ async def _upload(app: App, request: Request) -> Response:
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
 
-    file = await _write(app, lambda tx: actions.begin_file(tx, new, requester, quota=QUOTA))
-    upload = actions.Upload(app.db, file, QUOTA)
+    file = await _write(app, lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
+    upload = actions.Upload(app.db, file, is_limited=True)
     upload.write(start)
     try:
         async for data in pieces:

@@ -25,6 +25,7 @@ from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
 
 PART_BYTES = 1024 * 1024
+MOST_FILES, MOST_BYTES = 100, 4096 * 1024 * 1024  # of an account, that arrive, wait or run
 ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
 RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
@@ -34,14 +35,14 @@ MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 def begin_file(
-    tx: Tx, new: model.NewFile, requester: Requester, *, quota: model.FileQuota | None = None
+    tx: Tx, new: model.NewFile, requester: Requester, *, is_limited: bool = False
 ) -> model.EligibilityFile:
     """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
-    RateLimited. Uploads that begin at the same moment don't see one another and may exceed the quota."""
+    RateLimited. Uploads that begin at the same moment don't see one another and may exceed the limits."""
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
-    if quota is not None and store.find_backlog(tx, new.account_id)[0] >= quota.files:
-        detail = f"The account has {quota.files} files that wait or run; send this one when some of them have ended."
+    if is_limited and store.find_backlog(tx, new.account_id)[0] >= MOST_FILES:
+        detail = f"The account has {MOST_FILES} files that wait or run; send this one when some of them have ended."
         fault = ("body", "too_many_files")
         raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
     mapping_name, mapping = _mapping_of(tx, new)
@@ -70,13 +71,11 @@ def _mapping_of(tx: Tx, new: model.NewFile) -> tuple[str | None, dict[str, Any] 
 
 
 class Upload:
-    """Stores the content of a file part by part, so that memory stays small. With a quota, what the account's files have
+    """Stores the content of a file part by part, so that memory stays small. If it `is_limited`, what the account's files have
     together is bounded while the content arrives."""
 
-    def __init__(
-        self, db: Database, file: model.EligibilityFile, quota: model.FileQuota | None = None
-    ) -> None:
-        self._db, self._file, self._quota = db, file, quota
+    def __init__(self, db: Database, file: model.EligibilityFile, *, is_limited: bool = False) -> None:
+        self._db, self._file, self._is_limited = db, file, is_limited
         self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
         self.size_bytes = 0
 
@@ -93,11 +92,10 @@ class Upload:
         self._digest.update(part)
         with self._db.write() as tx:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
-            if self._quota is not None:
+            if self._is_limited:
                 store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
-                most = self._quota.size_bytes
-                if store.find_backlog(tx, self._file.account_id)[1] > most:
-                    detail = f"The account's files that wait or run may have {most} bytes together; "
+                if store.find_backlog(tx, self._file.account_id)[1] > MOST_BYTES:
+                    detail = f"The account's files that wait or run may have {MOST_BYTES} bytes together; "
                     raise model.TooManyBytes(detail + "send this one when some have ended.")
         self._parts += 1
 

@@ -110,13 +110,6 @@ class FileSettings:
     second_approver: bool = False
 
 
-class FileQuota(NamedTuple):
-    """How many files of an account, and bytes of them, may arrive, wait or run at a time."""
-
-    files: int
-    size_bytes: int
-
-
 class MappingName(NamedTuple):
     """The name of a mapping, and its account."""
 

@@ -90,18 +90,16 @@ def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iter
         yield from MemberReader(reader, MemberNames(mapping, options.secret), apart).items()
 
 
-def suggest_x12(source: Source, *, is_cut: bool = False) -> dict[str, Any]:
-    """How the 834 may name its members (suggest.identity); `is_cut` says that the file may end within a member. Raises
-    Unreadable."""
+def suggest_x12(source: Source) -> dict[str, Any]:
+    """How the 834 may name its members (suggest.identity), by its members up to what can't be read. Raises Unreadable."""
     reader = X12Reader(source)
     reader.begin()
-    return suggest_identity(_loops(reader, is_cut=is_cut))
+    return suggest_identity(_readable(loop for _, loop in reader.loops()))
 
 
-def _loops(reader: X12Reader, *, is_cut: bool) -> Iterator[MemberLoop]:
-    with suppress(*([Unreadable] if is_cut else [])):
-        for _, loop in reader.loops():
-            yield loop
+def _readable(loops: Iterator[MemberLoop]) -> Iterator[MemberLoop]:
+    with suppress(Unreadable):
+        yield from loops
 
 
 class MemberReader:

@@ -24,10 +24,6 @@ _DEPENDENTS_BY_NAME = (
     "by that number with a short digest of first name and birth date. A corrected first name is followed where the sender writes "
     "the old one (NM1*70)."
 )
-_SUBSCRIBERS_ONLY = (
-    "All people of the file are subscribers. Dependents of later files are named by REF*0F with a digest of first name and birth "
-    "date."
-)
 _FEW_PEOPLE = "The file has few people ({:,}): look at a larger one of the sender before you accept."
 _SSNS = "The numbers look like social security numbers: a keyed digest of them stands in the identifier."
 
@@ -113,7 +109,7 @@ def _choose(
         reasons = [f"Each of the people carries {way} ({people:,} of {people:,}), and nobody shares it."]
     else:
         way = dict(_BY_FAMILY)
-        reasons = [_DEPENDENTS_BY_NAME if dependents else _SUBSCRIBERS_ONLY]
+        reasons = [_DEPENDENTS_BY_NAME]
         if missing := people - by_name.get(FAMILY, {"people": 0})["people"]:
             reasons.append(
                 f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused."

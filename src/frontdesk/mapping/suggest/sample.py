@@ -2,20 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain, islice
-from typing import Any
 
-from frontdesk.errors import Fault
 from frontdesk.formats.csv_rows import read_csv
-from frontdesk.formats.json_rows import ObjectRow, read_json
-from frontdesk.formats.model import Format, Table, Unreadable
+from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
-from frontdesk.mapping.table import cell_of
 from frontdesk.mapping.values import fold_name
 
 SAMPLE_ROWS, MOST_COLUMNS = 1000, 200
@@ -50,26 +46,16 @@ class Sample:
 def read_sample(
     content: BufferedReader, source: Source | None, found: Format, *, is_cut: bool, sheet: str | None = None
 ) -> Sample:
-    """The first rows of what `open_source` gives, of a workbook those of the sheet; `is_cut` says that a text may end within one.
-    Raises Unreadable for what has no names of columns."""
+    """The first rows of the table that `open_source` gives, of a workbook those of the sheet; `is_cut` says that a text may end
+    within one. Raises Unreadable for what has no names of columns."""
     if source is not None and found is not Format.CSV:
-        sample = _of_objects(read_json(source, found), found, is_cut=is_cut)
-    else:
-        table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
-        sample = _of_table(table, found, is_cut=is_cut)
-    if not sample.rows:
-        raise Unreadable("no_rows", "The file has no row below its header.")
-    return sample
-
-
-def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
-    """The header is the row that means most, the uppermost of several."""
-    return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
-
-
-def _of_table(table: Table, found: Format, *, is_cut: bool) -> Sample:
+        rule = "A mapping is suggested for tables and 834s. Of JSON, name the keys in `columns` of a mapping of your own."
+        raise Unreadable("no_header", rule)
+    table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
     names = [*table.names]
-    _check_width(names)
+    if len(names) > MOST_COLUMNS:
+        message = f"The file has more than {MOST_COLUMNS} columns. Send a copy with those of members."
+        raise Unreadable("too_large", message)
     if any(_VALUE.fullmatch(name.strip()) for name in names) or not any(map(meanings, names)):
         raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
     split = chain.from_iterable(table.blocks)
@@ -77,22 +63,15 @@ def _of_table(table: Table, found: Format, *, is_cut: bool) -> Sample:
     rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
     taken = _first(rows, is_cut=is_cut)
     even = [row for row in taken if len(row) == len(names)]
+    if not even:
+        raise Unreadable("no_rows", "The file has no row below its header.")
     odd = [row for row in taken if len(row) != len(names)]
     return Sample(found, names, even, odd, table.delimiter or None)
 
 
-def _of_objects(objects: Iterator[ObjectRow], found: Format, *, is_cut: bool) -> Sample:
-    """Each object is a row. Objects of a hostile file have keys of their own, which all rows would have cells for."""
-    names = dict[str, None]()
-
-    def cells_of(values: dict[str, Any]) -> list[str]:
-        names.update(dict.fromkeys(values))
-        _check_width(names)
-        return ["" if values.get(name) is None else cell_of(values[name]) for name in names]
-
-    dicts = (values for _, values in objects if not isinstance(values, Fault))
-    rows = _first(map(cells_of, dicts), is_cut=is_cut)
-    return Sample(found, [*names], [[*cells, *[""] * (len(names) - len(cells))] for cells in rows])
+def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
+    """The header is the row that means most, the uppermost of several."""
+    return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
 
 
 def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
@@ -107,14 +86,6 @@ def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
         if error.code == "too_large" or not is_cut:
             raise
     return taken[:-1] if is_cut else taken
-
-
-def _check_width(names: Collection[str]) -> None:
-    if len(names) > MOST_COLUMNS:
-        message = (
-            f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
-        )
-        raise Unreadable("too_large", message)
 
 
 def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:

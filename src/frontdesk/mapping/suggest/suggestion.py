@@ -68,7 +68,7 @@ def suggest_mapping(
     """
     content, source, found = open_source(stream, format, encoding)
     if source is not None and found is Format.X12:
-        suggested = suggest_x12(source, is_cut=is_cut)
+        suggested = suggest_x12(source)
         return _OF_TABLES | {"rows": suggested["people"]} | suggested
     sample = read_sample(content, source, found, is_cut=is_cut, sheet=sheet)
     other, members = _other_lines(sample) or (None, sample)
