@@ -220,7 +220,7 @@ class TableColumns:
         """Raises Unreadable if no column holds the match key."""
         if self._make_key is None and KEY not in self._plain:
             if not (self._makers or any(self._plain)):
-                message = "the first rows name no field of a member, such as external_id,…"
+                message = "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
                 raise Unreadable("no_header", message, place=self._place)
             raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
 
