@@ -3,16 +3,14 @@
 from contextlib import ExitStack
 
 import pytest
-from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.db.sets import insert_missing
 from frontdesk.invitations.delivery import get_invitation
 from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
-from frontdesk.invitations.protocol import apply_early_reports
 from frontdesk.invitations.reports import is_hard_bounce, receive_report
 from frontdesk.invitations.store import lock_by_message_id
-from frontdesk.invitations.tables import invitation_links, invitations
+from frontdesk.invitations.tables import invitation_links
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
@@ -57,17 +55,6 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
         assert suppressed(db).get(mail.address) == reason
 
 
-def test_the_same_report_twice_counts_once(api: Api, db: Database, customer: Customer) -> None:
-    mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
-    assert [report(db, mail, ReportEvent.BOUNCED) for _ in range(3)] == [
-        ReportEffect.APPLIED,
-        ReportEffect.KNOWN,
-        ReportEffect.KNOWN,
-    ]
-    assert report(db, mail, ReportEvent.COMPLAINED) is ReportEffect.APPLIED
-    assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {mail.address: "hard_bounce"})
-
-
 def test_a_report_about_somebody_elses_mail_changes_nothing(
     api: Api, db: Database, customer: Customer
 ) -> None:
@@ -94,25 +81,6 @@ def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
     mail = mailed(api, db, customer)
     assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is ReportEffect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
-
-
-def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_written_down(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    early = [
-        (ReportEvent.BOUNCED, InvitationState.SENT, InvitationState.FAILED),
-        (ReportEvent.DELIVERED, InvitationState.AMBIGUOUS, InvitationState.SENT),
-    ]
-    for number, (event, answered, becomes) in enumerate(early):
-        mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
-        assert report(db, mail, event) is ReportEffect.APPLIED
-        assert state_of(db, mail) is InvitationState.OFFERED
-        with db.write() as tx:
-            tx.execute(
-                update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
-            )
-            apply_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
-        assert state_of(db, mail) is becomes
 
 
 def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:

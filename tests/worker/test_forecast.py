@@ -123,7 +123,6 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
         protocol.release(tx)
     post.batches(enabled=False)
-    with db.read() as tx:
-        off = delivery.forecast(tx, post.customer.account_id, now=post.clock())
+    off = db.ask(lambda tx: delivery.forecast(tx, post.customer.account_id, now=post.clock()))
     assert (held.held, held.backlog, held.last_at) == (HoldReason.BY_OPERATOR, 3, None)
     assert (off.held, off.enabled, off.last_at) == (None, False, None)
