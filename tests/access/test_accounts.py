@@ -1,7 +1,7 @@
 """An API client's secrets while they are rotated, and the end of a client."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,9 +13,7 @@ from frontdesk.access.accounts import (
     get_client,
     list_secrets,
     resume_account,
-    revoke_client,
     revoke_secret,
-    revoke_tokens,
     rotate_secret,
     suspend_account,
 )
@@ -23,7 +21,7 @@ from frontdesk.access.authentication import note_use, recognise_client
 from frontdesk.access.model import NewClient, Scope, digest
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import client_secrets
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
 from frontdesk.errors import NotFound, Suspended
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer
@@ -42,33 +40,12 @@ def rotate(db: Database, client_id: str, now: datetime) -> str:
         return rotate_secret(tx, client_id, now=now)
 
 
-def test_during_a_rotation_the_two_newest_secrets_work_and_no_third(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    secrets = [customer.client_secret]
-    alive = []
-    for _ in range(3):
-        secrets.append(rotate(db, customer.client_id, clock()))
-        alive.append([let_in(db, customer.client_id, secret, clock()) for secret in secrets])
-    assert alive == [[True, True], [False, True, True], [False, False, True, True]]
-
-
 def test_rotations_at_once_leave_two_secrets_alive(db: Database, customer: Customer, clock: SetClock) -> None:
     with ThreadPoolExecutor(6) as threads:
         made = list(threads.map(lambda _: rotate(db, customer.client_id, clock()), range(6)))
     live = select(func.count()).select_from(client_secrets).where(client_secrets.c.revoked_at.is_(None))
     assert db.ask(lambda tx: tx.execute(live).scalar()) == 2
     assert sum(let_in(db, customer.client_id, secret, clock()) for secret in made) == 2
-
-
-def test_a_secret_made_for_one_client_is_another_clients_wrong_one(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    with db.write() as tx:
-        new = NewClient(customer.account_id, "Sibling", {Scope.CUSTOMER})
-        sibling, secret = create_client(tx, new, now=clock())
-    assert let_in(db, sibling.client_id, secret, clock())
-    assert not let_in(db, customer.client_id, secret, clock())
 
 
 def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(
@@ -78,18 +55,6 @@ def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(
     assert {len(secret) for secret in made} == {43}
     assert len(made) == 5
     assert len(customer.client_id) == 32
-
-
-def test_a_revoked_client_gets_no_new_secret_and_stays_revoked_since_the_first_time(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    with db.write() as tx:
-        first = revoke_client(tx, customer.client_id, now=clock())
-    clock.advance(60)
-    with db.write() as tx:
-        assert revoke_client(tx, customer.client_id, now=clock()) == first
-    with pytest.raises(NotFound):
-        rotate(db, customer.client_id, clock())
 
 
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\0b", "\udcff", "x" * 65])
@@ -111,29 +76,19 @@ def test_after_a_leak_only_the_new_secret_works_and_no_token(
     assert not passes(db, customer.token)
 
 
-def test_every_token_of_a_client_can_be_ended_and_no_other_clients(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    other = make_customer(db, name="Other")
-    with db.write() as tx:
-        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 1
-        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 0
-    assert [passes(db, token) for token in (customer.token, other.token)] == [False, True]
-    assert let_in(db, customer.client_id, customer.client_secret, clock())
-
-
 def test_one_secret_can_be_ended_once_and_only_by_its_own_client(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     other = make_customer(db, name="Other")
     new = rotate(db, customer.client_id, clock())
     _, first = db.ask(lambda tx: list_secrets(tx, customer.client_id))
-    with pytest.raises(NotFound), db.write() as tx:
-        revoke_secret(tx, other.client_id, first.id, now=clock())
-    with db.write() as tx:
-        revoke_secret(tx, customer.client_id, first.id, now=clock())
-    with pytest.raises(NotFound), db.write() as tx:
-        revoke_secret(tx, customer.client_id, first.id, now=clock())
+    for client_id, answer in (
+        (other.client_id, pytest.raises(NotFound)),
+        (customer.client_id, nullcontext()),
+        (customer.client_id, pytest.raises(NotFound)),
+    ):
+        with answer, db.write() as tx:
+            revoke_secret(tx, client_id, first.id, now=clock())
     secrets = (customer.client_secret, new)
     assert [let_in(db, customer.client_id, secret, clock()) for secret in secrets] == [False, True]
 
@@ -174,12 +129,6 @@ def test_a_closed_account_stays_closed_and_gets_no_client(
             change(tx, customer.account_id)
     with pytest.raises(Suspended), db.write() as tx:
         create_client(tx, NewClient(customer.account_id, "Late", {Scope.CUSTOMER}), now=clock())
-
-
-@pytest.mark.parametrize("change", [suspend_account, resume_account])
-def test_an_unknown_account_has_no_state(db: Database, change: Callable[[Tx, int], object]) -> None:
-    with pytest.raises(NotFound), db.write() as tx:
-        change(tx, 99)
 
 
 def passes(db: Database, token: str) -> bool:
