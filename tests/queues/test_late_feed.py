@@ -21,6 +21,7 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
+from frontdesk.queues.model import QueueEvent
 from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
@@ -98,26 +99,25 @@ def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
 def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:
     clinic = make_clinic(db)
     plan = clinic.plan_ids[0]
-    told = [
-        (0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3)),
-        *(
-            (90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
-            for n in range(3)
-        ),
-        (500, event("j", JOINED, 100, plan_id=plan, visit="waits")),
-    ]
-    for seconds, one in told:
-        with db.write() as tx:
-            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
+    feed_late(db, 0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3))
+    for n in range(3):
+        feed_late(db, 90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
+    feed_late(db, 500, event("j", JOINED, 100, plan_id=plan, visit="waits"))
     now = NOW + timedelta(seconds=600)
     with db.read() as tx:
         pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
         stored = sorted(list_history(tx, NOW), key=lambda one: one.at)
-    assert pool.feed_late_seconds == pytest.approx(100.0)
     replay = QueueReplay()
     for known in stored:
         replay.apply(known)
-    assert replay.pool(now.timestamp()).feed_late_seconds == pytest.approx(100.0)
+    for each in (pool, replay.pool(now.timestamp())):
+        assert each.feed_late_seconds == pytest.approx(100.0)
+
+
+def feed_late(db: Database, seconds: float, *events: QueueEvent) -> None:
+    for one in events:
+        with db.write() as tx:
+            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
 
 
 def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(db: Database) -> None:
@@ -127,16 +127,14 @@ def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_anothe
         account = access.create_account(tx, name="Second", now=NOW)
         second = create_plan(tx, NewPlan(account.id, first.group_id, "second", "Second"), now=NOW)
     (own,) = first.plan_ids
-    told = [
+    feed_late(
+        db,
+        60,
         event("on", ON, 0, provider_group_id=first.group_id, doctor="a", capacity=3),
         *(event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a") for n in range(1, 21)),
         *(event(f"e{n}", ENDED, 10 * n + 9, plan_id=second.id, visit=f"{n}") for n in range(1, 21)),
-        event("own-1", STARTED, 310, plan_id=own, visit="v1", doctor="a"),
-        event("own-2", STARTED, 320, plan_id=own, visit="v2", doctor="a"),
-    ]
-    for one in told:
-        with db.write() as tx:
-            ingest(tx, [one], now=one.at + timedelta(seconds=60))
+        *(event(f"own-{n}", STARTED, 300 + n, plan_id=own, visit=f"v{n}", doctor="a") for n in (10, 20)),
+    )
     now = NOW + timedelta(seconds=400)
     with db.read() as tx:
         of_first, of_second, of_all = (
