@@ -7,7 +7,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Insert, Table, UniqueConstraint, delete, insert, inspect, select, update
+from sqlalchemy import Insert, Table, delete, insert, inspect, select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
@@ -32,13 +32,6 @@ def test_the_migrated_schema_is_what_the_models_say(db: Database) -> None:
     with db.read() as tx:
         context = MigrationContext.configure(tx)
         assert compare_metadata(context, metadata) == []
-
-
-def test_unique_constraints_have_the_names_of_the_models(db: Database) -> None:
-    with db.read() as tx:
-        for table in metadata.sorted_tables:
-            named = {constraint["name"] for constraint in inspect(tx).get_unique_constraints(table.name)}
-            assert named == {each.name for each in table.constraints if isinstance(each, UniqueConstraint)}
 
 
 def test_this_program_and_the_database_are_at_the_revision_that_alembic_finds(db: Database) -> None:
