@@ -1,8 +1,6 @@
 """Writing while others write the same rows: what is run again, how often, and who is told what."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -10,9 +8,8 @@ import pytest
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
 from frontdesk.errors import NotFound, Unavailable
-from frontdesk.plans.tables import plans, provider_groups
-from tests.factories import NOW, make_customer
-from tests.patience import PATIENCE_SECONDS
+from frontdesk.plans.tables import provider_groups
+from tests.factories import NOW
 from tests.postgres import Databases
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -166,33 +163,6 @@ def test_a_connection_that_dies_before_a_statement_runs_the_set_again_and_at_the
     assert caught.value.outcome_unknown
     assert work.calls == [["a"], ["a"], ["b"]]
     assert group_names(db) == {"a"}
-
-
-@ON_POSTGRESQL
-def test_of_two_transactions_in_a_deadlock_both_are_written(superuser: Database) -> None:
-    db = superuser  # nobody else changes deadlock_timeout
-    one, other = make_customer(db).plan_ids
-    both_hold_one = Barrier(2, timeout=PATIENCE_SECONDS)
-    attempts: list[str] = []
-
-    def rename(name: str, ids: list[int]) -> str:
-        def work(tx: Tx) -> str:
-            attempts.append(name)
-            tx.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
-            for id_ in ids:
-                tx.execute(plans.update().where(plans.c.id == id_).values(description=name))
-                if attempts.count(name) == 1 and id_ == ids[0]:
-                    both_hold_one.wait()
-            return name
-
-        return write_alone(db, work)
-
-    with ThreadPoolExecutor(2) as threads:
-        calls = [threads.submit(rename, "up", [one, other]), threads.submit(rename, "down", [other, one])]
-        assert [call.result() for call in calls] == ["up", "down"]
-    assert len(attempts) >= 3  # one of the two was cut short and came again
-    described = db.ask(lambda tx: {row.description for row in tx.execute(plans.select())})
-    assert len(described) == 1
 
 
 @ON_POSTGRESQL

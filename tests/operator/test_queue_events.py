@@ -8,7 +8,6 @@ import pytest
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
-from frontdesk.operator.routes import ENDPOINTS
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_operator
 
@@ -30,12 +29,6 @@ def joined(customer: Customer, number: int = 1, **changes: Any) -> dict[str, Any
         "visit": f"visit-{number}",
     } | changes
     return {name: value for name, value in body.items() if value is not ...}
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
-def test_every_route_of_the_operators_door_refuses_without_the_scope(api: Api, endpoint: Any) -> None:
-    assert api.as_(None).request(endpoint.method, endpoint.path).status_code == 401
-    assert api.request(endpoint.method, endpoint.path).status_code == 403
 
 
 def test_a_batch_is_answered_event_by_event(feeder: Api, customer: Customer) -> None:

@@ -102,12 +102,6 @@ def test_a_visit_whose_end_is_told_late_ended_when_its_doctor_took_the_next_pati
     assert wait_of(chat) == pytest.approx(10 / 2 * VISIT, rel=0.2)
 
 
-def test_visits_of_another_plan_that_are_not_known_any_more_are_no_pause() -> None:
-    rare = [PastVisit(8, VISIT, n * 20_000.0, "a", 300.0) for n in range(10)]
-    often = [PastVisit(PLAN, VISIT, n * VISIT, "a", 300.0) for n in range(50)]
-    assert pause_after(DoctorPool([busy("a")], [], [*often, *rare])) < 30
-
-
 def test_nobody_is_told_zero_while_the_chance_of_a_wait_is_one_half() -> None:
     mixed = [
         visit for n in range(10) for visit in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)
@@ -134,22 +128,6 @@ def test_a_visit_is_in_progress_for_certain_while_somebody_waits() -> None:
     pool = DoctorPool([busy("a", 500.0)], [PLAN], shifted(told_late(LATE), 500.0 - VISIT), waited=[100.0])
     in_time = replace(pool, past=shifted(told_late(0.0), 500.0 - VISIT))
     assert wait_of(pool) == pytest.approx(wait_of(in_time), rel=0.05)
-
-
-def test_a_visit_after_which_nobody_waited_was_shorter_than_told() -> None:
-    """The last visit before a quiet time: its end is as late as those of the others."""
-    quiet = PastVisit(PLAN, VISIT + LATE, 5 * VISIT - LATE, "a", 400.0)
-    pool = DoctorPool([busy("a", 100.0, 0.0)], [], [quiet, *shifted(told_late(LATE), 5 * VISIT)])
-    told = Turns(pool)
-    assert told.late_seconds == pytest.approx(LATE, rel=0.2)
-    assert told.past[0].seconds == pytest.approx(VISIT, rel=0.1)
-
-
-def test_ends_in_time_change_nothing() -> None:
-    pool = DoctorPool([busy("a", 100.0)], [], shifted(told_late(0.0), 100.0))
-    found = Turns(pool)
-    assert found.late_ends is None
-    assert found.past == list(pool.past)
 
 
 def late_seconds(late: list[float]) -> float:

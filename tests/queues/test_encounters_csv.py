@@ -63,18 +63,6 @@ def test_clocks_that_differ_by_seconds_are_no_fault() -> None:
     assert [(line, fault.code) for line, fault in found.faults] == [(3, "too_early")]
 
 
-@pytest.mark.parametrize("text", ["", "\n", "a,b\n1,2\n"])
-def test_a_file_without_the_columns_says_which_are_missing(text: str) -> None:
-    assert [fault.field for _, fault in read(text).faults] == ["joined", "started", "doctor"]
-
-
-def test_what_is_no_csv_in_utf_8_is_told_and_not_raised() -> None:
-    broken = io.TextIOWrapper(io.BytesIO(HEAD.encode() + b"\xff\xfe\x00"), encoding="utf-8", newline="")
-    assert [fault.code for _, fault in read_encounters(broken).faults] == ["unreadable"]
-    huge = read(f'{HEAD}"{"x" * 200_000}",,,,,\n')
-    assert [fault.code for _, fault in huge.faults] == ["unreadable"]
-
-
 def test_an_encounter_becomes_its_events_and_plans_keep_their_names() -> None:
     rows = read(
         f"{HEAD}{DAY}09:00:00Z,{DAY}09:01:00Z,{DAY}09:05:00Z,,a,Gold\n{DAY}09:02:00Z,,,{DAY}09:04:00Z,,Silver\n"

@@ -10,7 +10,7 @@ from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_reported, unseen_joins, usual_lateness
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -76,15 +76,6 @@ def test_nobody_on_duty_is_nobody_on_duty() -> None:
     assert estimate_of(late(DoctorPool([], [PLAN], TEN_MINUTES, waited=[10.0]))).seconds == NOBODY_ON_DUTY
     other = Doctor(frozenset({8}), 1, ())
     assert estimate_of(late(DoctorPool([other], [], TEN_MINUTES))).seconds == NOBODY_ON_DUTY
-
-
-def test_over_all_runs_as_many_join_unseen_as_are_expected() -> None:
-    pool = as_reported(late(DoctorPool([], [], TEN_MINUTES)))
-    runs = unseen_joins(pool, 32, known_for=3600.0)
-    expected = len([visit for visit in pool.past if visit.ended_seconds_ago + 600 <= 3600]) / 3600 * LATE
-    assert sum(map(len, runs)) / 32 == pytest.approx(expected, rel=0.05)
-    assert all(0 < join.at < LATE for joins in runs for join in joins)
-    assert unseen_joins(DoctorPool([], [], []), 4, known_for=3600.0) == [[]] * 4
 
 
 def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:

@@ -17,7 +17,6 @@ from frontdesk.plans.model import NewPlan
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import QueueSnapshot
-from frontdesk.queues.store.snapshots import find_snapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
@@ -172,15 +171,6 @@ def locked_for_writers(db: Database) -> Iterator[None]:
         else:
             tx.exec_driver_sql("LOCK TABLE queue_snapshots IN EXCLUSIVE MODE")
         yield
-
-
-def test_a_first_read_is_answered_although_it_cannot_be_stored(
-    db: Database, clinic: Clinic, start: Callable[[], Process]
-) -> None:
-    process = start()
-    with locked_for_writers(db):
-        assert length(process.read(clinic), clinic) == 0
-        assert process.db.ask(lambda tx: find_snapshot(tx, clinic.account_id)) is None
 
 
 def test_a_process_that_could_not_store_its_values_soon_takes_those_that_another_has_stored(

@@ -89,16 +89,3 @@ def test_the_message_is_in_the_accounts_name(post: Post) -> None:
     post.worker().turn()
     assert b"Example Health" in post.mailer.messages[0].content
     assert b"care@health.example" in post.mailer.messages[0].content
-
-
-def test_a_claim_finds_its_batch_by_the_index(post: Post) -> None:
-    sql = (
-        "SELECT id FROM invitations WHERE state = 'pending' AND delivery = 'batched' AND account_id = 1 "
-        "AND plan_id = 1 AND due_at <= '2026-11-20T12:00:00Z' ORDER BY due_at, id LIMIT 100"
-    )
-    explain = "EXPLAIN QUERY PLAN " if post.db.is_sqlite else "EXPLAIN "
-    with post.db.read() as tx:
-        plan = " ".join(str(row[-1]) for row in tx.exec_driver_sql(explain + sql))
-    assert "ix_invitations_next" in plan
-    assert "SORT" not in plan.upper()
-    assert "TEMP B-TREE" not in plan
