@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, nullcontext
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from frontdesk.access.accounts import create_client
 from frontdesk.access.callers import RequestLimits
@@ -14,6 +14,7 @@ from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database
 from frontdesk.errors import RateLimited, Unavailable
 from tests.conftest import SetClock
+from tests.db.statements import statements
 from tests.factories import Customer
 
 DEFAULT = 600  # requests per minute of a client without a limit of its own
@@ -55,23 +56,12 @@ def other_process(process: Process, database_url: str, clock: SetClock) -> Itera
         yield Process(db, clock)
 
 
-@pytest.fixture
-def statements(db: Database) -> Iterator[list[str]]:
-    said: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        said.append(statement)
-
-    event.listen(db.engine, "before_cursor_execute", note)
-    yield said
-    event.remove(db.engine, "before_cursor_execute", note)
-
-
-def test_a_usual_client_asks_nothing_of_the_database(process: Process, statements: list[str]) -> None:
+def test_a_usual_client_asks_nothing_of_the_database(process: Process, db: Database) -> None:
     process.limit = None
-    assert process.limits.admit_now(process.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
-    assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
-    assert statements == []
+    with statements(db) as sent:
+        assert process.limits.admit_now(process.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
+        assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
+    assert sent == []
 
 
 def test_without_a_limit_of_its_own_a_client_has_the_installations_and_a_twentieth_more_of_another_process(
@@ -149,13 +139,14 @@ def test_a_process_that_is_asked_little_keeps_little_from_the_others(
     assert process.spend(1) == 0
 
 
-def test_setting_requests_aside_takes_few_statements(process: Process, statements: list[str]) -> None:
+def test_setting_requests_aside_takes_few_statements(process: Process, db: Database) -> None:
     process.limit = 6000
-    process.spend(6000)
-    assert len([statement for statement in statements if statement.startswith("SELECT")]) < 200
-    before = len(statements)
-    assert process.spend(50) == 0
-    assert len(statements) == before
+    with statements(db, "SELECT") as sent:
+        process.spend(6000)
+    assert len(sent) < 200
+    with statements(db) as sent:
+        assert process.spend(50) == 0
+    assert sent == []
 
 
 def test_a_process_whose_clock_is_behind_opens_no_minute_anew(

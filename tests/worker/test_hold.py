@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
@@ -20,6 +20,7 @@ from frontdesk.invitations.model import HoldReason, Invitation
 from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
+from tests.db.statements import statements
 from tests.factories import make_customer
 from tests.postgres import Databases
 from tests.worker.conftest import Post
@@ -81,17 +82,10 @@ def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
     post.enrol(7)
     monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
     first, *_, last = [row["id"] for row in post.rows()]
-    found: list[Any] = []
-
-    def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
-        if "ORDER BY invitations.id" in sql:
-            given = parameters.values() if isinstance(parameters, dict) else parameters
-            found.append(list(given)[:2])
-
-    event.listen(post.db.engine, "before_cursor_execute", note)
-    with post.db.write() as tx:
+    with statements(post.db, "ORDER BY invitations.id") as sent, post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 7
-    assert [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)] == found
+    given = [list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent]
+    assert given == [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)]
 
 
 def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
