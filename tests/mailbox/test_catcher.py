@@ -4,9 +4,10 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.mail.model import MailMessage, RelayRefused
-from frontdesk.mailbox import list_messages
+from frontdesk.mailbox import get_message, list_messages
 from frontdesk.mailbox.catcher import SLOW_SECONDS, MailCatcher, outcome_for
-from frontdesk.mailbox.model import CaughtOutcome
+from frontdesk.mailbox.model import CaughtMessage, CaughtOutcome, decode_message
+from frontdesk.mailbox.tables import caught_messages
 from tests.conftest import SetClock
 
 
@@ -16,8 +17,11 @@ def kept(db: Database) -> list[tuple[str, str]]:
         return [(each.message_id, each.outcome) for each in reversed(list_messages(tx))]
 
 
+CONTENT = b"From: care@example.com\r\nSubject: =?utf-8?b?w7x4?=\r\n\r\nHello\r\n"
+
+
 def message(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
-    return MailMessage("mail@example.com", recipient, message_id, b"Subject: x\r\n\r\nx\r\n")
+    return MailMessage("mail@example.com", recipient, message_id, CONTENT)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +67,20 @@ def test_a_message_that_was_taken_back_is_not_kept(db: Database, clock: SetClock
     with pytest.raises(RelayRefused):
         session.finish()
     assert kept(db) == []
+
+
+def test_a_caught_mail_is_kept_as_it_would_have_left(db: Database, clock: SetClock) -> None:
+    session = MailCatcher(db, clock).open()
+    session.offer(message("robin@example.com"))
+    session.finish()
+    found = db.ask(lambda tx: get_message(tx, 1))
+    assert (found.sender, found.recipient) == ("mail@example.com", "robin@example.com")
+    assert (found.content, found.caught_at) == (CONTENT, clock())
+    reading = decode_message(found.content)
+    assert (reading.subject, reading.text.strip(), reading.html) == ("üx", "Hello", None)
+    assert reading.headers[0] == ("From", "care@example.com")
+    assert decode_message(b"").subject == ""
+
+
+def test_a_caught_message_has_the_columns_of_its_table_in_order() -> None:
+    assert CaughtMessage._fields == tuple(column.name for column in caught_messages.columns)
