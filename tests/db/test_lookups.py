@@ -174,7 +174,7 @@ async def test_many_lookups_share_few_connections_and_dead_ones_are_replaced_wit
     async with opened(db) as (reads, _):
         await asyncio.gather(*(reads.ask(first_plan(customer)) for _n in range(50)))
         assert connections(db) - before == lookups.POSTGRESQL_LOOKUPS
-        end_connections(db)
+        await asyncio.to_thread(end_connections, db)
         found = await asyncio.gather(*(reads.ask(first_plan(customer)) for _n in range(8)))
     assert [plan.id for plan in found] == customer.plan_ids[:1] * 8
 

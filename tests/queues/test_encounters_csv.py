@@ -53,11 +53,26 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
     assert not any("yesterday" in fault.message for _, fault in found.faults)
 
 
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        *((content, ["joined", "started", "doctor"]) for content in ("", "\n", "a,b\n1,2\n")),
+        (f"{HEAD}\udcff\udcfe\0", ["file"]),
+        (f'{HEAD}"{"x" * 200_000}",,,,,\n', ["file"]),
+    ],
+)
+def test_another_file_is_told_by_the_columns_that_are_missing_or_as_unreadable(
+    content: str, faults: list[str]
+) -> None:
+    raw = io.BytesIO(content.encode(errors="surrogateescape"))
+    found = read_encounters(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+    assert [fault.field for _, fault in found.faults] == faults
+
+
 def test_clocks_that_differ_by_seconds_are_no_fault() -> None:
     """As in a bank's call centre: put through at 8:03:31, answered at 8:03:30."""
-    found = read(
-        f"{HEAD}{DAY}08:03:31Z,{DAY}08:03:30Z,{DAY}08:03:28Z,,a,\n{DAY}08:03:40Z,{DAY}08:03:30Z,,,a,\n"
-    )
+    times = (f"{DAY}08:03:31Z,{DAY}08:03:30Z,{DAY}08:03:28Z", f"{DAY}08:03:40Z,{DAY}08:03:30Z,")
+    found = read(HEAD + "".join(f"{each},,a,\n" for each in times))
     [row] = found.rows
     assert row.joined == row.started == row.ended
     assert [(line, fault.code) for line, fault in found.faults] == [(3, "too_early")]
