@@ -66,9 +66,7 @@ def row_count(db: Database) -> int:
     return db.ask(lambda tx: int(tx.execute(select(func.count()).select_from(failed_attempts)).scalar_one()))
 
 
-def test_the_right_secret_lets_the_client_in_and_is_no_failure(
-    caller: Caller, customer: Customer, db: Database
-) -> None:
+def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Customer, db: Database) -> None:
     pair = {"client_id": customer.client_id, "client_secret": customer.client_secret}
     for is_first in (True, False):
         with db.write() as tx:
@@ -151,9 +149,7 @@ def test_a_stranger_elsewhere_locks_nobody_out(caller: Caller) -> None:
     assert not caller.is_paused(THERE)
 
 
-def test_one_client_that_fails_does_not_stop_another_at_the_same_address(
-    caller: Caller, db: Database
-) -> None:
+def test_one_client_that_fails_does_not_stop_another_at_its_address(caller: Caller, db: Database) -> None:
     other = make_customer(db, name="Other")
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, other.client_id)
     assert not caller.is_paused()

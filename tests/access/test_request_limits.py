@@ -130,9 +130,7 @@ def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
     assert process.spend(10) == 5
 
 
-def test_a_process_that_is_asked_little_keeps_little_from_the_others(
-    process: Process, other_process: Process
-) -> None:
+def test_a_process_that_is_asked_little_keeps_little(process: Process, other_process: Process) -> None:
     used = other_process.spend(3)
     assert used == 3
     assert process.spend(700) >= 600 - 2 * used
@@ -175,9 +173,7 @@ def test_the_rows_of_past_minutes_are_cleared_away(process: Process, clock: SetC
         assert len(tx.execute(request_allowances.select()).all()) == 2
 
 
-def test_a_clock_that_is_set_back_counts_in_the_minute_that_it_shows(
-    process: Process, clock: SetClock
-) -> None:
+def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clock: SetClock) -> None:
     process.limit = 3
     assert process.spend(5) == 3
     clock.advance(-3600)

@@ -141,9 +141,7 @@ def test_no_more_than_ten_thousand_tokens_are_remembered() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "unknown", "nul\0", "é", "\udcff", "x" * 20_000])
-def test_whatever_a_header_holds_is_merely_an_unknown_token(
-    db: Database, clock: SetClock, token: str
-) -> None:
+def test_whatever_a_header_holds_is_an_unknown_token(db: Database, clock: SetClock, token: str) -> None:
     assert db.ask(caller_of(digest(token)).read) is None
 
 
@@ -176,9 +174,7 @@ def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(
     assert tokens.check.good_lately("token") is None
 
 
-def test_a_token_that_may_have_been_revoked_before_the_database_went_away_is_not_known(
-    tokens: Tokens,
-) -> None:
+def test_a_token_that_may_have_been_revoked_before_the_database_was_away_is_not_known(tokens: Tokens) -> None:
     tokens.known["other"] = CALLER
     assert tokens.passes()
     tokens.seconds += LATELY_SECONDS + 1
@@ -199,9 +195,7 @@ def test_a_revoked_clients_tokens_are_gone_and_one_issued_meanwhile_is_worth_not
         assert db.ask(caller_of(digest(each)).read) is None
 
 
-def test_a_client_that_gets_a_token_loses_its_expired_ones(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_a_new_token_removes_the_expired_ones(db: Database, customer: Customer, clock: SetClock) -> None:
     clock.advance(LIFETIME_SECONDS + 1)
     with db.write() as tx:
         client = get_client(tx, customer.client_id)

@@ -69,9 +69,7 @@ def test_check_names_a_pooler_and_what_to_do(config: Config) -> None:
     assert "FRONTDESK_DATABASE_URL" in problem.remedy
 
 
-def test_a_connection_without_its_settings_is_refused_by_code_and_closed(
-    database_url: str, pooler: Pooler
-) -> None:
+def test_a_connection_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
     db = open_database(database_url)
     with pytest.raises(Unavailable) as refused, db.write():
         pytest.fail("the connection was used")
@@ -83,9 +81,7 @@ def test_a_connection_without_its_settings_is_refused_by_code_and_closed(
     assert all(connection.closed for connection in pooler.opened)
 
 
-def test_a_pipeline_without_its_settings_is_refused_by_code_and_closed(
-    database_url: str, pooler: Pooler
-) -> None:
+def test_a_pipeline_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
     wire = PipelineDatabase(database_url)
 
     def write() -> None:

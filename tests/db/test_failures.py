@@ -69,9 +69,7 @@ def break_unique(db: Database, name: str | None = "Private") -> None:
             tx.execute(provider_groups.insert().values(row))
 
 
-def test_a_unique_violation_is_a_lost_race_and_names_its_columns_and_another_violation_is_none(
-    db: Database,
-) -> None:
+def test_only_a_unique_violation_is_a_lost_race_and_names_its_columns(db: Database) -> None:
     with pytest.raises(IntegrityError) as caught:
         break_unique(db)
     assert lost_race(caught.value)
@@ -98,9 +96,7 @@ def test_a_violation_becomes_the_error_of_its_constraint_only(db: Database) -> N
     ("pragma", "said"),
     [("query_only=ON", "read-only"), ("max_page_count=1", "full"), ("busy_timeout=1", "busy")],
 )
-def test_sqlite_tells_a_lock_from_a_read_only_or_full_disk(
-    db: Database, database_url: str, pragma: str, said: str
-) -> None:
+def test_sqlite_tells_locks_from_full_disks(db: Database, database_url: str, pragma: str, said: str) -> None:
     other = open_database(database_url)
     event.listen(other.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
     lock = db.write() if said == "busy" else nullcontext()

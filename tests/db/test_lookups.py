@@ -75,9 +75,7 @@ async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Cus
 
 
 @in_event_loop
-async def test_a_plan_that_is_not_there_is_not_found_and_the_connection_goes_on(
-    db: Database, customer: Customer
-) -> None:
+async def test_a_connection_goes_on_after_a_plan_that_is_not_there(db: Database, customer: Customer) -> None:
     async with opened(db) as (lookups, _):
         for _n in range(2):
             with pytest.raises(NotFound):
@@ -86,7 +84,7 @@ async def test_a_plan_that_is_not_there_is_not_found_and_the_connection_goes_on(
 
 
 @in_event_loop
-async def test_what_follows_from_rows_is_worked_out_again_when_they_change(
+async def test_what_follows_from_rows_is_made_again_when_they_change(
     db: Database, customer: Customer
 ) -> None:
     async with opened(db) as (lookups, _):
@@ -115,9 +113,7 @@ def test_as_much_is_remembered_as_there_is_room_for() -> None:
 
 @SQLITE
 @in_event_loop
-async def test_sqlite_takes_no_thread_once_it_is_open_and_waits_for_no_writer(
-    db: Database, customer: Customer
-) -> None:
+async def test_sqlite_once_open_takes_no_thread_and_no_lock(db: Database, customer: Customer) -> None:
     async with opened(db) as (lookups, threads):
         await lookups.ask(first_plan(customer))
         used = threads.used

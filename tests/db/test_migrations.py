@@ -51,9 +51,7 @@ def test_down_and_up_again_with_data_leaves_an_empty_schema_that_works(db: Datab
 
 
 @pytest.mark.parametrize("table", [member_history, audit_entries], ids=str)
-def test_history_and_audit_can_only_be_added_to(
-    api: Api, db: Database, customer: Customer, table: Table
-) -> None:
+def test_history_and_audit_are_append_only(api: Api, db: Database, customer: Customer, table: Table) -> None:
     def rows() -> list[dict[str, Any]]:
         query = select(table).order_by(table.c.id)
         return db.ask(lambda tx: [dict(row) for row in tx.execute(query).mappings()])
@@ -83,9 +81,7 @@ def test_checks_name_what_is_wrong_and_its_remedy(db: Database, database_url: st
     migrate.upgrade(db)
 
 
-def test_a_migration_waits_for_locks_only_so_long_and_changes_nothing(
-    db: Database, database_url: str
-) -> None:
+def test_a_migration_waits_for_locks_so_long_and_changes_nothing(db: Database, database_url: str) -> None:
     lock = "UPDATE installation SET uniqueness = uniqueness" if db.is_sqlite else "SELECT * FROM installation"
     with closing(open_database(database_url)) as blocker, blocker.write() as tx:
         tx.exec_driver_sql(lock)

@@ -109,9 +109,7 @@ def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database
     assert group_names(db) == {"a"}
 
 
-def test_items_and_what_is_saved_about_them_share_a_transaction_and_a_bad_item_has_its_own_error(
-    db: Database,
-) -> None:
+def test_items_and_what_is_saved_about_them_share_a_transaction_with_a_bad_items_error(db: Database) -> None:
     begun: list[int] = []
 
     def spoil(tx: Tx, items: Sequence[str]) -> None:

@@ -89,9 +89,7 @@ def test_a_later_migration_gives_the_rights_to_its_tables_by_itself(owner: Datab
     assert db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM eligibility_mappings").scalar()) == 0
 
 
-def test_a_role_that_is_none_or_owns_the_tables_is_refused(
-    owner: Database, superuser: Database, db: Database
-) -> None:
+def test_an_unknown_role_or_the_owner_is_refused(owner: Database, superuser: Database, db: Database) -> None:
     for role, code in (("nobody here", "no_role"), (OWNER, "owner"), ("postgres", "owner")):
         with pytest.raises(FrontdeskError) as refused:
             grant_rights(superuser, role)

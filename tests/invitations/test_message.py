@@ -46,9 +46,7 @@ def invitation(api: Api, db: Database, customer: Customer) -> ClaimedInvitation:
     return ClaimedInvitation(*ids, "immediate", mail.address, mail.message_id)
 
 
-def test_a_second_copy_is_the_same_and_each_part_has_both_links(
-    db: Database, invitation: ClaimedInvitation
-) -> None:
+def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitation: ClaimedInvitation) -> None:
     sent = written(db, invitation)
     assert sent == written(db, invitation)
     assert (sent.sender, sent.recipient) == ("mail@example.com", "robin.1@example.com")
@@ -62,9 +60,7 @@ def test_a_second_copy_is_the_same_and_each_part_has_both_links(
         assert unsubscribe in text_of(sent, kind)
 
 
-def test_nothing_of_the_member_but_the_address_is_in_the_mail(
-    db: Database, invitation: ClaimedInvitation
-) -> None:
+def test_of_the_member_only_the_address_is_in_the_mail(db: Database, invitation: ClaimedInvitation) -> None:
     message = read(written(db, invitation))
     parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
     content = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])

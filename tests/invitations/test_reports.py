@@ -55,9 +55,7 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
         assert suppressed(db).get(mail.address) == reason
 
 
-def test_a_report_about_somebody_elses_mail_changes_nothing(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_report_about_another_mail_changes_nothing(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
     with db.write() as tx:
         strange = DeliveryReport("mail-2@mail.example.com", ReportEvent.BOUNCED)
@@ -75,9 +73,7 @@ def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, 
     assert is_hard_bounce(DeliveryReport("a@b", ReportEvent.BOUNCED, status)) is hard
 
 
-def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_full_mailbox_fails_the_mail_and_no_address(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer)
     assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is ReportEffect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
@@ -92,9 +88,7 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
     assert [(step.to_state, step.reason) for step in timeline] == [("sent", "complained")]
 
 
-def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_report_in_hand_holds_up_no_use_of_a_link(api: Api, db: Database, customer: Customer) -> None:
     """SQLite has one writer at a time and no such locks: there the second one comes after the first."""
     mail = mailed(api, db, customer)
     row = {

@@ -91,9 +91,7 @@ FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
 
 
 @pytest.mark.parametrize(("step", "fault"), FAULTS, ids=lambda part: str(part).replace(" ", "-"))
-def test_a_failure_is_definite_until_the_content_is_out_and_ambiguous_when_its_answer_is_lost(
-    step: str, fault: str
-) -> None:
+def test_a_failure_is_definite_until_the_content_is_out_and_then_ambiguous(step: str, fault: str) -> None:
     with Relay(one_fault(step, fault)) as relay:
         outcome = attempt(relay, timeouts=IMPATIENT if "silent" in fault else PATIENT)
         assert (outcome, relay.taken.total()) == FAULTS[step, fault]
@@ -208,7 +206,7 @@ def server_side(tmp_path: Path, trusting: ssl.SSLContext) -> ssl.SSLContext:
     return context
 
 
-def test_starttls_with_a_trusted_certificate_and_a_password(
+def test_starttls_with_a_certificate_and_a_password(
     server_side: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     with Relay(tls=server_side, password="pass word") as relay:

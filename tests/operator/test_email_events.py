@@ -31,9 +31,7 @@ def results(operator: Api, *events: object) -> list[dict[str, Any]]:
     return found
 
 
-def test_each_event_has_its_own_result_in_order(
-    api: Api, operator: Api, db: Database, customer: Customer
-) -> None:
+def test_each_event_has_its_own_result(api: Api, operator: Api, db: Database, customer: Customer) -> None:
     one, two, three = (
         mailed(api, db, customer, number=n, state=InvitationState.AMBIGUOUS, losses=1) for n in (1, 2, 3)
     )
@@ -54,9 +52,7 @@ def test_each_event_has_its_own_result_in_order(
     assert suppressed(db) == {two.address: "hard_bounce", three.address: "complaint"}
 
 
-def test_sending_all_of_it_again_changes_nothing(
-    api: Api, operator: Api, db: Database, customer: Customer
-) -> None:
+def test_sending_all_again_changes_nothing(api: Api, operator: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer)
     events = [event(mail.message_id, "bounced"), event(mail.message_id, "complained")]
     assert [result["result"] for result in results(operator, *events)] == ["applied", "applied"]
@@ -64,9 +60,7 @@ def test_sending_all_of_it_again_changes_nothing(
     assert suppressed(db) == {mail.address: "hard_bounce"}
 
 
-def test_the_relays_own_judgement_of_a_bounce_counts_most(
-    api: Api, operator: Api, db: Database, customer: Customer
-) -> None:
+def test_the_relays_judgement_counts_most(api: Api, operator: Api, db: Database, customer: Customer) -> None:
     cases: list[tuple[dict[str, Any], bool]] = [
         ({}, True), ({"permanent": True}, True), ({"permanent": False}, False), ({"status": "5.2.2"}, False),
         ({"status": "5.2.2", "permanent": True}, True), ({"status": "5.1.1", "permanent": False}, False),

@@ -86,9 +86,7 @@ def test_nothing_in_a_mail_acts_in_the_page(operator: Api, db: Database, clock: 
     assert "script-src" not in policy
 
 
-def test_only_a_browser_on_the_machine_itself_needs_no_token(
-    config: Config, db: Database, clock: SetClock
-) -> None:
+def test_only_a_browser_on_the_machine_needs_no_token(config: Config, db: Database, clock: SetClock) -> None:
     catch(db, clock)
     with browser(config, clock) as local:
         assert "robin@example.com" in local.get(PAGE).text

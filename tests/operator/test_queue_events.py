@@ -63,7 +63,7 @@ def test_one_event_and_a_bare_array_are_taken_too(feeder: Api, customer: Custome
     assert feeder.post(PATH, []).json() == {"stored": 0, "duplicate": 0, "refused": 0, "results": []}
 
 
-def test_what_is_told_moves_the_numbers_of_the_plan(
+def test_events_move_the_numbers_of_the_plan(
     feeder: Api, api: Api, customer: Customer, clock: SetClock
 ) -> None:
     def queue() -> dict[str, Any]:
@@ -85,9 +85,7 @@ def test_what_is_told_moves_the_numbers_of_the_plan(
     assert shown["estimated_wait_time"] > 0
 
 
-def test_unknown_fields_are_passed_over_and_named_or_refused_when_asked_for(
-    feeder: Api, customer: Customer
-) -> None:
+def test_unknown_fields_are_named_or_refused_when_asked_for(feeder: Api, customer: Customer) -> None:
     batch = [joined(customer, 1, patient_name="Robin"), joined(customer, 2, zone="x", doctor="dr-1")]
     answer = feeder.post(PATH, batch)
     assert (answer.json()["stored"], answer.headers["Ignored-Fields"]) == (2, "patient_name,zone")

@@ -61,7 +61,7 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
         (f'{HEAD}"{"x" * 200_000}",,,,,\n', ["file"]),
     ],
 )
-def test_another_file_is_told_by_the_columns_that_are_missing_or_as_unreadable(
+def test_another_file_is_told_by_its_missing_columns_or_as_unreadable(
     content: str, faults: list[str]
 ) -> None:
     raw = io.BytesIO(content.encode(errors="surrogateescape"))
@@ -184,7 +184,7 @@ def test_local_times_that_do_not_exist_or_exist_twice_are_named_with_their_line(
     ],
     ids=["set back", "in order", "with an offset", "in no order"],
 )
-def test_a_file_whose_local_times_go_back_by_an_hour_names_the_line(
+def test_local_times_that_go_back_by_an_hour_are_named(
     joined: tuple[str, ...], lines: tuple[int, ...]
 ) -> None:
     text = HEAD + "".join(f"2026-11-01T{at},2026-11-01T{at},,,a,p\n" for at in joined)

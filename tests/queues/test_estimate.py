@@ -74,9 +74,7 @@ def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
 
 @FEW
 @given(pools())
-def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negative_otherwise(
-    pool: DoctorPool,
-) -> None:
+def test_minus_one_only_if_nobody_on_duty_serves_the_plan_and_never_below_it(pool: DoctorPool) -> None:
     for plan_id, (wait, low, high) in estimate_waits(pool, PLANS, DEFAULT).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
         if attended:

@@ -144,7 +144,7 @@ def locked_for_writers(db: Database) -> Iterator[None]:
         yield
 
 
-def test_a_process_that_could_not_store_its_values_soon_takes_those_that_another_has_stored(
+def test_a_process_that_could_not_store_its_values_takes_those_that_another_stored(
     practice: Practice,
 ) -> None:
     one, other = practice.start(), practice.start()
@@ -177,7 +177,7 @@ class Away(Database):
         raise Unavailable("The database can't be reached.")
 
 
-def test_a_database_that_is_away_is_bridged_up_to_a_hard_limit_and_then_nothing_is_invented(
+def test_a_database_that_is_away_is_bridged_for_a_while_and_then_nothing_is_invented(
     practice: Practice,
 ) -> None:
     process = practice.start()
@@ -191,9 +191,7 @@ def test_a_database_that_is_away_is_bridged_up_to_a_hard_limit_and_then_nothing_
     assert process.read() is None  # at once: a failed renewal is not tried again for a moment
 
 
-def test_a_plan_is_shown_without_queue_info_rather_than_with_an_invented_one(
-    api: Api, app: Any, customer: Customer
-) -> None:
+def test_a_plan_is_shown_without_queue_info_if_there_is_none(api: Api, app: Any, customer: Customer) -> None:
     nothing = {"in_memory": lambda *_: None, "read": lambda *_: None, "close": app.queues.close}
     app.queues = type("Nothing", (), nothing)()
     for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
@@ -202,7 +200,7 @@ def test_a_plan_is_shown_without_queue_info_rather_than_with_an_invented_one(
         assert "queue_info" not in answer.json()["data"][0]
 
 
-def test_each_estimate_that_is_given_is_logged_once_and_a_second_process_takes_it_from_the_first(
+def test_each_estimate_is_logged_once_and_a_second_process_takes_it_from_the_first(
     practice: Practice,
 ) -> None:
     one, other = practice.start(), practice.start()

@@ -17,9 +17,7 @@ def test_the_members_go_to_stdout(bare_cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("format_", "start"), [("csv", "external_id,"), ("jsonl", '{"external_id":'), ("834", "ISA*00*")]
 )
-def test_a_file_is_written_in_each_format(
-    bare_cli: CommandLine, tmp_path: Path, format_: str, start: str
-) -> None:
+def test_each_format_is_written(bare_cli: CommandLine, tmp_path: Path, format_: str, start: str) -> None:
     path = tmp_path / f"members.{format_}"
     told = bare_cli.text("sample", "--members", "1200", "--format", format_, "--out", str(path))
     assert " ".join(told.split()).startswith(f"1,200 invented members are in {path}.")

@@ -44,7 +44,7 @@ def test_batches_have_their_size_and_interval(post: Post) -> None:
     assert Counter(post.states()) == {"sent": 4, "pending": 1}
 
 
-def test_a_plan_that_accepts_no_patients_holds_its_batched_ones_back_and_no_immediate_ones(
+def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_and_no_immediate_ones(
     post: Post,
 ) -> None:
     post.batches()
@@ -65,9 +65,7 @@ def test_immediate_ones_ignore_the_accounts_limits(post: Post) -> None:
 
 
 @pytest.mark.parametrize("stored", ["robin.1@example.com", "robin.1@\u24d4xample.com"])
-def test_an_address_that_was_suppressed_meanwhile_gets_nothing_in_any_spelling(
-    post: Post, stored: str
-) -> None:
+def test_an_address_that_was_suppressed_since_gets_nothing_in_any_spelling(post: Post, stored: str) -> None:
     post.enrol()
     with post.db.write() as tx:
         tx.execute(update(invitations).values(address=stored))

@@ -69,7 +69,7 @@ def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post
 
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
-def test_a_repeated_report_settles_what_the_first_could_not(
+def test_a_repeated_report_settles_what_the_first_did_not(
     post: Post, event: ReportEvent, becomes: str
 ) -> None:
     left_ambiguous(post)

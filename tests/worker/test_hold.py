@@ -75,9 +75,7 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
     assert post.mailer.messages == []
 
 
-def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_line_is_kept_back_page_by_page_once(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were each page looked for from the beginning, half a million would be read for hours."""
     post.enrol(7)
     monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
@@ -158,9 +156,7 @@ def migrated(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_sqlite_file_is_at_home_where_it_was_migrated_and_held_elsewhere(
-    migrated: Path, tmp_path: Path
-) -> None:
+def test_an_sqlite_file_is_held_elsewhere_than_where_it_was_migrated(migrated: Path, tmp_path: Path) -> None:
     assert held_at(f"sqlite:///{migrated}") is None
     copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
     assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED

@@ -13,9 +13,7 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.worker.conftest import Post
 
 
-def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_when_it_is_back(
-    post: Post,
-) -> None:
+def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_gets_the_backlog_afterwards(post: Post) -> None:
     post.enrol(20)
     for _ in range(24):
         post.worker(connections=1, fault=failing("offer", RelayRefused("connect", permanent=False))).turn()
@@ -57,9 +55,7 @@ def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_a_relay_that_wants_a_login_for_one_recipient_does_not_hold_up_the_others(
-    post: Post, *, trusted: bool
-) -> None:
+def test_a_login_that_one_recipient_needs_does_not_hold_up_the_others(post: Post, *, trusted: bool) -> None:
     """It is the first in line, at once, and on connections that have taken nothing yet it would be so for ever."""
     post.batches()
     post.enrol()
