@@ -76,11 +76,14 @@ def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(client: Cl
 
 
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\0b", "\udcff", "x" * 65])
-def test_what_is_no_client_is_not_found(db: Database, client_id: str) -> None:
+def test_what_is_no_client_or_account_is_not_found(db: Database, client_id: str) -> None:
     with pytest.raises(NotFound), db.read() as tx:
         get_client(tx, client_id)
     with pytest.raises(NotFound), db.write() as tx:
         rotate_secret(tx, client_id, now=NOW)
+    for change in (suspend_account, resume_account):
+        with pytest.raises(NotFound), db.write() as tx:
+            change(tx, 99)
 
 
 def test_after_a_leak_only_the_new_secret_works_and_no_token(client: Client) -> None:
