@@ -90,6 +90,7 @@ class Outage:
 
 @pytest.mark.parametrize("limits", [(5, 120, 12), (4, 600, 100), (50, DAY, 12), (7, 60, 1000)])
 @pytest.mark.parametrize("outage_seconds", [400, 1800])
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_forecast_after_an_outage_is_what_then_happens(
     post: Post, limits: tuple[int, int, int], outage_seconds: int
 ) -> None:

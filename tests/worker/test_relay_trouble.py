@@ -70,6 +70,7 @@ def test_a_login_that_one_recipient_needs_does_not_hold_up_the_others(post: Post
     assert (post.rows()[0]["attempts"], pauses) == ((1, 0) if trusted else (0, 3))
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: Post) -> None:
     """Before the content has been offered nothing can have left: it goes back in line, and stays unsent."""
     post.enrol(2)
