@@ -79,23 +79,13 @@ def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Cu
     assert row_count(db) == 0
 
 
-@pytest.mark.parametrize(
-    "client_id",
-    ["", "0" * 32, "nobody", "with\0nul", "\udcff", "пароль", "x" * 70_000, "' OR 1=1 --"],
-    ids=["empty", "well_formed", "short", "nul", "surrogate", "letters", "long", "quotes"],
-)
-def test_an_unknown_client_is_refused_whatever_its_name(caller: Caller, client_id: str) -> None:
-    assert not caller.let_in(client_id, "a secret")
-    assert not caller.let_in(client_id, "")
-
-
-@pytest.mark.parametrize("secret", ["", "wrong", "nul\0", "\udcff", "x" * 70_000])
-def test_a_wrong_secret_is_refused(caller: Caller, customer: Customer, secret: str) -> None:
-    assert not caller.let_in(customer.client_id, secret)
-
-
-def test_another_clients_secret_is_refused(caller: Caller, customer: Customer, db: Database) -> None:
-    assert not caller.let_in(customer.client_id, make_customer(db, name="Other").client_secret)
+def test_an_unknown_client_and_a_wrong_secret_are_refused_whatever_they_are(
+    caller: Caller, db: Database
+) -> None:
+    for text in ("", "wrong", "nul\0", "\udcff", "пароль", "x" * 70_000, "' OR 1=1 --", "0" * 32):
+        assert not caller.let_in(text, "a secret")
+        assert not caller.let_in(caller.client_id, text)
+    assert not caller.let_in(caller.client_id, make_customer(db, name="Other").client_secret)
 
 
 def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_old(caller: Caller) -> None:

@@ -36,8 +36,8 @@ things = Table(
     Column("notes", Json, nullable=True),
     UniqueConstraint("name", "scope"),
 )
-HOSTILE = ["'; DROP TABLE plans; --", '"', "\\", "%s", "?", ":name", "{}", "null", "", " ", "é", "\U0001f600",
-           "a\tb", "\u2028"]  # fmt: skip
+HOSTILE = ["'; DROP TABLE plans; --", '"', "\\", "%s", "?", ":name", "{}", "null", "", " ", "é",
+           "\U0001f600", "a\tb", "\u2028"]  # fmt: skip
 
 
 @pytest.fixture

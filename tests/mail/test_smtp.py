@@ -245,8 +245,8 @@ def test_the_address_of_a_relay_says_how_it_is_spoken_to(url: str, shape: tuple[
 
 @pytest.mark.parametrize(
     "url",
-    ["http://relay.example", "relay.example", "smtp://", "smtp://h:99999", "smtp://h/path", "smtp://h?tls=maybe",
-     "smtp://h?x=1", "smtps://h?tls=off", "smtp://user:secret@h?tls=off"],
+    ["http://relay.example", "relay.example", "smtp://", "smtp://h:99999", "smtp://h/path",
+     "smtp://h?tls=maybe", "smtp://h?x=1", "smtps://h?tls=off", "smtp://user:secret@h?tls=off"],
 )  # fmt: skip
 def test_what_is_no_relay_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:

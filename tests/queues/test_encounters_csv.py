@@ -166,8 +166,10 @@ def test_local_times_are_read_in_their_time_zone() -> None:
 
 def test_local_times_that_do_not_exist_or_exist_twice_are_named_with_their_line() -> None:
     """On 8 March 2026 two o'clock is left out in New York; on 1 November one o'clock comes twice."""
-    rows = ["2026-03-08 01:59,2026-03-08 03:00,,,a,p\n", "2026-03-08 01:59,2026-03-08 02:30,,,a,p\n",
-            "2026-11-01 00:59,2026-11-01 01:30,,,a,p\n", "2026-11-01 00:59-04:00,2026-11-01 01:30-04:00,,,a,p\n"]  # fmt: skip
+    times = ("2026-03-08 01:59,2026-03-08 03:00", "2026-03-08 01:59,2026-03-08 02:30",
+             "2026-11-01 00:59,2026-11-01 01:30",
+             "2026-11-01 00:59-04:00,2026-11-01 01:30-04:00")  # fmt: skip
+    rows = [f"{both},,,a,p\n" for both in times]
     found = read_encounters(io.StringIO(HEAD + "".join(rows)), NEW_YORK)
     told = [(line, fault.field, fault.code) for line, fault in found.faults]
     assert told == [(3, "started", "no_such_time"), (4, "started", "time_exists_twice")]

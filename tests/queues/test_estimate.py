@@ -130,20 +130,20 @@ APART = [busy(0, plan_ids=ONLY_PLAN), busy(0, plan_ids=ONLY_SIBLING)]
 CHAT = busy(0, 200, 400, capacity=3)
 WITH_SIBLING = Doctor(None, 1, (OngoingVisit(SIBLING, 0),))
 KNOWN_WAITS = {
-    "where no visit is known, one takes the default": (DoctorPool([busy(0)], [PLAN] * 10, []), 11 * DEFAULT, 0.1),
+    "where no visit is known": (DoctorPool([busy(0)], [PLAN] * 10, []), 11 * DEFAULT, 0.1),
     "a known plan outweighs the default": (DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES), 11 * 600, 0.03),
     "an unknown plan takes its sibling's visits": (
         DoctorPool([WITH_SIBLING], [SIBLING] * 10, TEN_MINUTES), 11 * 600, 0.05,
     ),
-    "siblings ahead count when they share a doctor": (DoctorPool([busy(0)], [SIBLING] * 3, TEN_MINUTES), 2400, 0.1),
-    "and only then": (DoctorPool(APART, [SIBLING] * 3, TEN_MINUTES), 600, 0.1),
+    "siblings ahead who share a doctor": (DoctorPool([busy(0)], [SIBLING] * 3, TEN_MINUTES), 2400, 0.1),
+    "siblings ahead who do not": (DoctorPool(APART, [SIBLING] * 3, TEN_MINUTES), 600, 0.1),
     "three visits at a time": (DoctorPool([CHAT], [PLAN] * 9, TEN_MINUTES), 4 * 600 - 400, 0.1),
     "one of three places is free": (DoctorPool([busy(0, 200, capacity=3)], [], TEN_MINUTES), 0, 0),
     "a fresh visit needs the mean": (DoctorPool([busy(0)], [], SHORT_OR_LONG), 800, 0.15),
     "a long one what such long ones still needed": (DoctorPool([busy(400)], [], SHORT_OR_LONG), 1400, 0.15),
     # M/M/c: with c busy doctors and k ahead the mean wait is (k + 1) / c visits, however long the visits have lasted.
     "the textbook's wait": (
-        DoctorPool([busy(100), busy(500), busy(900), busy(1300)], [PLAN] * 11, EXPONENTIAL), 12 / 4 * 600, 0.07,
+        DoctorPool([*map(busy, (100, 500, 900, 1300))], [PLAN] * 11, EXPONENTIAL), 12 / 4 * 600, 0.07,
     ),
     "the far end of a line goes to whichever team is free first": (
         DoctorPool([*APART, busy(0)] * 3, [PLAN, SIBLING] * 3000, TEN_MINUTES), 6000 / 9 * 600, 0.05,

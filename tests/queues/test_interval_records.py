@@ -157,7 +157,7 @@ def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> Non
     assert count(db, clinic, third, settled + 2 + 2 * every).plans == third.plans
 
 
-def test_waits_of_another_account_or_after_a_time_without_readers_or_before_the_clock_was_set_back_do_not_count(
+def test_waits_of_others_or_long_ago_or_from_before_the_clock_was_set_back_do_not_count(
     db: Database, clinic: Clinic
 ) -> None:
     began = IntervalRecords(NOW - timedelta(hours=1), {})

@@ -115,7 +115,7 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "leaving the other one is no leaving": (
         [visit(JOINED, 1), visit(JOINED, 2, plan=1), visit(LEFT, 3)], {"line": [0, 1]}),
     "leaving the last one is": (
-        [visit(JOINED, 1), visit(JOINED, 2, plan=1), visit(LEFT, 3), visit(LEFT, 4, plan=1)], {"line": [0, 0]}),
+        [visit(JOINED, 1), visit(JOINED, 2, plan=1), visit(LEFT, 4, plan=1)], {"line": [0, 0]}),
     "joining twice keeps the place": ([visit(JOINED, 1), visit(JOINED, 5)], {"line": [1, 0], "joined_at": 1}),
     "a visit that ended twice ended the first time": (
         [start(10), visit(ENDED, 70), visit(ENDED, 90)], {"ended_at": 70}),
@@ -126,7 +126,8 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "a start that comes late makes the visit whole": (
         [visit(JOINED, 1), visit(ENDED, 5), start(3)], {"started_at": 3, "ended_at": 5}),
     "a visit can be handed to another doctor": (
-        [duty(ON, 0, "dr-2"), start(1), start(9, doctor="dr-2")], {"busy": 1, "doctor": "dr-2", "started_at": 1}),
+        [duty(ON, 0, "dr-2"), start(1), start(9, doctor="dr-2")],
+        {"busy": 1, "doctor": "dr-2", "started_at": 1}),
     "a doctor off duty in a visit takes nobody after it": (
         [start(1), duty(OFF, 2)], {"waits": [-1, -1], "busy": 0}),
     "but another doctor does": ([start(1), duty(OFF, 2), duty(ON, 3, "dr-2")], {"waits": [0, 0]}),

@@ -37,13 +37,6 @@ def release(db: Database) -> None:
         protocol.release(tx)
 
 
-def test_a_database_at_home_is_never_held_by_itself(post: Post) -> None:
-    for number in range(3):
-        post.enrol()
-        assert post.worker().turn() == 1, number
-        assert held(post.db) is None
-
-
 def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None:
     post.enrol(2)
     post.worker(connections=1).turn()
