@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
 from frontdesk.access.authentication import (
     FAILURES_PER_ADDRESS,
@@ -222,12 +222,3 @@ def test_no_address_and_no_client_id_is_kept_in_the_clear(caller: Caller, db: Da
     caller.fail(1)
     rows = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
     assert [len(subject) for subject in rows] == [32, 32]
-
-
-def test_old_failures_of_other_addresses_cost_an_attempt_nothing(caller: Caller, db: Database) -> None:
-    old = [{"subject_hash": bytes(32), "failed_at": caller.clock()} for _ in range(100)]
-    with db.write() as tx:
-        tx.execute(insert(failed_attempts), old)
-    caller.clock.advance(WINDOW_SECONDS)
-    caller.fail(1)
-    assert row_count(db) == 100 - 20 + 2

@@ -54,6 +54,8 @@ def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitatio
         "mail-1@mail.example.com",
         "<mail-1@mail.example.com>",
     )
+    wide = written(db, invitation._replace(address="röbin@bücher.example"))
+    assert wide.recipient == "röbin@xn--bcher-kva.example"
     unsubscribe = str(read(sent)["List-Unsubscribe"]).strip("<>")
     for kind in ("plain", "html"):
         assert "https://join.example.com/start?invitation=" in text_of(sent, kind)

@@ -42,7 +42,7 @@ def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_a
             told(
                 each.post(
                     path_of(of),
-                    member_body(number, email=f"Robin.{number}@Example.COM", invite_immediately=True),
+                    member_body(number, email=f"Robin.{number}@\u24d4xample.COM", invite_immediately=True),
                 )
             )
             for number in numbers

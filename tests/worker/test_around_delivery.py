@@ -6,7 +6,7 @@ import re
 
 from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
-from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent, SuppressionReason
+from frontdesk.invitations.model import DeliveryReport, ReportEvent, SuppressionReason
 from frontdesk.invitations.reports import receive_report
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox import list_messages
@@ -69,15 +69,6 @@ def test_a_copy_after_a_lost_answer_has_the_same_message_id_and_links(post: Post
     assert (first.message_id, links_of(first)) == (second.message_id, links_of(second))
 
 
-def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
-    relay = LosesTheFirst(post)
-    with post.db.write() as tx:
-        delivered = DeliveryReport(relay.taken[0].message_id, ReportEvent.DELIVERED)
-        assert receive_report(tx, delivered, now=post.clock()) is ReportEffect.APPLIED
-    relay.a_day_later()
-    assert (post.states(), len(relay.taken)) == (["sent"], 1)
-
-
 def test_who_unsubscribed_meanwhile_gets_no_second_copy(post: Post) -> None:
     relay = LosesTheFirst(post)
     with post.db.write() as tx:
@@ -96,13 +87,6 @@ def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
     post.worker(fault=bounces_at_once).turn()
     assert (post.row()["state"], post.row()["reason"]) == ("failed", "by_report")
     assert suppressed(post.db) == {"robin.1@example.com": "hard_bounce"}
-
-
-def test_messages_of_all_scripts_arrive(post: Post) -> None:
-    post.enrol(email="röbin@bücher.example")
-    post.worker().turn()
-    assert [message.recipient for message in post.mailer.messages] == ["röbin@xn--bcher-kva.example"]
-    assert post.states() == ["sent"]
 
 
 def test_the_sandboxs_addresses_act(post: Post) -> None:
