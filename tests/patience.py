@@ -1,7 +1,12 @@
 """Waiting for what must come about. A test that passes does not wait it out, so patience is that of the slowest machine."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec
+
+Arguments = ParamSpec("Arguments")
 
 PATIENCE_SECONDS = 120.0
 
@@ -13,3 +18,13 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"waited in vain for {what}")
         time.sleep(0.005)
+
+
+def in_event_loop(test: Callable[Arguments, Coroutine[Any, Any, None]]) -> Callable[Arguments, None]:
+    """The coroutine as a test that runs in an event loop of its own. Raises TimeoutError when it never ends."""
+
+    @wraps(test)
+    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        asyncio.run(asyncio.wait_for(test(*arguments, **options), PATIENCE_SECONDS))
+
+    return run

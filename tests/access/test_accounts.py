@@ -1,8 +1,9 @@
 """An API client's secrets while they are rotated, and the end of a client."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -13,9 +14,7 @@ from frontdesk.access.accounts import (
     get_client,
     list_secrets,
     resume_account,
-    revoke_client,
     revoke_secret,
-    revoke_tokens,
     rotate_secret,
     suspend_account,
 )
@@ -23,166 +22,119 @@ from frontdesk.access.authentication import note_use, recognise_client
 from frontdesk.access.model import NewClient, Scope, digest
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import client_secrets
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
 from frontdesk.errors import NotFound, Suspended
 from tests.conftest import SetClock
-from tests.factories import Customer, make_customer
+from tests.factories import NOW, Customer, make_customer
 
 
-def let_in(db: Database, client_id: str, secret: str, now: datetime) -> bool:
-    with db.write() as tx:
-        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
-        if found is not None:
-            note_use(tx, found, now=now)
-    return found is not None
+class Client:
+    """The customer's client."""
+
+    def __init__(self, db: Database, clock: SetClock, customer: Customer) -> None:
+        self.db, self.clock, self.customer = db, clock, customer
+        self.id, self.first_secret = customer.client_id, customer.client_secret
+
+    def rotate(self, **options: Any) -> str:
+        with self.db.write() as tx:
+            return rotate_secret(tx, self.id, now=self.clock(), **options)
+
+    def let_in(self, *secrets: str) -> list[bool]:
+        """Whether each of the secrets is a good one."""
+        return [self._is_let_in(secret) for secret in secrets]
+
+    def passes(self) -> bool:
+        """Whether the customer's token is one that is looked up in the database."""
+        return self.db.ask(caller_of(digest(self.customer.token)).read) is not None
+
+    def _is_let_in(self, secret: str) -> bool:
+        with self.db.write() as tx:
+            found = recognise_client(tx, client_id=self.id, client_secret=secret, now=self.clock())
+            if found is not None:
+                note_use(tx, found, now=self.clock())
+        return found is not None
 
 
-def rotate(db: Database, client_id: str, now: datetime) -> str:
-    with db.write() as tx:
-        return rotate_secret(tx, client_id, now=now)
+@pytest.fixture
+def client(db: Database, clock: SetClock, customer: Customer) -> Client:
+    return Client(db, clock, customer)
 
 
-def test_during_a_rotation_the_two_newest_secrets_work_and_no_third(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    secrets = [customer.client_secret]
-    alive = []
-    for _ in range(3):
-        secrets.append(rotate(db, customer.client_id, clock()))
-        alive.append([let_in(db, customer.client_id, secret, clock()) for secret in secrets])
-    assert alive == [[True, True], [False, True, True], [False, False, True, True]]
-
-
-def test_rotations_at_once_leave_two_secrets_alive(db: Database, customer: Customer, clock: SetClock) -> None:
+def test_rotations_at_once_leave_two_secrets_alive(client: Client) -> None:
     with ThreadPoolExecutor(6) as threads:
-        made = list(threads.map(lambda _: rotate(db, customer.client_id, clock()), range(6)))
+        made = list(threads.map(lambda _: client.rotate(), range(6)))
     live = select(func.count()).select_from(client_secrets).where(client_secrets.c.revoked_at.is_(None))
-    assert db.ask(lambda tx: tx.execute(live).scalar()) == 2
-    assert sum(let_in(db, customer.client_id, secret, clock()) for secret in made) == 2
+    assert client.db.ask(lambda tx: tx.execute(live).scalar()) == 2
+    assert sum(client.let_in(*made)) == 2
 
 
-def test_a_secret_made_for_one_client_is_another_clients_wrong_one(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    with db.write() as tx:
-        new = NewClient(customer.account_id, "Sibling", {Scope.CUSTOMER})
-        sibling, secret = create_client(tx, new, now=clock())
-    assert let_in(db, sibling.client_id, secret, clock())
-    assert not let_in(db, customer.client_id, secret, clock())
-
-
-def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    made = {rotate(db, customer.client_id, clock()) for _ in range(5)}
+def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(client: Client) -> None:
+    made = {client.rotate() for _ in range(5)}
     assert {len(secret) for secret in made} == {43}
     assert len(made) == 5
-    assert len(customer.client_id) == 32
-
-
-def test_a_revoked_client_gets_no_new_secret_and_stays_revoked_since_the_first_time(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    with db.write() as tx:
-        first = revoke_client(tx, customer.client_id, now=clock())
-    clock.advance(60)
-    with db.write() as tx:
-        assert revoke_client(tx, customer.client_id, now=clock()) == first
-    with pytest.raises(NotFound):
-        rotate(db, customer.client_id, clock())
+    assert len(client.id) == 32
 
 
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\0b", "\udcff", "x" * 65])
-def test_what_is_no_client_is_not_found(db: Database, clock: SetClock, client_id: str) -> None:
+def test_what_is_no_client_or_account_is_not_found(db: Database, client_id: str) -> None:
     with pytest.raises(NotFound), db.read() as tx:
         get_client(tx, client_id)
-    with pytest.raises(NotFound):
-        rotate(db, client_id, clock())
-
-
-def test_after_a_leak_only_the_new_secret_works_and_no_token(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    before = rotate(db, customer.client_id, clock())
-    with db.write() as tx:
-        new = rotate_secret(tx, customer.client_id, now=clock(), leaked=True)
-    secrets = (customer.client_secret, before, new)
-    assert [let_in(db, customer.client_id, secret, clock()) for secret in secrets] == [False, False, True]
-    assert not passes(db, customer.token)
-
-
-def test_every_token_of_a_client_can_be_ended_and_no_other_clients(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    other = make_customer(db, name="Other")
-    with db.write() as tx:
-        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 1
-        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 0
-    assert [passes(db, token) for token in (customer.token, other.token)] == [False, True]
-    assert let_in(db, customer.client_id, customer.client_secret, clock())
-
-
-def test_one_secret_can_be_ended_once_and_only_by_its_own_client(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    other = make_customer(db, name="Other")
-    new = rotate(db, customer.client_id, clock())
-    _, first = db.ask(lambda tx: list_secrets(tx, customer.client_id))
     with pytest.raises(NotFound), db.write() as tx:
-        revoke_secret(tx, other.client_id, first.id, now=clock())
-    with db.write() as tx:
-        revoke_secret(tx, customer.client_id, first.id, now=clock())
-    with pytest.raises(NotFound), db.write() as tx:
-        revoke_secret(tx, customer.client_id, first.id, now=clock())
-    secrets = (customer.client_secret, new)
-    assert [let_in(db, customer.client_id, secret, clock()) for secret in secrets] == [False, True]
+        rotate_secret(tx, client_id, now=NOW)
+    for change in (suspend_account, resume_account):
+        with pytest.raises(NotFound), db.write() as tx:
+            change(tx, 99)
 
 
-def test_a_secret_ends_at_its_time(db: Database, customer: Customer, clock: SetClock) -> None:
-    with db.write() as tx:
-        end = clock() + timedelta(days=1)
-        secret = rotate_secret(tx, customer.client_id, now=clock(), expires_at=end)
+def test_after_a_leak_only_the_new_secret_works_and_no_token(client: Client) -> None:
+    secrets = [client.first_secret, client.rotate(), client.rotate(leaked=True)]
+    assert client.let_in(*secrets) == [False, False, True]
+    assert not client.passes()
+
+
+def test_one_secret_can_be_ended_once_and_only_by_its_own_client(client: Client, db: Database) -> None:
+    other = make_customer(db, name="Other")
+    new = client.rotate()
+    _, first = db.ask(lambda tx: list_secrets(tx, client.id))
+    for client_id, answer in (
+        (other.client_id, pytest.raises(NotFound)),
+        (client.id, nullcontext()),
+        (client.id, pytest.raises(NotFound)),
+    ):
+        with answer, db.write() as tx:
+            revoke_secret(tx, client_id, first.id, now=NOW)
+    assert client.let_in(client.first_secret, new) == [False, True]
+
+
+def test_a_secret_ends_at_its_time(client: Client, clock: SetClock) -> None:
+    secret = client.rotate(expires_at=clock() + timedelta(days=1))
     clock.advance(86_399)
-    assert let_in(db, customer.client_id, secret, clock())
+    assert client.let_in(secret) == [True]
     clock.advance(1)
-    assert not let_in(db, customer.client_id, secret, clock())
+    assert client.let_in(secret) == [False]
 
 
-def test_a_secret_keeps_the_day_of_its_last_use(db: Database, customer: Customer, clock: SetClock) -> None:
+def test_a_secret_keeps_the_day_of_its_last_use(client: Client, clock: SetClock) -> None:
     def days() -> list[str | None]:
-        return [secret.last_used_on for secret in db.ask(lambda tx: list_secrets(tx, customer.client_id))]
+        return [secret.last_used_on for secret in client.db.ask(lambda tx: list_secrets(tx, client.id))]
 
-    new = rotate(db, customer.client_id, clock())
+    new = client.rotate()
     assert days() == [None, None]
-    let_in(db, customer.client_id, customer.client_secret, clock())
-    let_in(db, customer.client_id, "wrong", clock())
+    client.let_in(client.first_secret, "wrong")
     assert days() == [None, "2026-11-20"]
     clock.advance(86_400)
-    let_in(db, customer.client_id, new, clock())
+    client.let_in(new)
     assert days() == ["2026-11-21", "2026-11-20"]
 
 
-def test_a_closed_account_stays_closed_and_gets_no_client(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_a_closed_account_stays_closed_and_gets_no_client(client: Client, db: Database) -> None:
+    account_id = client.customer.account_id
     with db.write() as tx:
-        close_account(tx, customer.account_id, now=clock())
-    assert not passes(db, customer.token)
-    assert not let_in(db, customer.client_id, customer.client_secret, clock())
+        close_account(tx, account_id, now=NOW)
+    assert not client.passes()
+    assert client.let_in(client.first_secret) == [False]
     for change in (suspend_account, resume_account):
         with pytest.raises(Suspended), db.write() as tx:
-            change(tx, customer.account_id)
+            change(tx, account_id)
     with pytest.raises(Suspended), db.write() as tx:
-        create_client(tx, NewClient(customer.account_id, "Late", {Scope.CUSTOMER}), now=clock())
-
-
-@pytest.mark.parametrize("change", [suspend_account, resume_account])
-def test_an_unknown_account_has_no_state(db: Database, change: Callable[[Tx, int], object]) -> None:
-    with pytest.raises(NotFound), db.write() as tx:
-        change(tx, 99)
-
-
-def passes(db: Database, token: str) -> bool:
-    """Whether the token is one that is looked up in the database."""
-    look_up = caller_of(digest(token))
-    return db.ask(look_up.read) is not None
+        create_client(tx, NewClient(account_id, "Late", {Scope.CUSTOMER}), now=NOW)

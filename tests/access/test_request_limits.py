@@ -2,19 +2,19 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing, nullcontext
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from frontdesk.access.accounts import create_client
 from frontdesk.access.callers import RequestLimits
-from frontdesk.access.model import Caller, NewClient, RequestAllowance, Scope, digest
-from frontdesk.access.store import caller_of
+from frontdesk.access.model import NewClient, RequestAllowance, Scope
 from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database
 from frontdesk.errors import RateLimited, Unavailable
 from tests.conftest import SetClock
+from tests.db.statements import statements
 from tests.factories import Customer
 
 DEFAULT = 600  # requests per minute of a client without a limit of its own
@@ -23,13 +23,13 @@ DEFAULT = 600  # requests per minute of a client without a limit of its own
 class Process:
     """One serving process's limits; `spend` asks `times` times and says how many were let through."""
 
-    def __init__(self, db: Database, clock: SetClock, caller: Caller) -> None:
+    def __init__(self, db: Database, clock: SetClock, client: int = 1, limit: int | None = 600) -> None:
         self.limits = RequestLimits(db, clock, default=DEFAULT)
-        self.caller = caller
+        self.client, self.limit = client, limit
 
     async def ask(self) -> RequestAllowance | RateLimited | None:
         try:
-            return await self.limits.admit(self.caller.client, self.caller.requests_per_minute)
+            return await self.limits.admit(self.client, self.limit)
         except RateLimited as limited:
             return limited
 
@@ -46,57 +46,32 @@ class Process:
 
 
 @pytest.fixture
-def caller(db: Database, customer: Customer) -> Caller:
-    found = db.ask(caller_of(digest(customer.token)).read)
-    assert found is not None
-    return replace(found, requests_per_minute=600)
+def process(db: Database, clock: SetClock, customer: Customer) -> Process:
+    return Process(db, clock)
 
 
 @pytest.fixture
-def process(db: Database, clock: SetClock, caller: Caller) -> Process:
-    return Process(db, clock, caller)
+def other_process(process: Process, database_url: str, clock: SetClock) -> Iterator[Process]:
+    with closing(open_database(database_url)) as db:
+        yield Process(db, clock)
 
 
-@pytest.fixture
-def other_process(database_url: str, clock: SetClock, caller: Caller) -> Iterator[Process]:
-    db = open_database(database_url)
-    yield Process(db, clock, caller)
-    db.close()
+def test_a_usual_client_asks_nothing_of_the_database(process: Process, db: Database) -> None:
+    process.limit = None
+    with statements(db) as sent:
+        assert process.limits.admit_now(process.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
+        assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
+    assert sent == []
 
 
-@pytest.fixture
-def statements(db: Database) -> Iterator[list[str]]:
-    said: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        said.append(statement)
-
-    event.listen(db.engine, "before_cursor_execute", note)
-    yield said
-    event.remove(db.engine, "before_cursor_execute", note)
-
-
-def test_a_usual_client_asks_nothing_of_the_database(process: Process, statements: list[str]) -> None:
-    process.caller = replace(process.caller, requests_per_minute=None)
-    assert process.limits.admit_now(process.caller.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
-    assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
-    assert statements == []
-
-
-def test_without_a_limit_of_its_own_a_client_has_the_installations(process: Process, clock: SetClock) -> None:
-    process.caller = replace(process.caller, requests_per_minute=None)
-    assert process.spend(DEFAULT + 50) == DEFAULT
-    clock.advance(60)
-    assert process.spend(DEFAULT + 50) == DEFAULT
-
-
-def test_another_process_adds_a_twentieth_to_the_installations_limit_at_most(
-    process: Process, other_process: Process
+def test_without_a_limit_of_its_own_a_client_has_the_installations_and_a_twentieth_more_of_another_process(
+    process: Process, other_process: Process, clock: SetClock
 ) -> None:
-    for each in (process, other_process):
-        each.caller = replace(each.caller, requests_per_minute=None)
-    assert process.spend(DEFAULT) == DEFAULT
-    assert other_process.spend(DEFAULT) == DEFAULT // 20
+    process.limit = other_process.limit = None
+    for _ in range(2):
+        assert process.spend(DEFAULT + 50) == DEFAULT
+        assert other_process.spend(DEFAULT) == DEFAULT // 20
+        clock.advance(60)
 
 
 @pytest.mark.parametrize(("own_limit", "let_through"), [(None, 1000), (600, 0)])
@@ -107,29 +82,26 @@ def test_while_the_database_takes_no_writes_each_process_counts_by_itself(
         raise Unavailable("The disk is full.")
 
     monkeypatch.setattr("frontdesk.access.callers.write_alone", away)
-    process.caller = replace(process.caller, requests_per_minute=own_limit)
-    if own_limit:
-        with pytest.raises(Unavailable):
-            process.spend(1)
-    else:
-        assert process.spend(let_through) == let_through
+    process.limit = own_limit
+    with pytest.raises(Unavailable) if own_limit else nullcontext():
+        assert process.spend(1000) == let_through
 
 
 @pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
 def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: int) -> None:
-    process.caller = replace(process.caller, requests_per_minute=limit)
+    process.limit = limit
     assert process.spend(limit + 20) == limit
 
 
 def test_the_numbers_count_down_to_nothing(process: Process, clock: SetClock) -> None:
-    process.caller = replace(process.caller, requests_per_minute=50)
+    process.limit = 50
     clock.advance(15)
     told = [process.once() for _ in range(50)]
     assert told == [RequestAllowance(50, left, 45) for left in range(49, -1, -1)]
 
 
 def test_who_has_spent_it_all_is_told_when_the_next_minute_begins(process: Process, clock: SetClock) -> None:
-    process.caller = replace(process.caller, requests_per_minute=1)
+    process.limit = 1
     clock.advance(59.9)
     process.once()
     refused = process.once()
@@ -143,65 +115,52 @@ def test_callers_at_once_share_what_their_process_has_set_aside(process: Process
     assert process.spend(700, at_once=True) == 600
 
 
-def test_two_processes_together_let_exactly_the_limit_through(
-    process: Process, other_process: Process
+def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
+    process: Process, other_process: Process, db: Database, customer: Customer, clock: SetClock
 ) -> None:
     async def both() -> list[RequestAllowance | RateLimited | None]:
         return await asyncio.gather(*(p.ask() for _ in range(650) for p in (process, other_process)))
 
     assert sum(isinstance(answer, RequestAllowance) for answer in asyncio.run(both())) == 600
+    with db.write() as tx:
+        client, _ = create_client(
+            tx, NewClient(customer.account_id, "Another", {Scope.CUSTOMER}), now=clock()
+        )
+    process.client, process.limit = client.id, 5
+    assert process.spend(10) == 5
 
 
-def test_a_process_that_is_asked_little_keeps_little_from_the_others(
-    process: Process, other_process: Process
-) -> None:
+def test_a_process_that_is_asked_little_keeps_little(process: Process, other_process: Process) -> None:
     used = other_process.spend(3)
     assert used == 3
     assert process.spend(700) >= 600 - 2 * used
     assert process.spend(1) == 0
 
 
-def test_setting_requests_aside_takes_few_statements(process: Process, statements: list[str]) -> None:
-    process.caller = replace(process.caller, requests_per_minute=6000)
-    process.spend(6000)
-    assert len([statement for statement in statements if statement.startswith("SELECT")]) < 200
-    before = len(statements)
-    assert process.spend(50) == 0
-    assert len(statements) == before
-
-
-def test_clients_are_counted_apart(
-    process: Process, clock: SetClock, db: Database, customer: Customer
-) -> None:
-    with db.write() as tx:
-        new = NewClient(customer.account_id, "Another", {Scope.CUSTOMER}, requests_per_minute=5)
-        client, _ = create_client(tx, new, now=clock())
-    one = process.caller
-    process.caller = replace(one, client=client.id, requests_per_minute=5)
-    assert process.spend(10) == 5
-    process.caller = replace(one, requests_per_minute=7)
-    assert process.spend(10) == 7
+def test_setting_requests_aside_takes_few_statements(process: Process, db: Database) -> None:
+    process.limit = 6000
+    with statements(db, "SELECT") as sent:
+        process.spend(6000)
+    assert len(sent) < 200
+    with statements(db) as sent:
+        assert process.spend(50) == 0
+    assert sent == []
 
 
 def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
-    process: Process, database_url: str, clock: SetClock, caller: Caller
+    process: Process, other_process: Process, db: Database, clock: SetClock
 ) -> None:
     behind = SetClock(clock())
-    late_db = open_database(database_url)
-    late = Process(late_db, behind, caller)
     clock.advance(60)
     let_through = 0
     for _ in range(30):  # in turns, as they would at the turn of a minute
+        process.limits = RequestLimits(db, clock, default=DEFAULT)
+        other_process.limits = RequestLimits(db, behind, default=DEFAULT)
         let_through += process.spend(15)
-        late.spend(15)
-        process.limits, late.limits = (
-            RequestLimits(process.limits._db, clock, default=DEFAULT),
-            RequestLimits(late_db, behind, default=DEFAULT),
-        )
-    late_db.close()
+        other_process.spend(15)
     assert let_through <= 600
     rows = select(request_allowances.c.minute, request_allowances.c.taken)
-    taken = dict(process.limits._db.ask(lambda tx: [tuple(row) for row in tx.execute(rows)]))
+    taken = dict(db.ask(lambda tx: [tuple(row) for row in tx.execute(rows)]))
     assert len(taken) == 2
     assert max(taken.values()) <= 600
 
@@ -214,10 +173,8 @@ def test_the_rows_of_past_minutes_are_cleared_away(process: Process, clock: SetC
         assert len(tx.execute(request_allowances.select()).all()) == 2
 
 
-def test_a_clock_that_is_set_back_counts_in_the_minute_that_it_shows(
-    process: Process, clock: SetClock
-) -> None:
-    process.caller = replace(process.caller, requests_per_minute=3)
+def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clock: SetClock) -> None:
+    process.limit = 3
     assert process.spend(5) == 3
     clock.advance(-3600)
     assert process.spend(5) == 3

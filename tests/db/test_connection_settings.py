@@ -1,6 +1,7 @@
 """The settings that every connection to PostgreSQL relies on, and what becomes of an address that does not keep them."""
 
 import asyncio
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -21,8 +22,8 @@ REFUSED = "connection failed: FATAL:  unsupported startup parameter: options"
 class Pooler:
     """Stands between the driver and the server: drops the options of each connection, or refuses them."""
 
-    def __init__(self) -> None:
-        self.refuses = False
+    def __init__(self, *, refuses: bool) -> None:
+        self.refuses = refuses
         self.opened: list[Any] = []
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -32,9 +33,9 @@ class Pooler:
         return options
 
 
-@pytest.fixture
-def pooler(monkeypatch: pytest.MonkeyPatch) -> Pooler:
-    made = Pooler()
+@pytest.fixture(params=[False, True], ids=["drops", "refuses"])
+def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pooler:
+    made = Pooler(refuses=request.param)
     connect, connect_async = psycopg.Connection.connect.__func__, psycopg.AsyncConnection.connect.__func__  # type: ignore[attr-defined]
 
     def dropping(kind: Any, *arguments: Any, **options: Any) -> Any:
@@ -50,11 +51,6 @@ def pooler(monkeypatch: pytest.MonkeyPatch) -> Pooler:
     return made
 
 
-@pytest.fixture(params=[False, True], ids=["drops", "refuses"])
-def refuses(request: pytest.FixtureRequest, pooler: Pooler) -> None:
-    pooler.refuses = request.param
-
-
 def test_no_statement_is_compiled_and_each_has_its_limits(db: Database) -> None:
     command = open_database(db.url, index_scans=False)
     for opened, hash_joins in ((db, "off"), (command, "on")):
@@ -65,17 +61,15 @@ def test_no_statement_is_compiled_and_each_has_its_limits(db: Database) -> None:
     command.close()
 
 
-def test_check_names_a_pooler_and_what_to_do(config: Config, pooler: Pooler, refuses: None) -> None:
-    db = open_database(config.database_url, index_scans=False)
-    [problem] = problems(db, config)
+@pytest.mark.usefixtures("pooler")
+def test_check_names_a_pooler_and_what_to_do(config: Config) -> None:
+    with closing(open_database(config.database_url, index_scans=False)) as db:
+        [problem] = problems(db, config)
     assert "PgBouncer" in problem.what
     assert "FRONTDESK_DATABASE_URL" in problem.remedy
-    db.close()
 
 
-def test_a_connection_without_its_settings_is_refused_by_code_and_closed(
-    database_url: str, pooler: Pooler, refuses: None
-) -> None:
+def test_a_connection_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
     db = open_database(database_url)
     with pytest.raises(Unavailable) as refused, db.write():
         pytest.fail("the connection was used")
@@ -87,9 +81,7 @@ def test_a_connection_without_its_settings_is_refused_by_code_and_closed(
     assert all(connection.closed for connection in pooler.opened)
 
 
-def test_a_pipeline_without_its_settings_is_refused_by_code_and_closed(
-    database_url: str, pooler: Pooler, refuses: None
-) -> None:
+def test_a_pipeline_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
     wire = PipelineDatabase(database_url)
 
     def write() -> None:

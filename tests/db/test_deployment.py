@@ -1,9 +1,10 @@
 """What `check` and `serve` say of the place: rights of the files, the disk, and the settings of production."""
 
 import os
-import secrets
 import stat
+from contextlib import closing
 from pathlib import Path
+from secrets import token_hex, token_urlsafe
 from typing import Any
 
 import pytest
@@ -29,30 +30,20 @@ def told(**changes: str) -> list[tuple[str, bool]]:
     return [(each.what.split()[0], each.is_warning) for each in deployment_failures(read_config(variables))]
 
 
-def test_production_as_it_should_be_has_no_failure() -> None:
-    assert told() == []
-
-
-@pytest.mark.parametrize(
-    "base_url",
-    [
-        "http://api.example.com",
-        "https://localhost",
-        "https://127.0.0.1:8443",
-        "https://localhost.",
-        "https://desk.localhost",
-        "https://0.0.0.0",
-        "https://[::1]",
-        "HTTP://api.example.com",
-    ],
-)
-def test_production_is_reached_by_https_from_elsewhere(base_url: str) -> None:
-    assert told(base_url=base_url) == [("FRONTDESK_BASE_URL", False)]
+LOCAL = ["http://api.example.com", "HTTP://api.example.com", "https://localhost", "https://127.0.0.1:8443",
+         "https://localhost.", "https://desk.localhost", "https://0.0.0.0", "https://[::1]"]  # fmt: skip
+OPEN = ["0.0.0.0/0", "::/0", "10.0.0.7,0.0.0.0/1,128.0.0.0/1", "8000::/1", "10.0.0.0/7"]
+GUESSABLE = ["x" * 40, "abcdefghijkl" * 3, "0123456789abcdefghij" * 2, "aabbccddeeff" + "g" * 28]
 
 
 @pytest.mark.parametrize(
     ("changes", "failures"),
     [
+        ({}, []),
+        *(({"base_url": url}, [("FRONTDESK_BASE_URL", False)]) for url in LOCAL),
+        *(({"trusted_proxies": networks}, [("FRONTDESK_TRUSTED_PROXIES", False)]) for networks in OPEN),
+        ({"trusted_proxies": "10.0.0.0/8,172.16.0.0/12,192.168.4.7,fc00::/7,2001:db8::/32"}, []),
+        *(({"link_secret": secret}, [("FRONTDESK_LINK_SECRET", False)]) for secret in GUESSABLE),
         ({"link_secret": ""}, [("FRONTDESK_LINK_SECRET", False)]),
         ({"smtp_url": "", "mail_from": ""}, [("FRONTDESK_SMTP_URL", True)]),
         ({"mail_from": ""}, [("FRONTDESK_MAIL_FROM", False)]),
@@ -61,35 +52,20 @@ def test_production_is_reached_by_https_from_elsewhere(base_url: str) -> None:
         ({"environment": "sandbox", "base_url": "", "smtp_url": "", "mail_from": "", "link_secret": ""}, []),
     ],
 )
-def test_production_needs_its_settings(changes: dict[str, str], failures: list[Any]) -> None:
+def test_production_needs_safe_settings(changes: dict[str, str], failures: list[Any]) -> None:
     assert told(**changes) == failures
 
 
-@pytest.mark.parametrize(
-    "secret", ["x" * 40, "abcdefghijkl" * 3, "0123456789abcdefghij" * 2, "aabbccddeeff" + "g" * 28]
-)
-def test_production_refuses_a_link_secret_that_can_be_guessed_and_never_shows_it(secret: str) -> None:
-    [(name, is_warning)] = told(link_secret=secret)
-    assert (name, is_warning) == ("FRONTDESK_LINK_SECRET", False)
-    [failure] = deployment_failures(read_config(PRODUCTION | {"FRONTDESK_LINK_SECRET": secret}))
-    assert secret not in failure.what + failure.remedy
-    assert told(link_secret=secret, environment="sandbox", sandbox_recipients="@example.com") == []
-
-
 def test_production_takes_random_link_secrets() -> None:
-    for secret in (secrets.token_hex(16), secrets.token_hex(32), secrets.token_urlsafe(32)):
+    for secret in (token_hex(16), token_hex(32), token_urlsafe(32)):
         assert told(link_secret=secret) == []
 
 
-@pytest.mark.parametrize(
-    "networks", ["0.0.0.0/0", "::/0", "10.0.0.7,0.0.0.0/1,128.0.0.0/1", "8000::/1", "10.0.0.0/7"]
-)
-def test_production_trusts_no_network_that_anybody_may_be_in(networks: str) -> None:
-    assert told(trusted_proxies=networks) == [("FRONTDESK_TRUSTED_PROXIES", False)]
-
-
-def test_production_trusts_the_private_networks_of_its_proxies() -> None:
-    assert told(trusted_proxies="10.0.0.0/8,172.16.0.0/12,192.168.4.7,fc00::/7,2001:db8::/32") == []
+@pytest.mark.parametrize("secret", GUESSABLE)
+def test_a_link_secret_that_can_be_guessed_is_never_shown_and_good_enough_for_a_sandbox(secret: str) -> None:
+    [failure] = deployment_failures(read_config(PRODUCTION | {"FRONTDESK_LINK_SECRET": secret}))
+    assert secret not in failure.what + failure.remedy
+    assert told(link_secret=secret, environment="sandbox", sandbox_recipients="@example.com") == []
 
 
 MOUNTS = r"""""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -99,25 +75,22 @@ MOUNTS = r"""""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [("/var/f.db", "ext4"), ("/srv/f.db", "nfs4"), ("/srv/local disk/f.db", "xfs"), ("/srvxy/f.db", "ext4")],
-)
-def test_a_path_is_on_the_innermost_mount(
-    path: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
     monkeypatch.setattr(checks, "MOUNTS", tmp_path / "mounts")
-    assert filesystem_of(Path(path)) == kind
-    monkeypatch.setattr(checks, "MOUNTS", tmp_path / "none")
-    assert filesystem_of(Path(path)) is None
 
 
-def test_sqlite_on_a_network_folder_is_refused_in_production(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr(checks, "MOUNTS", tmp_path / "mounts")
+@pytest.mark.usefixtures("mounts")
+def test_a_path_is_on_the_innermost_mount(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"/var": "ext4", "/srv": "nfs4", "/srv/local disk": "xfs", "/srvxy": "ext4"}
+    assert {folder: filesystem_of(Path(folder) / "f.db") for folder in kinds} == kinds
+    monkeypatch.setattr(checks, "MOUNTS", Path("/none"))
+    assert filesystem_of(Path("/var/f.db")) is None
+
+
+@pytest.mark.usefixtures("mounts")
+def test_sqlite_on_a_network_folder_is_refused_in_production() -> None:
     assert ("The", False) in told(database_url="sqlite:////srv/none/f.db")
     assert ("The", True) in told(database_url="sqlite:////srv/none/f.db", environment="sandbox", smtp_url="")
 
@@ -128,12 +101,11 @@ def test_the_files_of_a_new_database_are_its_users_alone(tmp_path: Path, umask: 
     config = read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{path}"})
     before = os.umask(umask)
     try:
-        db = open_database(config.database_url)
-        upgrade(db)
-        with db.write() as tx:
-            tx.exec_driver_sql("UPDATE installation SET id = id")
-            rights = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
-        db.close()
+        with closing(open_database(config.database_url)) as db:
+            upgrade(db)
+            with db.write() as tx:
+                tx.exec_driver_sql("UPDATE installation SET id = id")
+                rights = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
     finally:
         os.umask(before)
     assert rights.keys() >= {"frontdesk.db", "frontdesk.db-wal", "frontdesk.db-shm"}
@@ -161,16 +133,11 @@ def test_wider_rights_are_told_of_each_file_and_of_copies_beside_it(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "LINK_SECRET", "SMTP_URL"])
 def test_a_secret_may_be_in_a_file(tmp_path: Path, name: str) -> None:
-    value = PRODUCTION[f"FRONTDESK_{name}"]
+    value, recipients = PRODUCTION[f"FRONTDESK_{name}"], {"FRONTDESK_SANDBOX_RECIPIENTS": "@example.com"}
     (tmp_path / "secret").write_text(value + "\n")
-    config = read_config({f"FRONTDESK_{name}_FILE": str(tmp_path / "secret")} | _recipients())
-    assert getattr(config, name.lower()) == getattr(
-        read_config({f"FRONTDESK_{name}": value} | _recipients()), name.lower()
-    )
-
-
-def _recipients() -> dict[str, str]:
-    return {"FRONTDESK_SANDBOX_RECIPIENTS": "@example.com"}
+    from_file = read_config(recipients | {f"FRONTDESK_{name}_FILE": str(tmp_path / "secret")})
+    plain = read_config(recipients | {f"FRONTDESK_{name}": value})
+    assert getattr(from_file, name.lower()) == getattr(plain, name.lower())
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff" * 40, b"x" * 5000])

@@ -1,236 +1,203 @@
-"""Many callers, one transaction: who is grouped with whom, and that each gets its own answer."""
+"""Many callers, one transaction: who is grouped with whom, and that each gets its own answer, or is refused in time."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 import pytest
 
 from frontdesk.db import races
-from frontdesk.db.races import GroupCommit
+from frontdesk.db.races import GroupCommit, Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
+from tests.patience import PATIENCE_SECONDS, in_event_loop
 
 
-class Work:
-    """Runs a group when it is let; the outcome of an item is ten times the item."""
+class Commits(GroupCommit[Any, Any]):
+    """Commits groups when it is let; the outcome of an item is what `answer` makes of it, or raises for the whole group."""
 
-    def __init__(self, *, held: bool = False) -> None:
-        self.groups: list[list[int]] = []
-        self.most_at_once = 0
-        self._running = 0
+    def __init__(
+        self, answer: Callable[[Any], Any] = lambda item: item * 10, *, seconds: float = 60, **options: int
+    ) -> None:
+        super().__init__(deadlines=Deadlines(seconds), **options)
+        self.groups: list[list[Any]] = []
+        self.running = self.most_at_once = 0
         self.go = asyncio.Event()
+        self._answer = answer
         self._begun = asyncio.Semaphore(0)
-        if not held:
-            self.go.set()
 
-    async def __call__(self, items: Sequence[int]) -> list[int | Exception]:
+    async def commit_group(self, items: Sequence[Any]) -> Sequence[Any]:
         self.groups.append(list(items))
         self._begun.release()
-        self._running += 1
-        self.most_at_once = max(self.most_at_once, self._running)
+        self.running += 1
+        self.most_at_once = max(self.most_at_once, self.running)
         await self.go.wait()
-        self._running -= 1
-        return [item * 10 for item in items]
+        self.running -= 1
+        return [self._answer(item) for item in items]
 
     async def begun(self, groups: int = 1) -> None:
         """Return when that many more groups have begun."""
         for _ in range(groups):
             await self._begun.acquire()
 
+    def submitted(self, *items: Any) -> list[asyncio.Task[Any]]:
+        return [asyncio.create_task(self.submit(item)) for item in items]
 
-class Committing(GroupCommit[Any, Any]):
-    """Commits groups by a function of the test."""
-
-    def __init__(self, work: Any, **options: Any) -> None:
-        super().__init__(**({"deadlines": Deadlines(60)} | options))
-        self._work = work
-
-    async def commit_group(self, items: Sequence[Any]) -> Sequence[Any]:
-        result: Sequence[Any] = await self._work(items)
-        return result
+    async def outcomes(self, *items: Any) -> list[Any]:
+        """Each item's result or error, from groups that are let."""
+        self.go.set()
+        return await asyncio.gather(*self.submitted(*items), return_exceptions=True)
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 10))
+@in_event_loop
+async def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
+    commits = Commits()
+    first = commits.submitted(1)
+    await commits.begun()  # a caller alone is not kept waiting
+    others = commits.submitted(2, 3, 4)
+    await asyncio.sleep(0)
+    commits.go.set()
+    assert await asyncio.gather(*first, *others) == [10, 20, 30, 40]
+    assert commits.groups == [[1], [2, 3, 4]]
 
 
-def test_a_caller_alone_is_not_kept_waiting() -> None:
-    async def alone() -> None:
-        work = Work()
-        assert await Committing(work).submit(1) == 10
-        assert work.groups == [[1]]
-
-    run(alone())
-
-
-def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
-    async def several() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work)
-        first = asyncio.create_task(commit.submit(1))
-        await work.begun()
-        others = [asyncio.create_task(commit.submit(n)) for n in (2, 3, 4)]
-        await asyncio.sleep(0)
-        work.go.set()
-        assert await asyncio.gather(first, *others) == [10, 20, 30, 40]
-        assert work.groups == [[1], [2, 3, 4]]
-
-    run(several())
-
-
-def test_a_group_is_no_larger_than_the_limit() -> None:
-    async def many() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work, limit=3)
-        calls = [asyncio.create_task(commit.submit(n)) for n in range(8)]
-        await work.begun()
-        work.go.set()
-        assert await asyncio.gather(*calls) == [n * 10 for n in range(8)]
-        assert max(map(len, work.groups)) == 3
-        assert sorted(chain.from_iterable(work.groups)) == list(range(8))
-
-    run(many())
+@in_event_loop
+async def test_a_group_is_no_larger_than_the_limit() -> None:
+    commits = Commits(limit=3)
+    assert await commits.outcomes(*range(8)) == [n * 10 for n in range(8)]
+    assert max(map(len, commits.groups)) == 3
+    assert sorted(chain.from_iterable(commits.groups)) == list(range(8))
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
-def test_as_many_groups_run_at_once_as_there_are_lanes(lanes: int) -> None:
-    async def many() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work, lanes=lanes, limit=1)
-        calls = [asyncio.create_task(commit.submit(n)) for n in range(6)]
-        await work.begun(lanes)
-        work.go.set()
-        await asyncio.gather(*calls)
-        assert work.most_at_once == lanes
-
-    run(many())
+@in_event_loop
+async def test_as_many_groups_run_at_once_as_there_are_lanes(lanes: int) -> None:
+    commits = Commits(lanes=lanes, limit=1)
+    calls = commits.submitted(*range(6))
+    await commits.begun(lanes)
+    commits.go.set()
+    await asyncio.gather(*calls)
+    assert commits.most_at_once == lanes
 
 
-def test_each_caller_gets_its_own_outcome_or_error() -> None:
-    async def mixed() -> None:
-        async def work(items: Sequence[str]) -> list[str | Exception]:
-            return [NotFound(item) if item == "bad" else item.upper() for item in items]
-
-        commit: GroupCommit[str, str] = Committing(work)
-        names = ["a", "bad", "b"]
-        good, bad, last = await asyncio.gather(*map(commit.submit, names), return_exceptions=True)
-        assert (good, last) == ("A", "B")
-        assert isinstance(bad, NotFound)
-
-    run(mixed())
+@in_event_loop
+async def test_each_caller_gets_its_own_outcome_or_error() -> None:
+    commits = Commits(lambda item: NotFound(item) if item == "bad" else item.upper())
+    good, bad, last = await commits.outcomes("a", "bad", "b")
+    assert (good, type(bad), last) == ("A", NotFound, "B")
 
 
-def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works() -> None:
-    async def failing() -> None:
-        async def work(items: Sequence[int]) -> list[int | Exception]:
-            if 13 in items:
-                raise Unavailable("The database is away.")
-            return list(items)
-
-        commit: GroupCommit[int, int] = Committing(work)
-        answers = await asyncio.gather(commit.submit(13), commit.submit(14), return_exceptions=True)
-        assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
-        assert await commit.submit(15) == 15
-
-    run(failing())
+def refuse_13(item: int) -> int:
+    if item == 13:
+        raise Unavailable("The database is away.")
+    return item
 
 
-def test_a_caller_that_goes_away_takes_nobody_along() -> None:
-    async def leaving() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work)
-        gone, stays = asyncio.create_task(commit.submit(1)), asyncio.create_task(commit.submit(2))
-        await work.begun()
-        gone.cancel()
-        await asyncio.sleep(0)
-        work.go.set()
-        assert await stays == 20
-        assert gone.cancelled()
-
-    run(leaving())
+@in_event_loop
+async def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works() -> None:
+    commits = Commits(refuse_13)
+    assert [type(answer) for answer in await commits.outcomes(13, 14)] == [Unavailable, Unavailable]
+    assert await commits.submit(15) == 15
 
 
-def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
-    async def closing() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work, limit=1)
-        calls = [asyncio.create_task(commit.submit(n)) for n in range(3)]
-        await work.begun()
-        end = asyncio.create_task(commit.close())
-        await asyncio.sleep(0)
-        with pytest.raises(Unavailable):
-            await commit.submit(4)
-        assert not end.done()
-        work.go.set()
-        await end
-        assert [call.result() for call in calls] == [0, 10, 20]
-
-    run(closing())
+@in_event_loop
+async def test_a_caller_that_goes_away_takes_nobody_along() -> None:
+    commits = Commits()
+    gone, stays = commits.submitted(1, 2)
+    await commits.begun()
+    gone.cancel()
+    await asyncio.sleep(0)
+    commits.go.set()
+    assert await stays == 20
+    assert gone.cancelled()
 
 
-def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_written() -> None:
-    async def late() -> None:
-        work = Work(held=True)
-        commit = Committing(work, deadlines=Deadlines(0.05), limit=1)
-        calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2)]
-        taken, waiting = await asyncio.gather(*calls, return_exceptions=True)
-        assert isinstance(taken, Unavailable)
-        assert isinstance(waiting, Unavailable)
-        assert (taken.outcome_unknown, waiting.outcome_unknown) == (True, False)
-        work.go.set()
-        assert await commit.submit(3) == 30
-        assert work.groups == [[1], [3]]
+@in_event_loop
+async def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
+    commits = Commits(limit=1)
+    calls = commits.submitted(0, 1, 2)
+    await commits.begun()
+    end = asyncio.create_task(commits.close())
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await commits.submit(4)
+    assert not end.done()
+    commits.go.set()
+    await end
+    assert [call.result() for call in calls] == [0, 10, 20]
 
-    run(late())
+
+@in_event_loop
+async def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_written() -> None:
+    commits = Commits(seconds=0.05, limit=1)
+    answers = await asyncio.gather(*commits.submitted(1, 2), return_exceptions=True)
+    assert [getattr(answer, "outcome_unknown", None) for answer in answers] == [True, False]
+    assert await commits.outcomes(3) == [30]
+    assert commits.groups == [[1], [3]]
 
 
-def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_others_are_not(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("is_long", [True, False])
+@in_event_loop
+async def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it(
+    is_long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused() -> None:
-        groups: list[Sequence[int]] = []
-        begun, go = asyncio.Event(), asyncio.Event()
-
-        async def work(items: Sequence[int]) -> list[int | Exception]:
-            groups.append(items)
-            begun.set()
-            await go.wait()
-            if 1 in items:
-                raise Unavailable("The database is busy.")
-            return list(items)
-
-        for long_seconds in (0.0, 60.0):
-            monkeypatch.setattr(races, "LONG_SECONDS", long_seconds)
-            groups.clear()
-            begun.clear()
-            go.clear()
-            commit = Committing(work, limit=1)
-            calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2, 3)]
-            await begun.wait()
-            go.set()
-            answers = await asyncio.gather(*calls, return_exceptions=True)
-            others = [2, 3] if long_seconds else [Unavailable, Unavailable]
-            assert [n if isinstance(n, int) else type(n) for n in answers] == [Unavailable, *others]
-            assert groups == ([[1], [2], [3]] if long_seconds else [[1]])
-
-    run(refused())
+    monkeypatch.setattr(races, "LONG_SECONDS", 0.0 if is_long else 60.0)
+    commits = Commits(refuse_13, limit=1)
+    refused, *others = await commits.outcomes(13, 2, 3)
+    assert isinstance(refused, Unavailable)
+    assert [type(answer) for answer in others] == [Unavailable if is_long else int] * 2
+    assert commits.groups == ([[13]] if is_long else [[13], [2], [3]])
 
 
-def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
-    async def many() -> None:
-        work = Work(held=True)
-        commit: GroupCommit[int, int] = Committing(work, lanes=2)
-        calls = [asyncio.create_task(commit.submit(n)) for n in range(3)]
-        await work.begun()
-        calls += [asyncio.create_task(commit.submit(n)) for n in range(3, 6)]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert work.groups == [[0, 1, 2]]
-        await work.begun()  # the first one goes on being held
-        assert work.groups[1:] == [[3, 4, 5]]
-        work.go.set()
-        await asyncio.gather(*calls)
+@in_event_loop
+async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_is_never_done() -> None:
+    writers, go = Writers(1, Deadlines(0.05)), threading.Event()
+    done: list[str] = []
 
-    run(many())
+    def begun() -> None:
+        go.wait(PATIENCE_SECONDS)
+        done.append("begun")
+
+    calls = [writers.run(begun), writers.run(lambda: done.append("in line"))]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [getattr(answer, "outcome_unknown", None) for answer in answers] == [True, False]
+    go.set()
+    writers.shutdown(wait=True, cancel_futures=False)
+    assert done == ["begun"]
+
+
+@pytest.mark.parametrize("is_long", [True, False])
+@in_event_loop
+async def test_blocking_work_that_stood_in_line_for_long_is_refused_with_what_was_before_it(
+    is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(races, "LONG_SECONDS", 0.0 if is_long else 60.0)
+    writers, go = Writers(1, Deadlines(60)), threading.Event()
+
+    def refused() -> None:
+        go.wait(PATIENCE_SECONDS)
+        raise Unavailable("The database is busy.")
+
+    calls = [asyncio.create_task(writers.run(work)) for work in (refused, lambda: "written")]
+    await asyncio.sleep(0)
+    go.set()
+    first, second = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(first), type(second)] == [Unavailable, Unavailable if is_long else str]
+    assert await writers.run(lambda: "later") == "later"
+
+
+@in_event_loop
+async def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
+    commits = Commits(lanes=2)
+    calls = commits.submitted(0, 1, 2)
+    await commits.begun()
+    calls += commits.submitted(3, 4, 5)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert commits.groups == [[0, 1, 2]]
+    await commits.begun()  # the first one goes on being held
+    assert commits.groups[1:] == [[3, 4, 5]]
+    commits.go.set()
+    await asyncio.gather(*calls)

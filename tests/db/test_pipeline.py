@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, select
 from sqlalchemy.exc import IntegrityError
@@ -14,7 +14,7 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.failures import unique_columns
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.schema import Id
-from frontdesk.db.sets import SetTransaction, find_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.errors import Unavailable
 from tests.postgres import Databases
 
@@ -25,34 +25,28 @@ CREATE = "CREATE TABLE words (id bigserial PRIMARY KEY, word varchar(20) CONSTRA
 
 
 @pytest.fixture
-def url(postgres: Databases) -> Iterator[str]:
-    name = "pipeline"
-    made = read_config({"FRONTDESK_DATABASE_URL": postgres.create_database(name)}).database_url
-    yield made
-    postgres.drop_database(name)
+def db(postgres: Databases) -> Iterator[Database]:
+    """The table's database, the long way."""
+    with (
+        postgres.database() as url,
+        closing(open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)) as db,
+    ):
+        with db.write() as tx:
+            tx.exec_driver_sql(CREATE)
+        yield db
 
 
-@pytest.fixture
-def long_way(url: str) -> Iterator[Database]:
-    db = open_database(url)
-    with db.write() as tx:
-        tx.exec_driver_sql(CREATE)
-    yield db
-    db.close()
-
-
-def on_the_pipeline(url: str, *works: Callable[[PipelineDatabase], Any]) -> list[Any]:
+def on_the_pipeline(db: Database, *works: Callable[[PipelineDatabase], Any]) -> list[Any]:
     """Each work's result, or the exception it ended with, one after the other on one `PipelineDatabase`."""
 
     async def run() -> list[Any]:
-        wire = PipelineDatabase(url)
         results = []
-        for work in works:
-            try:
-                results.append(await run_in_event_loop(work, wire))
-            except Exception as error:  # noqa: BLE001  # it is the result
-                results.append(error)
-        wire.close()
+        with closing(PipelineDatabase(db.url)) as wire:
+            for work in works:
+                try:
+                    results.append(await run_in_event_loop(work, wire))
+                except Exception as error:  # noqa: BLE001  # it is the result
+                    results.append(error)
         return results
 
     return asyncio.run(run())
@@ -71,102 +65,73 @@ def stored(db: Database) -> list[tuple[int, str]]:
         return [(row.id, row.word) for row in tx.execute(select(words).order_by(words.c.id))]
 
 
-def test_what_was_written_is_committed_and_found_again(url: str, long_way: Database) -> None:
-    def find(db: PipelineDatabase) -> list[dict[str, Any]]:
-        with db.write() as tx:
+def test_what_was_written_is_committed_and_found_again(db: Database) -> None:
+    def find(wire: PipelineDatabase) -> list[dict[str, Any]]:
+        with wire.write() as tx:
             with one_round_trip(tx):
                 found = find_set(tx, words, "word", ["été", "x"], columns=["id", "word"])
                 missing = find_set(tx, words, "id", [99], columns=["id"])
             return [*found.rows, *missing.rows]
 
-    _, found = on_the_pipeline(url, insert({"id": 1, "word": "été"}, {"id": 2, "word": "b"}), find)
+    _, found = on_the_pipeline(db, insert({"id": 1, "word": "été"}, {"id": 2, "word": "b"}), find)
     assert found == [{"id": 1, "word": "été"}]
-    assert stored(long_way) == [(1, "été"), (2, "b")]
+    assert stored(db) == [(1, "été"), (2, "b")]
 
 
-def test_an_error_in_the_block_leaves_nothing_and_the_connection_goes_on(
-    url: str, long_way: Database
-) -> None:
-    def breaks(tx: SetTransaction) -> None:
-        with one_round_trip(tx):
-            insert_set(tx, words, [{"id": 1, "word": "a"}])
-        with one_round_trip(tx):
-            find_set(tx, words, "id", [1], columns=["id"])
-        raise KeyError
+def test_an_error_in_the_block_leaves_nothing_and_the_connection_goes_on(db: Database) -> None:
+    def breaks(wire: PipelineDatabase) -> None:
+        with wire.write() as tx:
+            with one_round_trip(tx):
+                insert_set(tx, words, [{"id": 1, "word": "a"}])
+            with one_round_trip(tx):
+                find_set(tx, words, "id", [1], columns=["id"])
+            raise KeyError
 
-    def work(db: PipelineDatabase) -> None:
-        with db.write() as tx:
-            breaks(tx)
-
-    error, nothing = on_the_pipeline(url, work, insert({"id": 2, "word": "b"}))
-    assert isinstance(error, KeyError)
-    assert nothing is None
-    assert stored(long_way) == [(2, "b")]
+    error, nothing = on_the_pipeline(db, breaks, insert({"id": 2, "word": "b"}))
+    assert (type(error), nothing) == (KeyError, None)
+    assert stored(db) == [(2, "b")]
 
 
-def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole(url: str, long_way: Database) -> None:
-    def both(db: PipelineDatabase) -> None:
-        with db.write() as tx:
+def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole(db: Database) -> None:
+    def both(wire: PipelineDatabase) -> None:
+        with wire.write() as tx:
             with one_round_trip(tx):
                 update_set(tx, words, [{"id": 1, "word": "changed"}])
             with one_round_trip(tx):
                 insert_set(tx, words, [{"id": 3, "word": "b"}])
 
-    first, violation, after = on_the_pipeline(
-        url, insert({"id": 1, "word": "a"}, {"id": 2, "word": "b"}), both, insert({"id": 4, "word": "d"})
-    )
+    two = insert({"id": 1, "word": "a"}, {"id": 2, "word": "b"})
+    first, violation, after = on_the_pipeline(db, two, both, insert({"id": 4, "word": "d"}))
     assert isinstance(violation, IntegrityError)
     assert unique_columns(violation) == "uq_words_word"
     assert (first, after) == (None, None)
-    assert stored(long_way) == [(1, "a"), (2, "b"), (4, "d")]
+    assert stored(db) == [(1, "a"), (2, "b"), (4, "d")]
 
 
-def test_ids_are_fresh_ascending_and_never_given_twice(url: str, long_way: Database) -> None:
-    def ids(db: PipelineDatabase) -> list[int]:
-        with db.write() as tx:
-            return next_ids(tx, words, 700)
-
-    first, second = on_the_pipeline(url, ids, ids)
-    assert first == sorted(first)
-    assert len({*first, *second}) == 1400
-
-
-def test_each_statement_has_its_own_answer_in_whatever_order_they_are_read(
-    url: str, long_way: Database
-) -> None:
-    def work(db: PipelineDatabase) -> list[Any]:
-        with db.write() as tx:
+def test_each_statement_has_its_own_answer_in_whatever_order_they_are_read(db: Database) -> None:
+    def work(wire: PipelineDatabase) -> list[Any]:
+        with wire.write() as tx:
             first = tx.exec_driver_sql("SELECT to_json(%s::int)", (1,))
             tx.exec_driver_sql("INSERT INTO words (word) VALUES ('a')")
             second = tx.exec_driver_sql("SELECT to_json(word) FROM words")
             rows = tx.exec_driver_sql("SELECT to_json(n) FROM generate_series(1, 3) n")
+            ids = [next_ids(tx, words, 700), next_ids(tx, words, 700)]
+            assert len({*ids[0], *ids[1]}) == 1400
             return [first.one(), list(rows), second.one(), first.one()]
 
-    assert on_the_pipeline(url, work) == [[[1], [[1], [2], [3]], ["a"], [1]]]
+    assert on_the_pipeline(db, work) == [[[1], [[1], [2], [3]], ["a"], [1]]]
 
 
-def test_a_dead_connection_is_told_as_stale_and_replaced(url: str, long_way: Database) -> None:
-    def kill(_db: PipelineDatabase) -> None:
-        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-                "WHERE application_name = 'frontdesk' AND datname = 'pipeline'"
-            )
+def test_a_dead_connection_is_told_as_stale_and_replaced(db: Database, postgres: Databases) -> None:
+    def kill(_wire: PipelineDatabase) -> None:
+        postgres.kill_backends(str(db.engine.url.database))
 
-    def find(db: PipelineDatabase) -> str:
-        with db.write() as tx:
+    def find(wire: PipelineDatabase) -> str:
+        with wire.write() as tx:
             with one_round_trip(tx):
                 found = find_set(tx, words, "id", [1], columns=["word"])
             return str(found.rows[0]["word"])
 
-    long_way.close()
-    _, _, lost, again = on_the_pipeline(url, insert({"id": 1, "word": "a"}), kill, find, find)
+    _, _, lost, again = on_the_pipeline(db, insert({"id": 1, "word": "a"}), kill, find, find)
     assert isinstance(lost, Unavailable)
-    assert lost.stale_connection
-    assert not lost.outcome_unknown
-    assert again == "a"
-
-
-def test_a_server_that_is_not_there_is_unavailable() -> None:
-    [error] = on_the_pipeline("postgresql+psycopg://nobody@127.0.0.1:1/none", insert({"id": 1, "word": "a"}))
-    assert isinstance(error, Unavailable)
+    assert (lost.stale_connection, lost.outcome_unknown, again) == (True, False, "a")

@@ -1,22 +1,15 @@
 """Writing while others write the same rows: what is run again, how often, and who is told what."""
 
-import gc
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Barrier
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
 from frontdesk.errors import NotFound, Unavailable
-from frontdesk.plans.tables import plans, provider_groups
-from tests.factories import NOW, make_customer
-from tests.patience import PATIENCE_SECONDS
+from frontdesk.plans.tables import provider_groups
+from tests.factories import NOW
 from tests.postgres import Databases
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -32,164 +25,114 @@ def group_names(db: Database) -> set[str]:
 
 
 class Scripted:
-    """Work that adds its items; `before(attempt, tx, items)` may spoil an attempt. `calls` are the sets it was given."""
+    """Work that adds its items; `spoil(tx, items)` may end an attempt. `calls` are the sets it was given."""
 
-    def __init__(self, before: Callable[[int, Tx, Sequence[str]], None]) -> None:
+    def __init__(self, spoil: Callable[[Tx, Sequence[str]], object] = lambda *_: None) -> None:
         self.calls: list[list[str]] = []
-        self._before = before
+        self._spoil = spoil
 
     def __call__(self, tx: Tx, items: Sequence[str]) -> Sequence[str | Exception]:
         self.calls.append(list(items))
         added = [add_group(tx, item) for item in items]
-        self._before(len(self.calls), tx, items)
+        self._spoil(tx, items)
         return added
 
 
-def lose_a_race(tx: Tx) -> None:
+def lose_a_race(tx: Tx, _: Sequence[str] = ()) -> None:
     """A unique violation, as when somebody else has just inserted the same."""
     add_group(tx, "twice")
     add_group(tx, "twice")
 
 
-def test_a_set_is_written_together_and_committed_once(db: Database) -> None:
-    work = Scripted(lambda *_: None)
-    assert write_together(db, ["a", "b"], work) == ["a", "b"]
-    assert work.calls == [["a", "b"]]
-    assert group_names(db) == {"a", "b"}
+def lose_together(tx: Tx, items: Sequence[str]) -> None:
+    if len(items) > 1:
+        lose_a_race(tx)
+
+
+def refuse_bad(_: Tx, items: Sequence[str]) -> None:
+    if "bad" in items:
+        raise NotFound("thing")
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def spoil(*_: Any) -> None:
+        raise error
+
+    return spoil
+
+
+TOGETHER = ["a", "bad", "b"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "items", "answers", "calls"),
+    [
+        (lambda *_: None, TOGETHER, TOGETHER, [TOGETHER]),
+        (lose_together, TOGETHER, TOGETHER, [TOGETHER] * ATTEMPTS_TOGETHER + [["a"], ["bad"], ["b"]]),
+        (refuse_bad, TOGETHER, ["a", NotFound, "b"], [TOGETHER, ["a"], ["bad"], ["b"]]),
+        (refuse_bad, ["bad"], [NotFound], [["bad"]]),
+        (lose_a_race, ["a"], [Unavailable], [["a"]] * (ATTEMPTS_TOGETHER + ATTEMPTS_ALONE)),
+    ],
+    ids=["at once", "races settled item by item", "one bad item", "a bad item alone", "races without end"],
+)
+def test_each_item_has_its_result_or_its_own_error_and_runs_no_more_often_than_needed(
+    db: Database, spoil: Any, items: list[str], answers: list[Any], calls: list[list[str]]
+) -> None:
+    work = Scripted(spoil)
+    found = write_together(db, items, work)
+    assert [type(each) if isinstance(each, Exception) else each for each in found] == answers
+    assert work.calls == calls
+    assert group_names(db) == {each for each in answers if isinstance(each, str)}
 
 
 def test_a_lost_race_runs_the_set_again_and_leaves_nothing_of_the_first_attempt(db: Database) -> None:
-    work = Scripted(lambda attempt, tx, _: lose_a_race(tx) if attempt < ATTEMPTS_TOGETHER else None)
+    work = Scripted(lambda tx, _: lose_a_race(tx) if len(work.calls) < ATTEMPTS_TOGETHER else None)
     assert write_together(db, ["a", "b"], work) == ["a", "b"]
     assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER
     assert group_names(db) == {"a", "b"}
 
 
-def test_races_that_go_on_are_settled_item_by_item(db: Database) -> None:
-    work = Scripted(lambda _, tx, items: lose_a_race(tx) if len(items) > 1 else None)
-    assert write_together(db, ["a", "b"], work) == ["a", "b"]
-    assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER + [["a"], ["b"]]
-
-
-def test_one_bad_item_does_not_fail_its_neighbours(db: Database) -> None:
-    def spoil(_: int, __: Tx, items: Sequence[str]) -> None:
-        if "bad" in items:
-            raise ZeroDivisionError
-
-    first, bad, last = write_together(db, ["a", "bad", "b"], Scripted(spoil))
-    assert (first, last) == ("a", "b")
-    assert isinstance(bad, ZeroDivisionError)
-    assert group_names(db) == {"a", "b"}
-
-
-def test_one_item_that_fails_by_itself_is_not_run_again(db: Database) -> None:
-    def fail(*_: Any) -> None:
-        raise NotFound("thing")
-
-    work = Scripted(fail)
-    [answer] = write_together(db, ["a"], work)
-    assert isinstance(answer, NotFound)
-    assert work.calls == [["a"]]
-    assert group_names(db) == set()
-
-
-def test_an_item_that_never_wins_its_race_is_told_to_come_back(db: Database) -> None:
-    work = Scripted(lambda _, tx, __: lose_a_race(tx))
-    [answer] = write_together(db, ["a"], work)
-    assert isinstance(answer, Unavailable)
-    assert len(work.calls) == ATTEMPTS_TOGETHER + ATTEMPTS_ALONE
-
-
-def test_what_keeps_all_from_being_written_is_raised_for_all(db: Database) -> None:
-    def away(*_: Any) -> None:
-        raise Unavailable("The database is away.")
-
-    work = Scripted(away)
-    with pytest.raises(Unavailable):
-        write_together(db, ["a", "b"], work)
-    assert len(work.calls) == 1
-
-
-def test_a_commit_whose_answer_was_lost_is_not_run_again(db: Database) -> None:
-    def unknown(*_: Any) -> None:
-        raise Unavailable("Lost.", outcome_unknown=True)
-
-    work = Scripted(unknown)
+@pytest.mark.parametrize("outcome_unknown", [False, True])
+def test_a_database_that_is_away_and_a_commit_without_an_answer_are_raised_for_all_at_once(
+    db: Database, outcome_unknown: bool
+) -> None:
+    work = Scripted(raising(Unavailable("The database is away.", outcome_unknown=outcome_unknown)))
     with pytest.raises(Unavailable) as caught:
-        write_together(db, ["a"], work)
-    assert (caught.value.outcome_unknown, len(work.calls)) == (True, 1)
+        write_together(db, ["a", "b"], work)
+    assert (caught.value.outcome_unknown, len(work.calls)) == (outcome_unknown, 1)
 
 
 def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database) -> None:
     assert write_alone(db, lambda tx: add_group(tx, "a")) == "a"
-
-    def fail(tx: Tx) -> None:
-        add_group(tx, "b")
-        raise NotFound("thing")
-
     with pytest.raises(NotFound):
-        write_alone(db, fail)
+        write_alone(db, lambda tx: refuse_bad(tx, [add_group(tx, "bad")]))
     assert group_names(db) == {"a"}
 
 
-def test_items_and_what_is_saved_about_them_share_a_transaction_and_a_bad_item_has_its_own_error(
-    db: Database,
-) -> None:
+def test_items_and_what_is_saved_about_them_share_a_transaction_with_a_bad_items_error(db: Database) -> None:
     begun: list[int] = []
 
-    def spoil(_: int, tx: Tx, items: Sequence[str]) -> None:
+    def spoil(tx: Tx, items: Sequence[str]) -> None:
         if "bad" in items:
             tx.execute(provider_groups.insert().values(name=None, external_id="bad", created_at=NOW))
-        if len(items) > 1:
-            lose_a_race(tx)
+        lose_together(tx, items)
 
     def save(tx: Tx, results: Sequence[str | Exception]) -> None:
         add_group(tx, ",".join(each if isinstance(each, str) else type(each).__name__ for each in results))
 
-    work = Scripted(spoil)
-    write_in_one(db, ["a", "bad", "b"], work, save=save, begin=lambda: begun.append(1))
+    write_in_one(db, TOGETHER, Scripted(spoil), save=save, begin=lambda: begun.append(1))
     assert group_names(db) == {"a", "b", "a,IntegrityError,b"}
     assert len(begun) == 2  # a row that is not valid is no race: the set is not run again
 
 
 def test_races_of_a_set_in_one_transaction_are_settled_behind_savepoints(db: Database) -> None:
-    work = Scripted(lambda _, tx, items: lose_a_race(tx) if len(items) > 1 or items == ["b"] else None)
+    work = Scripted(lambda tx, items: lose_a_race(tx) if items != ["a"] else None)
     saved: list[Sequence[str | Exception]] = []
     write_in_one(db, ["a", "b"], work, save=lambda _, results: saved.append(results))
     assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER + [["a"]] + [["b"]] * ATTEMPTS_ALONE
     [[first, second]] = saved
     assert (first, type(second)) == ("a", Unavailable)
     assert group_names(db) == {"a"}
-
-
-@pytest.mark.parametrize("lost", [1, ATTEMPTS_TOGETHER, ATTEMPTS_TOGETHER + 2 * ATTEMPTS_ALONE])
-def test_after_lost_races_nothing_waits_for_the_garbage_collector(lost: int) -> None:
-    class NoDatabase:
-        @contextmanager
-        def write(self, *, wait_seconds: float | None = None) -> Iterator[None]:
-            yield
-
-    class Deadlock(Exception):
-        sqlstate = "40P01"
-
-    def scene() -> list[weakref.ref[Any]]:
-        items = [Scripted(lambda *_: None) for _ in range(2)]
-        left = [None] * lost
-
-        def work(_: None, items: Sequence[Scripted]) -> Sequence[Scripted]:
-            if left:
-                left.pop()
-                raise OperationalError(None, None, Deadlock())
-            return items
-
-        write_together(NoDatabase(), items, work)
-        return [weakref.ref(item) for item in items]
-
-    gc.disable()
-    try:
-        assert [ref() for ref in scene()] == [None] * 2
-    finally:
-        gc.enable()
 
 
 @ON_POSTGRESQL
@@ -202,58 +145,22 @@ def test_dead_connections_are_replaced_and_the_work_is_run_again(db: Database, p
 
 
 @ON_POSTGRESQL
-def test_a_connection_that_dies_before_a_statement_runs_the_set_again(
+def test_a_connection_that_dies_before_a_statement_runs_the_set_again_and_at_the_commit_is_unknown(
     db: Database, postgres: Databases
 ) -> None:
-    def die(attempt: int, tx: Tx, _: Sequence[str]) -> None:
-        if attempt == 1:
+    def die(tx: Tx, items: Sequence[str]) -> None:
+        if len(work.calls) == 1 or items == ["b"]:
             postgres.kill_backends(str(db.engine.url.database))
+        if items == ["a"] and len(work.calls) == 1:
             add_group(tx, "never")
 
     work = Scripted(die)
     assert write_together(db, ["a"], work) == ["a"]
-    assert work.calls == [["a"]] * 2
-    assert group_names(db) == {"a"}
-
-
-@ON_POSTGRESQL
-def test_a_connection_that_dies_at_the_commit_leaves_the_outcome_unknown(
-    db: Database, postgres: Databases
-) -> None:
-    def die(*_: Any) -> None:
-        postgres.kill_backends(str(db.engine.url.database))
-
-    work = Scripted(die)
     with pytest.raises(Unavailable) as caught:
-        write_together(db, ["a"], work)
-    assert (caught.value.outcome_unknown, len(work.calls)) == (True, 1)
-
-
-@ON_POSTGRESQL
-def test_of_two_transactions_in_a_deadlock_both_are_written(superuser: Database) -> None:
-    db = superuser  # nobody else changes deadlock_timeout
-    one, other = make_customer(db).plan_ids
-    both_hold_one = Barrier(2, timeout=PATIENCE_SECONDS)
-    attempts: list[str] = []
-
-    def rename(name: str, ids: list[int]) -> str:
-        def work(tx: Tx) -> str:
-            attempts.append(name)
-            tx.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
-            for id_ in ids:
-                tx.execute(plans.update().where(plans.c.id == id_).values(description=name))
-                if attempts.count(name) == 1 and id_ == ids[0]:
-                    both_hold_one.wait()
-            return name
-
-        return write_alone(db, work)
-
-    with ThreadPoolExecutor(2) as threads:
-        calls = [threads.submit(rename, "up", [one, other]), threads.submit(rename, "down", [other, one])]
-        assert [call.result() for call in calls] == ["up", "down"]
-    assert len(attempts) >= 3  # one of the two was cut short and came again
-    described = db.ask(lambda tx: {row.description for row in tx.execute(plans.select())})
-    assert len(described) == 1
+        write_together(db, ["b"], work)
+    assert caught.value.outcome_unknown
+    assert work.calls == [["a"], ["a"], ["b"]]
+    assert group_names(db) == {"a"}
 
 
 @ON_POSTGRESQL

@@ -2,13 +2,12 @@
 
 import pytest
 
-from frontdesk.config import Environment, read_config
+from frontdesk.config import Config, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import problems, role_failures
 from frontdesk.db.service_role import current_role, grant_rights, renew_rights
 from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
-from tests.factories import make_customer
 from tests.postgres import OWNER, SERVICE, as_role
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -46,10 +45,13 @@ def test_the_service_role_can_not(db: Database, statement: str) -> None:
     assert refused.value.code == "database_rights"
 
 
+def production(database_url: str) -> Config:
+    return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
+
+
 def test_the_role_of_the_tests_has_its_rights_and_no_more(db: Database, database_url: str) -> None:
     assert current_role(db) == (SERVICE, False)
-    production = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
-    excess = [failure.what for failure in role_failures(db, production)]
+    excess = [failure.what for failure in role_failures(db, production(database_url))]
     old = "CREATE in the schema" in "".join(excess)  # of everybody, before PostgreSQL 15
     assert len(excess) == old
 
@@ -57,12 +59,9 @@ def test_the_role_of_the_tests_has_its_rights_and_no_more(db: Database, database
 def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_production(
     owner: Database, database_url: str
 ) -> None:
-    make_customer(owner)
-    variables = {"FRONTDESK_DATABASE_URL": as_role(database_url, OWNER)}
-    assert problems(owner, read_config(variables)) == []
-    production = read_config(variables | {"FRONTDESK_ENVIRONMENT": "production"})
-    [warning] = role_failures(owner, production)
-    assert production.environment is Environment.PRODUCTION
+    url = as_role(database_url, OWNER)
+    assert problems(owner, read_config({"FRONTDESK_DATABASE_URL": url})) == []
+    [warning] = role_failures(owner, production(url))
     assert warning.is_warning
     assert OWNER in warning.what
     assert "--service-role" in warning.remedy
@@ -74,7 +73,7 @@ def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
     with owner.write() as tx:
         tx.exec_driver_sql(f"REVOKE INSERT ON members FROM {SERVICE}")
         tx.exec_driver_sql(f"GRANT TRUNCATE ON audit_entries TO {SERVICE}")
-    config = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
+    config = production(database_url)
     lacking, excess, *_ = role_failures(db, config)
     assert (lacking.is_warning, excess.is_warning) == (False, True)
     assert "INSERT on members" in lacking.what
@@ -90,9 +89,7 @@ def test_a_later_migration_gives_the_rights_to_its_tables_by_itself(owner: Datab
     assert db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM eligibility_mappings").scalar()) == 0
 
 
-def test_a_role_that_is_none_or_owns_the_tables_is_refused(
-    owner: Database, superuser: Database, db: Database
-) -> None:
+def test_an_unknown_role_or_the_owner_is_refused(owner: Database, superuser: Database, db: Database) -> None:
     for role, code in (("nobody here", "no_role"), (OWNER, "owner"), ("postgres", "owner")):
         with pytest.raises(FrontdeskError) as refused:
             grant_rights(superuser, role)
@@ -103,10 +100,9 @@ def test_a_role_that_is_none_or_owns_the_tables_is_refused(
 
 
 def test_the_owner_gives_the_rights_by_a_command_which_is_audited(database_url: str) -> None:
+    give = ("migrate", "--service-role", SERVICE)
     as_owner = CommandLine(as_role(database_url, OWNER))
-    assert f"The role {SERVICE} has the rights" in as_owner.text("migrate", "--service-role", SERVICE)
+    assert f"The role {SERVICE} has the rights" in as_owner.text(*give)
     [entry] = as_owner.audit_trail()
     assert (entry["action"], entry["detail"]) == ("database.rights_given", {"role": SERVICE})
-    assert "Only the owner of the tables" in CommandLine(database_url).refused(
-        "migrate", "--service-role", SERVICE
-    )
+    assert "Only the owner of the tables" in CommandLine(database_url).refused(*give)

@@ -11,26 +11,15 @@ SNAPSHOT = Path(__file__).parent / "invitation.eml"
 
 
 def written() -> bytes:
-    invitation = ClaimedInvitation(
-        id=1,
-        account_id=1,
-        plan_id=1,
-        member_id=1,
-        delivery="immediate",
-        address="robin@example.com",
-        message_id="4711@mail.example.com",
-    )
-    sender = SenderProfile(
-        plan_name="Gold & Silver – 2027",  # noqa: RUF001 - names have such letters
-        sender_name="Example Health",
-        sender_address="care@example.com",
-        registration_url="https://join.example.com/start?from=mail",
-    )
-    context = MessageContext(
-        {1: derive_tokens("s" * 32, invitation.message_id)}, {1: sender}, {}, format_datetime(NOW)
-    )
-    sent = compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
-    return sent.content
+    invitation = ClaimedInvitation(1, 1, 1, 1, "immediate", "robin@example.com", "4711@mail.example.com")
+    page = "https://join.example.com/start?from=mail"
+    name = "Gold & Silver – 2027"  # noqa: RUF001 - names have such letters
+    sender = SenderProfile(name, "Example Health", "care@example.com", page)
+    tokens = {1: derive_tokens("s" * 32, invitation.message_id)}
+    context = MessageContext(tokens, {1: sender}, {}, format_datetime(NOW))
+    return compose(
+        invitation, context, base_url="https://api.example.com", mail_from="mail@example.com"
+    ).content
 
 
 def test_the_mail_is_the_one_in_the_file() -> None:

@@ -2,7 +2,6 @@
 
 import email
 import email.policy
-import io
 from email.header import decode_header
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from frontdesk.invitations.message import mail_bytes, mailable, mailbox, unstructured
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=255)
+HEADERS = ["From", "Subject", "MIME-Version", "Content-Type"]
 HOSTILE = [
     "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?=",
     "Gold =?utf-8?b?DQpCY2M6IHZpY3RpbUBleGFtcGxlLmNvbQ==?= plan",
@@ -37,7 +37,7 @@ def mail(name: str) -> bytes:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_name_makes_a_header_of_its_own(name: str) -> None:
     message = read(mail(name))
-    assert message.keys() == ["From", "Subject", "MIME-Version", "Content-Type"]
+    assert message.keys() == HEADERS
     assert message["Subject"] == name.strip()
     [sender] = message["From"].addresses
     assert sender.addr_spec == "care@example.com"
@@ -46,27 +46,20 @@ def test_no_name_makes_a_header_of_its_own(name: str) -> None:
 
 
 @given(names)
-def test_headers_are_ascii_lines_that_say_what_was_given(name: str) -> None:
+def test_headers_are_short_ascii_lines_and_stay_the_same_when_a_program_writes_them_again(name: str) -> None:
     raw = mail(name)
     head = raw.partition(b"\r\n\r\n")[0]
     assert head.isascii()
     assert all(len(line) <= 78 for line in head.split(b"\r\n"))
-    assert read(raw).keys() == ["From", "Subject", "MIME-Version", "Content-Type"]
-
-
-@given(names)
-def test_a_program_that_parses_and_writes_it_again_adds_no_header(name: str) -> None:
-    written = io.BytesIO()
-    written.write(read(mail(name), email.policy.SMTP).as_bytes())
-    assert read(written.getvalue()).keys() == ["From", "Subject", "MIME-Version", "Content-Type"]
+    assert read(raw).keys() == HEADERS
+    assert read(read(raw, email.policy.SMTP).as_bytes()).keys() == HEADERS
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=2000))
 def test_every_line_is_short_and_ends_in_crlf(text: str) -> None:
     raw = mail_bytes([("To", "a@example.com")], text=text, html=text, seed="x")
     assert raw.endswith(b"\r\n")
-    assert b"\n" not in raw.replace(b"\r\n", b"")
-    assert b"\r" not in raw.replace(b"\r\n", b"")
+    assert not set(b"\r\n") & set(raw.replace(b"\r\n", b""))
     assert all(len(line) <= 100 for line in raw.split(b"\r\n"))
     assert raw.isascii()
 

@@ -4,14 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.db import Database
 from frontdesk.eligibility.fields import parse_email
-from frontdesk.invitations import suppress
 from frontdesk.invitations.message import mailable
-from frontdesk.invitations.model import SuppressionReason
 from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api
-from tests.factories import NOW, Customer, member_body
+from tests.factories import Customer, member_body
 
 SPELLINGS = [
     ("Alice@Example.COM", "alice@example.com"),
@@ -52,15 +49,3 @@ def test_no_two_members_have_one_address(api: Api, customer: Customer) -> None:
         ]
     answer = api.post(path, {"external_id": member_body(1)["external_id"], "email": "alice@ⓔxample.com"})
     assert answer.headers["Eligibility-Changed"] == "email"  # it is its own address
-
-
-def test_whoever_unsubscribed_is_not_invited_in_another_spelling(
-    api: Api, db: Database, owner: Database, customer: Customer
-) -> None:
-    with db.write() as tx:
-        suppress(
-            tx, "alice@bücher.de", SuppressionReason.UNSUBSCRIBE, now=NOW, account_id=customer.account_id
-        )
-    body = member_body(email="alice@xn--bcher-kva.de", invite_immediately=True)
-    answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
-    assert answer.headers["Invitation"] == "none; reason=suppressed"

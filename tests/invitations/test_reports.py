@@ -3,16 +3,14 @@
 from contextlib import ExitStack
 
 import pytest
-from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.db.sets import insert_missing
 from frontdesk.invitations.delivery import get_invitation
 from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
-from frontdesk.invitations.protocol import apply_early_reports
 from frontdesk.invitations.reports import is_hard_bounce, receive_report
 from frontdesk.invitations.store import lock_by_message_id
-from frontdesk.invitations.tables import invitation_links, invitations
+from frontdesk.invitations.tables import invitation_links
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
@@ -57,20 +55,7 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
         assert suppressed(db).get(mail.address) == reason
 
 
-def test_the_same_report_twice_counts_once(api: Api, db: Database, customer: Customer) -> None:
-    mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
-    assert [report(db, mail, ReportEvent.BOUNCED) for _ in range(3)] == [
-        ReportEffect.APPLIED,
-        ReportEffect.KNOWN,
-        ReportEffect.KNOWN,
-    ]
-    assert report(db, mail, ReportEvent.COMPLAINED) is ReportEffect.APPLIED
-    assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {mail.address: "hard_bounce"})
-
-
-def test_a_report_about_somebody_elses_mail_changes_nothing(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_report_about_another_mail_changes_nothing(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
     with db.write() as tx:
         strange = DeliveryReport("mail-2@mail.example.com", ReportEvent.BOUNCED)
@@ -88,31 +73,10 @@ def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, 
     assert is_hard_bounce(DeliveryReport("a@b", ReportEvent.BOUNCED, status)) is hard
 
 
-def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_full_mailbox_fails_the_mail_and_no_address(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer)
     assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is ReportEffect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
-
-
-def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_written_down(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    early = [
-        (ReportEvent.BOUNCED, InvitationState.SENT, InvitationState.FAILED),
-        (ReportEvent.DELIVERED, InvitationState.AMBIGUOUS, InvitationState.SENT),
-    ]
-    for number, (event, answered, becomes) in enumerate(early):
-        mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
-        assert report(db, mail, event) is ReportEffect.APPLIED
-        assert state_of(db, mail) is InvitationState.OFFERED
-        with db.write() as tx:
-            tx.execute(
-                update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
-            )
-            apply_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
-        assert state_of(db, mail) is becomes
 
 
 def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:
@@ -124,9 +88,7 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
     assert [(step.to_state, step.reason) for step in timeline] == [("sent", "complained")]
 
 
-def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_report_in_hand_holds_up_no_use_of_a_link(api: Api, db: Database, customer: Customer) -> None:
     """SQLite has one writer at a time and no such locks: there the second one comes after the first."""
     mail = mailed(api, db, customer)
     row = {

@@ -20,21 +20,13 @@ def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_sta
         assert list_suppressions(tx, limit=10) == []
 
 
-def test_a_decomposed_character_is_the_same_character(db: Database) -> None:
-    with db.write() as tx:
-        assert suppress(tx, "ro\u0308bin@example.com", SuppressionReason.BY_HAND, now=NOW)
-        assert not suppress(tx, "R\u00d6BIN@example.com", SuppressionReason.BY_HAND, now=NOW)
-
-
 def test_the_list_is_read_in_order_up_to_the_limit(db: Database) -> None:
     addresses = [f"a{n:04d}@example.com" for n in range(1005)]
     with db.write() as tx:
         for address in reversed(addresses):
             suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
-    with db.read() as tx:
-        assert [each.address for each in list_suppressions(tx, limit=10_000)] == addresses
-        assert [each.address for each in list_suppressions(tx, limit=3)] == addresses[:3]
-        assert [each.address for each in list_suppressions(tx, limit=1003)] == addresses[:1003]
+        for limit in (10_000, 1003, 3):
+            assert [each.address for each in list_suppressions(tx, limit=limit)] == addresses[:limit]
 
 
 def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_and_to_no_other(
@@ -50,7 +42,7 @@ def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_a
             told(
                 each.post(
                     path_of(of),
-                    member_body(number, email=f"Robin.{number}@Example.COM", invite_immediately=True),
+                    member_body(number, email=f"Robin.{number}@\u24d4xample.COM", invite_immediately=True),
                 )
             )
             for number in numbers

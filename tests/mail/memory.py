@@ -51,3 +51,13 @@ class _MemorySession:
 
     def close(self) -> None:
         pass
+
+
+def failing(step: str, error: Exception, *, recipient: str | None = None) -> FaultInjector:
+    """A relay that fails at one step: for this recipient, or for each."""
+
+    def fault(at: str, message: MailMessage) -> None:
+        if at == step and recipient in (None, message.recipient):
+            raise error
+
+    return fault

@@ -4,9 +4,10 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.mail.model import MailMessage, RelayRefused
-from frontdesk.mailbox import list_messages
+from frontdesk.mailbox import get_message, list_messages
 from frontdesk.mailbox.catcher import SLOW_SECONDS, MailCatcher, outcome_for
-from frontdesk.mailbox.model import CaughtOutcome
+from frontdesk.mailbox.model import CaughtMessage, CaughtOutcome, decode_message
+from frontdesk.mailbox.tables import caught_messages
 from tests.conftest import SetClock
 
 
@@ -16,8 +17,11 @@ def kept(db: Database) -> list[tuple[str, str]]:
         return [(each.message_id, each.outcome) for each in reversed(list_messages(tx))]
 
 
+CONTENT = b"From: care@example.com\r\nSubject: =?utf-8?b?w7x4?=\r\n\r\nHello\r\n"
+
+
 def message(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
-    return MailMessage("mail@example.com", recipient, message_id, b"Subject: x\r\n\r\nx\r\n")
+    return MailMessage("mail@example.com", recipient, message_id, CONTENT)
 
 
 @pytest.mark.parametrize(
@@ -34,27 +38,26 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
 def test_every_message_is_kept_and_nothing_is_sent(db: Database, clock: SetClock) -> None:
     pauses = list[float]()
     session = MailCatcher(db, clock, pauses.append).open()
-    for name in ("robin", "bounce", "complaint", "slow"):
+    kinds = {"robin": "caught", "bounce": "bounced", "complaint": "complained", "slow": "slow"}
+    for name in kinds:
         session.offer(message(f"{name}@example.com", name))
         assert session.finish() == 250
     session.close()
-    assert kept(db) == [
-        ("robin", CaughtOutcome.CAUGHT),
-        ("bounce", CaughtOutcome.BOUNCED),
-        ("complaint", CaughtOutcome.COMPLAINED),
-        ("slow", CaughtOutcome.SLOW),
-    ]
+    assert kept(db) == [*kinds.items()]
     assert pauses == [SLOW_SECONDS]
 
 
-def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time(db: Database, clock: SetClock) -> None:
+def test_a_message_to_a_greylisted_address_is_put_off_once_and_taken_the_next_time_by_any_process(
+    db: Database, clock: SetClock
+) -> None:
+    for message_id in ("a@mail.example.com", "b@mail.example.com"):
+        with pytest.raises(RelayRefused) as caught:
+            MailCatcher(db, clock).open().offer(message("greylist@example.com", message_id))
+        assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
     session = MailCatcher(db, clock).open()
-    with pytest.raises(RelayRefused) as caught:
-        session.offer(message("greylist@example.com"))
-    assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
     session.offer(message("greylist@example.com"))
     assert session.finish() == 250
-    assert [outcome for _, outcome in kept(db)] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
+    assert [outcome for _, outcome in kept(db)] == ["greylisted", "greylisted", "caught"]
 
 
 def test_a_message_that_was_taken_back_is_not_kept(db: Database, clock: SetClock) -> None:
@@ -64,3 +67,20 @@ def test_a_message_that_was_taken_back_is_not_kept(db: Database, clock: SetClock
     with pytest.raises(RelayRefused):
         session.finish()
     assert kept(db) == []
+
+
+def test_a_caught_mail_is_kept_as_it_would_have_left(db: Database, clock: SetClock) -> None:
+    session = MailCatcher(db, clock).open()
+    session.offer(message("robin@example.com"))
+    session.finish()
+    found = db.ask(lambda tx: get_message(tx, 1))
+    assert (found.sender, found.recipient) == ("mail@example.com", "robin@example.com")
+    assert (found.content, found.caught_at) == (CONTENT, clock())
+    reading = decode_message(found.content)
+    assert (reading.subject, reading.text.strip(), reading.html) == ("üx", "Hello", None)
+    assert reading.headers[0] == ("From", "care@example.com")
+    assert decode_message(b"").subject == ""
+
+
+def test_a_caught_message_has_the_columns_of_its_table_in_order() -> None:
+    assert CaughtMessage._fields == tuple(column.name for column in caught_messages.columns)

@@ -1,6 +1,7 @@
 """The page of the sandbox's mailbox: who may see it, and that no mail can act in it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from starlette.testclient import TestClient
@@ -35,11 +36,9 @@ Content-Type: text/html\r
 
 
 def catch(db: Database, clock: SetClock, content: str = EVIL, number: int = 1) -> None:
-    letter = MailMessage(
-        "mail@example.com", "robin@example.com", f"mail-{number}@example.com", content.encode()
-    )
     conversation = MailCatcher(db, clock).open()
-    conversation.offer(letter)
+    ids = ("mail@example.com", "robin@example.com", f"mail-{number}@example.com")
+    conversation.offer(MailMessage(*ids, content.encode()))
     assert conversation.finish() == 250
 
 
@@ -48,12 +47,12 @@ def operator(api: Api, db: Database) -> Api:
     return api.as_(make_operator(db).token)
 
 
-@pytest.fixture
-def local(config: Config, db: Database, clock: SetClock) -> Iterator[TestClient]:
-    """A browser on the machine of a developer's sandbox."""
-    url = config.database_url
-    settings = {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
-    app = App(read_config(settings), open_database(url), clock)
+@contextmanager
+def browser(config: Config, clock: SetClock, **settings: str) -> Iterator[TestClient]:
+    """A browser on the machine of the installation itself, which is a developer's sandbox unless settings say otherwise."""
+    variables = {"FRONTDESK_DATABASE_URL": config.database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
+    variables |= {f"FRONTDESK_{name.upper()}": value for name, value in settings.items()}
+    app = App(read_config(variables), open_database(config.database_url), clock)
     with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
         yield http
 
@@ -87,33 +86,22 @@ def test_nothing_in_a_mail_acts_in_the_page(operator: Api, db: Database, clock: 
     assert "script-src" not in policy
 
 
-def test_a_browser_on_the_machine_itself_needs_no_token(
-    local: TestClient, db: Database, clock: SetClock
-) -> None:
+def test_only_a_browser_on_the_machine_needs_no_token(config: Config, db: Database, clock: SetClock) -> None:
     catch(db, clock)
-    assert "robin@example.com" in local.get(PAGE).text
-    assert local.get(f"{PAGE}/1").status_code == 200
-
-
-def test_who_comes_through_a_proxy_or_by_another_name_needs_a_token(local: TestClient) -> None:
-    assert local.get(PAGE).status_code == 200
-    for headers in (
-        {"Host": "evil.example.com"},
-        {"Host": "127.0.0.1.evil.example.com:8000"},
-        {"X-Forwarded-For": "203.0.113.9"},
-        {"Forwarded": "for=203.0.113.9"},
-        {"Authorization": "Bearer nonsense"},
-    ):
-        for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
-            assert local.get(path, headers=headers).status_code == 401
-
-
-def test_an_installation_with_a_public_address_asks_everybody_for_a_token(
-    config: Config, db: Database, clock: SetClock
-) -> None:
-    app = App(config, open_database(config.database_url), clock)
-    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
-        assert http.get(PAGE).status_code == 401
+    with browser(config, clock) as local:
+        assert "robin@example.com" in local.get(PAGE).text
+        assert local.get(f"{PAGE}/1").status_code == 200
+        for headers in (
+            {"Host": "evil.example.com"},
+            {"Host": "127.0.0.1.evil.example.com:8000"},
+            {"X-Forwarded-For": "203.0.113.9"},
+            {"Forwarded": "for=203.0.113.9"},
+            {"Authorization": "Bearer nonsense"},
+        ):
+            for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
+                assert local.get(path, headers=headers).status_code == 401
+    with browser(config, clock, base_url="https://api.example.com") as public:
+        assert public.get(PAGE).status_code == 401
 
 
 def test_a_customer_may_not_look(api: Api) -> None:
@@ -122,19 +110,11 @@ def test_a_customer_may_not_look(api: Api) -> None:
 
 
 def test_production_has_no_such_page(config: Config, db: Database, clock: SetClock) -> None:
-    url = config.database_url
-    settings = {
-        "FRONTDESK_DATABASE_URL": url,
-        "FRONTDESK_BASE_URL": "http://127.0.0.1:8000",
-        "FRONTDESK_ENVIRONMENT": "production",
-    }
-    app = App(read_config(settings), open_database(url), clock)
-    operator = make_operator(db)
-    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
+    operator = {"Authorization": f"Bearer {make_operator(db).token}"}
+    with browser(config, clock, environment="production") as http:
         for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
-            assert http.get(path).status_code == 404
-            headers = {"Authorization": f"Bearer {operator.token}"}
-            assert http.get(path, headers=headers).status_code == 404
+            for headers in ({}, operator):
+                assert http.get(path, headers=headers).status_code == 404
 
 
 def test_what_is_not_there_is_not_found(operator: Api, db: Database, clock: SetClock) -> None:

@@ -8,9 +8,9 @@ import pytest
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
-from frontdesk.operator.routes import ENDPOINTS
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, Customer, make_operator
+from tests.factories import Customer, make_operator
+from tests.queues.feed import joined
 
 PATH = "/operator/v1/queue-events"
 
@@ -21,25 +21,8 @@ def feeder(api: Api, db: Database) -> Api:
     return api.as_(make_operator(db).token)
 
 
-def joined(customer: Customer, number: int = 1, **changes: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "id": f"e-{number}",
-        "type": "patient.joined",
-        "at": wire_time(NOW),
-        "plan_id": customer.plan_ids[0],
-        "visit": f"visit-{number}",
-    } | changes
-    return {name: value for name, value in body.items() if value is not ...}
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
-def test_every_route_of_the_operators_door_refuses_without_the_scope(api: Api, endpoint: Any) -> None:
-    assert api.as_(None).request(endpoint.method, endpoint.path).status_code == 401
-    assert api.request(endpoint.method, endpoint.path).status_code == 403
-
-
 def test_a_batch_is_answered_event_by_event(feeder: Api, customer: Customer) -> None:
-    batch = [joined(customer, 1), joined(customer, 1), joined(customer, 2, plan_id=999), 7]
+    batch = [joined(1), joined(1), joined(2, plan_id=999), 7]
     answer = feeder.post(PATH, {"events": batch})
     assert answer.status_code == 207
     assert answer.json() == {
@@ -65,12 +48,12 @@ def test_a_batch_is_answered_event_by_event(feeder: Api, customer: Customer) -> 
 
 
 def test_one_event_and_a_bare_array_are_taken_too(feeder: Api, customer: Customer) -> None:
-    assert feeder.post(PATH, joined(customer, 1)).json()["stored"] == 1
-    assert feeder.post(PATH, [joined(customer, 2), joined(customer, 3)]).json()["stored"] == 2
+    assert feeder.post(PATH, joined(1)).json()["stored"] == 1
+    assert feeder.post(PATH, [joined(2), joined(3)]).json()["stored"] == 2
     assert feeder.post(PATH, []).json() == {"stored": 0, "duplicate": 0, "refused": 0, "results": []}
 
 
-def test_what_is_told_moves_the_numbers_of_the_plan(
+def test_events_move_the_numbers_of_the_plan(
     feeder: Api, api: Api, customer: Customer, clock: SetClock
 ) -> None:
     def queue() -> dict[str, Any]:
@@ -79,26 +62,23 @@ def test_what_is_told_moves_the_numbers_of_the_plan(
         return shown
 
     assert (queue()["queue_length"], queue()["is_active"]) == (0, True)
-    feeder.post(PATH, [joined(customer, 1), joined(customer, 2)])
+    feeder.post(PATH, [joined(1), joined(2)])
     assert queue()["queue_length"] == 2
-    feeder.post(PATH, joined(customer, 3, type="patient.left", visit="visit-1", at=wire_time(clock())))
+    feeder.post(PATH, joined(3, type="patient.left", visit="visit-1", at=wire_time(clock())))
     assert queue()["queue_length"] == 1
     feeder.post(
-        PATH,
-        joined(customer, 4, type="visit.started", visit="visit-2", doctor="doctor-1", at=wire_time(clock())),
+        PATH, joined(4, type="visit.started", visit="visit-2", doctor="doctor-1", at=wire_time(clock()))
     )
     shown = queue()
     assert shown["queue_length"] == 0
     assert shown["estimated_wait_time"] > 0
 
 
-def test_unknown_fields_are_passed_over_and_named_or_refused_when_asked_for(
-    feeder: Api, customer: Customer
-) -> None:
-    batch = [joined(customer, 1, patient_name="Robin"), joined(customer, 2, zone="x", doctor="dr-1")]
+def test_unknown_fields_are_named_or_refused_when_asked_for(feeder: Api, customer: Customer) -> None:
+    batch = [joined(1, patient_name="Robin"), joined(2, zone="x", doctor="dr-1")]
     answer = feeder.post(PATH, batch)
     assert (answer.json()["stored"], answer.headers["Ignored-Fields"]) == (2, "patient_name,zone")
-    strict = feeder.post(PATH, joined(customer, 3, zone="x"), headers={"Prefer": "handling=strict"})
+    strict = feeder.post(PATH, joined(3, zone="x"), headers={"Prefer": "handling=strict"})
     assert strict.json()["results"][0]["errors"][0]["code"] == "unknown_field"
 
 
@@ -110,7 +90,7 @@ def test_what_is_no_list_of_events_is_invalid(feeder: Api, body: str) -> None:
 
 
 def test_a_thousand_events_are_taken_and_one_more_is_not(feeder: Api, customer: Customer) -> None:
-    events = [joined(customer, number) for number in range(1001)]
+    events = [joined(number) for number in range(1001)]
     assert feeder.post(PATH, events).status_code == 422
     assert feeder.post(PATH, events[:1000]).json()["stored"] == 1000
 
@@ -123,7 +103,7 @@ def test_the_body_has_a_limit_of_its_own(feeder: Api) -> None:
 
 
 def test_nothing_that_was_sent_is_repeated(feeder: Api, customer: Customer) -> None:
-    bad = joined(customer, 1, type="CANARY-1", visit="CANARY-2\0", plan_id="CANARY-3", doctor="CANARY-4\0")
+    bad = joined(1, type="CANARY-1", visit="CANARY-2\0", plan_id="CANARY-3", doctor="CANARY-4\0")
     answer = feeder.post(PATH, [bad, {"id": "x", "CANARY-5": "CANARY-6"}])
     assert "CANARY" not in answer.text.replace("CANARY-5", "")
     assert "CANARY" not in feeder.log.getvalue()

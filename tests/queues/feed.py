@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from frontdesk import access
+from frontdesk.clock import wire_time
 from frontdesk.db import Database, Tx
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
@@ -55,6 +56,13 @@ def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> 
 def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEvent:
     """An event so many seconds after NOW."""
     return QueueEvent(id_, type_, NOW + timedelta(seconds=seconds), **fields)
+
+
+def joined(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A patient joins plan 1, as a clinical system says it; `changes` replace fields, and `...` takes one out."""
+    body: dict[str, Any] = {"id": f"e-{number}", "type": JOINED.value, "at": wire_time(NOW)}
+    body |= {"plan_id": 1, "visit": f"visit-{number}"} | changes
+    return {name: value for name, value in body.items() if value is not ...}
 
 
 def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:

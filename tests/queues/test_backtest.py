@@ -55,33 +55,35 @@ def stay(
     return [ReplayEvent(at, type_, 1, visit, doctor, known_at=at + late) for type_, at in times]
 
 
+def gone(visit: str, joined: float, left: float) -> list[ReplayEvent]:
+    return [ReplayEvent(at, type_, 1, visit, known_at=at) for type_, at in ((JOINED, joined), (LEFT, left))]
+
+
 def test_a_known_past_gives_known_figures() -> None:
     """Both estimates are 0, since a doctor is idle: the first patient is taken at once, the second waits 90 s."""
+    told: list[tuple[int, int]] = []
     events = [on(0), *stay("1", 100, 100, 700), *stay("2", 4000, 4090, 5000)]
-    found = run_backtest(events, since=0.0, rules=RULES)
+    found = run_backtest(
+        events, since=0.0, rules=RULES, progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 2), (2, 2)]
     figures = figures_of(found.judged)
-    ours = figures.accuracy
+    ours, rivals = figures.accuracy, figures.rivals
     assert (ours.matched, ours.mean_wait_seconds, ours.mean_error_seconds, ours.bias_seconds) == (
         2,
-        45.0,
-        45.0,
-        -45.0,
+        45,
+        45,
+        -45,
     )
     assert (ours.wrong_zero_share, ours.coverage_share) == (0.5, None)
     assert (figures.below_share, figures.above_share) == (None, None)
-    rivals = figures.rivals
+    assert [list(rivals), *(list(one.rivals) for one in found.judged)] == [list(RIVALS)] * 3
     # A visit of 600 s is the default and the first patient's: the position formula says 600 twice.
     assert rivals["AHT x position"].mean_error_seconds == (600 + 510) / 2
     assert rivals["AHT x position"].bias_seconds == (600 + 510) / 2
     assert rivals["AHT x position, idle seen"].mean_error_seconds == 45
     assert rivals["last wait"].wrong_zero_share == 0.5
     assert figures.best_rival[1].mean_error_seconds == 45
-
-
-def test_all_rivals_answer_in_the_same_run() -> None:
-    found = run_backtest([on(0), *stay("1", 100, 130, 700)], since=0.0, rules=RULES)
-    assert [set(one.rivals) for one in found.judged] == [set(RIVALS)]
-    assert list(figures_of(found.judged).rivals) == list(RIVALS)
 
 
 def test_figures_are_told_by_plan_hour_and_position() -> None:
@@ -93,112 +95,65 @@ def test_figures_are_told_by_plan_hour_and_position() -> None:
     assert {first: one.accuracy.matched for first, one in by_position(judged).items()} == {0: 2, 1: 1, 2: 1}
 
 
-def test_patients_without_a_wait_to_compare_are_counted_apart() -> None:
-    joined, gone = (
-        ReplayEvent(at, type_, 1, "left", known_at=at) for at, type_ in ((50, JOINED), (90, LEFT))
-    )
-    before_anybody = stay("early", 10, 40, 45, "b")
-    events = [on(20), joined, gone, *before_anybody, *stay("1", 60, 60, 80)]
-    found = run_backtest(events, since=0.0, rules=RULES)
-    assert (len(found.judged), found.left, found.unattended) == (1, 1, 1)
+FIRST, SECOND = stay("1", 100, 100, 2000), stay("2", 350, 2000, 2100)
+OFF_AND_ON = [ReplayEvent(300, OFF, doctor="a", known_at=300), on(300)]
+LATER = 100 + 25 * HOUR
+# The past, without its first shift; since when it is judged; and what is found of each patient that is judged.
+PASTS: dict[str, tuple[list[ReplayEvent], float, dict[str, Any]]] = {
+    "who left or came before any doctor has no wait to compare": (
+        [*gone("left", -50, -10), *stay("early", -90, -60, -55, "b"), *stay("1", 60, 60, 80)], -HOUR,
+        {"left": 1, "unattended": 1, "positions": [0]}),
+    "patients before are the past, whose visit counts and not the default": (
+        [*stay("1", 100, 100, 400), *stay("2", 5000, 5300, 5900)], 4000,
+        {"waits": [300], "by position": [300]}),
+    "an event counts from when it was told": ([*FIRST, *SECOND], 0, {"busy": [False, True]}),
+    "a doctor whose visit is told late looks idle": (
+        [*stay("1", 100, 100, 2000, late=300), *SECOND], 0, {"busy": [False, False]}),
+    "a past that was loaded later was known in time": (
+        [*stay("1", 100, 100, 2000, late=9 * HOUR), *SECOND], 0, {"busy": [False, True]}),
+    "an end that came before its start leaves no visit behind": (
+        [FIRST[0], FIRST[1]._replace(known_at=3000.0), FIRST[2], *stay("2", 4000, 4000, 4100)], 3500,
+        {"busy": [False]}),
+    "who leaves in the second of joining stands in no line": (
+        [*stay("1", 50, 50, 500), *(one for n in range(9) for one in gone(f"{n} gone", 100 + n, 100 + n)),
+         *stay("2", 400, 500, 700)], 0, {"left": 9, "positions": [0, 1], "by position": [600, 600]}),
+    "a visit of less than a minute is over where times are whole minutes": (
+        [*stay("1", 60, 60, 60), *stay("2", 600, 600, 660), *stay("3", 600, 660, 720)], 0,
+        {"busy": [False, False, True]}),
+    "of those who join in one minute each knows of the ones before": (
+        [*stay("0", 60, 60, 600), *(one for n in "123" for one in stay(n, 120, 1000, 1000))], 100,
+        {"positions": [1, 2, 3], "by position": [600, 1200, 1800]}),
+    "a patient that is never seen counts for no estimator after a day": (
+        [*gone("lost", 100, 0)[:1], *stay("1", 200, 200, 260), *stay("2", LATER, LATER + 60, LATER + 90)], 0,
+        {"positions": [2, 0]}),
+    "a visit whose end was forgotten keeps the doctor busy for no estimator": (
+        [*FIRST[:2], *stay("2", 5 * HOUR, 5 * HOUR, 5 * HOUR + 60)], HOUR,
+        {"busy": [False], "idle seen": [0]}),
+    "a doctor whose shift follows another is still with the patient": (
+        [*FIRST, *OFF_AND_ON, *SECOND], 200, {"busy": [True]}),
+}  # fmt: skip
 
 
-def test_only_patients_since_then_are_judged_and_those_before_are_the_past() -> None:
-    first, second = stay("1", 100, 100, 400), stay("2", 5000, 5300, 5900)
-    found = run_backtest([on(0), *first, *second], since=4000.0, rules=RULES)
-    assert [one.outcome.wait_seconds for one in found.judged] == [300]
-    assert found.judged[0].rivals["AHT x position"] == 300  # what the first visit took, not the default
+@pytest.mark.parametrize("case", PASTS)
+def test_what_is_known_of_a_past(case: str) -> None:
+    events, since, expected = PASTS[case]
+    report = run_backtest([on(0), *events], since=since, rules=RULES)
+    found = {
+        "left": report.left,
+        "unattended": report.unattended,
+        "waits": [one.outcome.wait_seconds for one in report.judged],
+        "busy": [one.outcome.estimate_seconds > 0 for one in report.judged],
+        "positions": [one.position for one in report.judged],
+        "by position": [one.rivals["AHT x position"] for one in report.judged],
+        "idle seen": [one.rivals["AHT x position, idle seen"] for one in report.judged],
+    }
+    assert {name: found[name] for name in expected} == expected
 
 
 def test_the_order_in_which_events_are_given_makes_no_difference() -> None:
     events = [on(0), *stay("1", 100, 100, 700), *stay("2", 300, 700, 900), *stay("3", 350, 900, 1000)]
     shuffled = Random(7).sample(events, len(events))
     assert run_backtest(events, since=0.0, rules=RULES) == run_backtest(shuffled, since=0.0, rules=RULES)
-
-
-def test_an_event_counts_from_when_it_was_told() -> None:
-    """The first visit's start is told 300 s late: to the second patient the doctor looks idle."""
-    in_time, late = (
-        run_backtest(
-            [on(0), *stay("1", 100, 100, 2000, late=late), *stay("2", 350, 2000, 2100)],
-            since=0.0,
-            rules=RULES,
-        ).judged
-        for late in (0.0, 300.0)
-    )
-    assert in_time[1].outcome.estimate_seconds > 0
-    assert late[1].outcome.estimate_seconds == 0
-    loaded = [on(0), *stay("1", 100, 100, 2000, late=9 * HOUR), *stay("2", 350, 2000, 2100)]
-    assert run_backtest(loaded, since=0.0, rules=RULES).judged == in_time
-
-
-def test_a_late_feed_of_two_plans_is_judged() -> None:
-    """Of the other plan only visits that are over are known: its patients may have joined unseen."""
-    short = [one for n in range(10, 30) for one in stay(f"{n}", 10 * n, 10 * n, 10 * n + 9, late=60)]
-    other = [one._replace(plan_id=2) for one in short]
-    visits = [*stay("2", 600, 600, 3000, late=60), *stay("3", 700, 700, 3000, "b", late=60)]
-    events = [on(0), on(0, "b"), *other, *visits, *stay("4", 900, 3000, 3100, late=60)]
-    assert len(run_backtest(events, since=800.0, rules=RULES).judged) == 1
-
-
-def test_an_end_that_came_before_its_start_leaves_no_visit_behind() -> None:
-    joined, started, ended = stay("1", 100, 100, 700)
-    events = [on(0), joined, started._replace(known_at=800.0), ended, *stay("2", 1000, 1000, 1100)]
-    assert run_backtest(events, since=900.0, rules=RULES).judged[0].outcome.estimate_seconds == 0
-
-
-def gone(visit: str, joined: float, left: float) -> list[ReplayEvent]:
-    return [ReplayEvent(at, type_, 1, visit, known_at=at) for type_, at in ((JOINED, joined), (LEFT, left))]
-
-
-def test_who_leaves_in_the_second_of_joining_stands_in_no_line() -> None:
-    hung_up = [one for n in range(9) for one in gone(f"gone {n}", 100 + n, 100 + n)]
-    events = [on(0), *stay("1", 50, 50, 500), *hung_up, *stay("2", 400, 500, 700)]
-    found = run_backtest(events, since=0.0, rules=RULES)
-    assert (found.left, [one.position for one in found.judged]) == (9, [0, 1])
-    assert found.judged[1].rivals["AHT x position"] == 600
-    without = [one for one in events if one not in hung_up]
-    assert run_backtest(without, since=0.0, rules=RULES).judged[1].outcome == found.judged[1].outcome
-
-
-def test_a_visit_of_less_than_a_minute_is_over_where_times_are_whole_minutes() -> None:
-    events = [on(0), *stay("1", 60, 60, 60), *stay("2", 600, 600, 660), *stay("3", 600, 660, 720)]
-    found = run_backtest(events, since=0.0, rules=RULES)
-    assert [one.outcome.estimate_seconds > 0 for one in found.judged] == [False, False, True]
-
-
-def test_of_those_who_join_in_one_minute_each_knows_of_the_ones_before() -> None:
-    events = [on(0), *stay("0", 60, 60, 600), *(one for n in "123" for one in stay(n, 120, 1000, 1000))]
-    judged = run_backtest(events, since=100.0, rules=RULES).judged
-    assert [one.position for one in judged] == [1, 2, 3]
-    assert [one.rivals["AHT x position"] for one in judged] == [600, 1200, 1800]
-
-
-def test_a_patient_that_is_never_seen_counts_for_no_estimator_after_a_day() -> None:
-    lost = ReplayEvent(100, JOINED, 1, "lost", known_at=100)
-    late = 100 + 25 * HOUR
-    events = [on(0), lost, *stay("1", 200, 200, 260), *stay("2", late, late + 60, late + 90)]
-    assert [one.position for one in run_backtest(events, since=0.0, rules=RULES).judged] == [2, 0]
-
-
-def test_a_visit_whose_end_was_forgotten_keeps_the_doctor_busy_for_no_estimator() -> None:
-    forgotten = stay("1", 100, 100, 100)[:2]
-    events = [on(0), *forgotten, *stay("2", 5 * HOUR, 5 * HOUR, 5 * HOUR + 60)]
-    judged = run_backtest(events, since=HOUR, rules=RULES).judged
-    assert (judged[0].outcome.estimate_seconds, judged[0].rivals["AHT x position, idle seen"]) == (0, 0)
-
-
-def test_a_doctor_whose_shift_follows_another_is_still_with_the_patient() -> None:
-    off = ReplayEvent(300, OFF, doctor="a", known_at=300)
-    events = [on(0), *stay("1", 100, 100, 2000), off, on(300), *stay("2", 400, 2000, 2100)]
-    assert run_backtest(events, since=200.0, rules=RULES).judged[0].outcome.estimate_seconds > 0
-
-
-def test_progress_tells_each_patient() -> None:
-    told: list[tuple[int, int]] = []
-    events = [on(0), *stay("1", 100, 100, 700), *stay("2", 800, 800, 900)]
-    run_backtest(events, since=0.0, rules=RULES, progress=lambda done, total: told.append((done, total)))
-    assert told == [(1, 2), (2, 2)]
 
 
 def _sorted(pool: DoctorPool) -> DoctorPool:

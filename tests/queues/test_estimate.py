@@ -29,6 +29,9 @@ HOUR = 3600.0
 FEW = settings(max_examples=40, deadline=None)
 
 TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(60)]
+SPREAD = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
+SHORT_OR_LONG = [PastVisit(PLAN, 300.0 if i % 3 else 1800.0, i * 60.0) for i in range(60)]
+EXPONENTIAL = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
 
 some_visits = st.builds(OngoingVisit, st.sampled_from(PLANS), st.floats(0, 20_000))
 past_visits = st.builds(PastVisit, st.sampled_from(PLANS), st.floats(0, 20_000), st.floats(0, 1e6))
@@ -71,9 +74,7 @@ def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
 
 @FEW
 @given(pools())
-def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negative_otherwise(
-    pool: DoctorPool,
-) -> None:
+def test_minus_one_only_if_nobody_on_duty_serves_the_plan_and_never_below_it(pool: DoctorPool) -> None:
     for plan_id, (wait, low, high) in estimate_waits(pool, PLANS, DEFAULT).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
         if attended:
@@ -124,32 +125,36 @@ def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: Doct
     assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN].seconds == wait_of(pool)
 
 
-def test_without_any_visit_known_the_default_is_what_a_visit_takes() -> None:
-    wait = wait_of(DoctorPool([busy(0)], waiting=[PLAN] * 10, past=[]))
-    assert wait == pytest.approx(11 * DEFAULT, rel=0.1)
+ONLY_PLAN, ONLY_SIBLING = frozenset({PLAN}), frozenset({SIBLING})
+APART = [busy(0, plan_ids=ONLY_PLAN), busy(0, plan_ids=ONLY_SIBLING)]
+CHAT = busy(0, 200, 400, capacity=3)
+WITH_SIBLING = Doctor(None, 1, (OngoingVisit(SIBLING, 0),))
+KNOWN_WAITS = {
+    "where no visit is known": (DoctorPool([busy(0)], [PLAN] * 10, []), 11 * DEFAULT, 0.1),
+    "a known plan outweighs the default": (DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES), 11 * 600, 0.03),
+    "an unknown plan takes its sibling's visits": (
+        DoctorPool([WITH_SIBLING], [SIBLING] * 10, TEN_MINUTES), 11 * 600, 0.05,
+    ),
+    "siblings ahead who share a doctor": (DoctorPool([busy(0)], [SIBLING] * 3, TEN_MINUTES), 2400, 0.1),
+    "siblings ahead who do not": (DoctorPool(APART, [SIBLING] * 3, TEN_MINUTES), 600, 0.1),
+    "three visits at a time": (DoctorPool([CHAT], [PLAN] * 9, TEN_MINUTES), 4 * 600 - 400, 0.1),
+    "one of three places is free": (DoctorPool([busy(0, 200, capacity=3)], [], TEN_MINUTES), 0, 0),
+    "a fresh visit needs the mean": (DoctorPool([busy(0)], [], SHORT_OR_LONG), 800, 0.15),
+    "a long one what such long ones still needed": (DoctorPool([busy(400)], [], SHORT_OR_LONG), 1400, 0.15),
+    # M/M/c: with c busy doctors and k ahead the mean wait is (k + 1) / c visits, however long the visits have lasted.
+    "the textbook's wait": (
+        DoctorPool([*map(busy, (100, 500, 900, 1300))], [PLAN] * 11, EXPONENTIAL), 12 / 4 * 600, 0.07,
+    ),
+    "the far end of a line goes to whichever team is free first": (
+        DoctorPool([*APART, busy(0)] * 3, [PLAN, SIBLING] * 3000, TEN_MINUTES), 6000 / 9 * 600, 0.05,
+    ),
+}  # fmt: skip
 
 
-def test_a_known_plan_outweighs_the_default_and_an_unknown_one_takes_its_siblings_visits() -> None:
-    pool = DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES)
-    assert wait_of(pool) == pytest.approx(11 * 600, rel=0.03)
-    sibling = replace(pool, doctors=[Doctor(None, 1, (OngoingVisit(SIBLING, 0),))], waiting=[SIBLING] * 10)
-    assert wait_of(sibling) == pytest.approx(11 * 600, rel=0.05)
-
-
-def test_siblings_ahead_count_when_they_share_a_doctor_and_only_then() -> None:
-    shared = DoctorPool([busy(0)], [SIBLING] * 3, TEN_MINUTES)
-    assert wait_of(shared) == pytest.approx(4 * 600, rel=0.1)
-    apart = replace(
-        shared, doctors=[busy(0, plan_ids=frozenset({PLAN})), busy(0, plan_ids=frozenset({SIBLING}))]
-    )
-    assert wait_of(apart) == pytest.approx(600, rel=0.1)
-
-
-def test_a_doctor_with_three_visits_at_a_time_is_free_three_times_as_often() -> None:
-    line = [PLAN] * 9
-    three = DoctorPool([busy(0, 200, 400, capacity=3)], line, TEN_MINUTES)
-    assert wait_of(three) == pytest.approx(4 * 600 - 400, rel=0.1)
-    assert wait_of(replace(three, doctors=[busy(0, 200, capacity=3)], waiting=[])) == 0
+@pytest.mark.parametrize("case", KNOWN_WAITS)
+def test_the_wait_of_a_known_queue(case: str) -> None:
+    pool, seconds, error = KNOWN_WAITS[case]
+    assert wait_of(pool) == pytest.approx(seconds, rel=error)
 
 
 def test_of_more_visits_than_a_doctor_can_have_the_latest_count() -> None:
@@ -158,28 +163,13 @@ def test_of_more_visits_than_a_doctor_can_have_the_latest_count() -> None:
     )
 
 
-def test_a_long_visit_needs_what_visits_that_long_still_needed() -> None:
-    short_or_long = [PastVisit(PLAN, 300.0 if i % 3 else 1800.0, i * 60.0) for i in range(60)]
-    fresh, long_ago = (wait_of(DoctorPool([busy(seconds)], [], short_or_long)) for seconds in (0, 400))
-    assert fresh == pytest.approx(800, rel=0.15)
-    assert long_ago == pytest.approx(1400, rel=0.15)
-
-
 def test_a_visit_longer_than_any_before_is_not_over_yet() -> None:
     assert wait_of(DoctorPool([busy(5000)], [], TEN_MINUTES)) > 60
 
 
 def test_several_busy_doctors_are_free_sooner_than_one_of_them_on_average() -> None:
-    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
-    one, five = (wait_of(DoctorPool([busy(0)] * count, [], spread)) for count in (1, 5))
+    one, five = (wait_of(DoctorPool([busy(0)] * count, [], SPREAD)) for count in (1, 5))
     assert five < one / 2
-
-
-def test_visits_that_end_at_any_moment_alike_give_the_textbooks_wait() -> None:
-    """M/M/c: with c busy doctors and k ahead the mean wait is (k + 1) / c visits, however long the visits have lasted."""
-    exponential = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
-    pool = DoctorPool([busy(100), busy(500), busy(900), busy(1300)], [PLAN] * 11, exponential)
-    assert wait_of(pool) == pytest.approx(12 / 4 * 600, rel=0.07)
 
 
 def test_one_visit_that_nobody_ended_hardly_changes_the_estimate() -> None:
@@ -225,13 +215,6 @@ def test_a_line_of_ten_thousand_is_counted_at_the_rate_at_which_it_moves() -> No
     assert ahead == sorted(ahead)
 
 
-def test_the_far_end_of_a_line_goes_to_whichever_team_is_free_first() -> None:
-    staff = [busy(0, plan_ids=plans) for plans in (frozenset({PLAN}), frozenset({SIBLING}), None)] * 3
-    pool = DoctorPool(staff, [PLAN, SIBLING] * 3000, TEN_MINUTES)
-    assert wait_of(pool) == pytest.approx(6000 / 9 * 600, rel=0.05)
-    assert wait_of(pool, SIBLING) == pytest.approx(6000 / 9 * 600, rel=0.05)
-
-
 def test_who_waits_for_a_plan_that_nobody_serves_is_in_nobodys_way() -> None:
     only_plan = DoctorPool([busy(0, plan_ids=frozenset({PLAN}))], [SIBLING] * 20, TEN_MINUTES)
     assert wait_of(only_plan) == wait_of(replace(only_plan, waiting=[]))
@@ -246,23 +229,20 @@ def interval_of(pool: DoctorPool) -> tuple[int, int]:
 
 
 def test_visits_of_one_length_leave_no_doubt_and_spread_ones_do() -> None:
-    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
-    known, doubtful = (interval_of(DoctorPool([busy(0)], [PLAN], past)) for past in (TEN_MINUTES, spread))
+    known, doubtful = (interval_of(DoctorPool([busy(0)], [PLAN], past)) for past in (TEN_MINUTES, SPREAD))
     assert known[1] - known[0] < 0.5 * (doubtful[1] - doubtful[0])
-    assert interval_of(DoctorPool([Doctor(None, 1, ())], [], spread)) == (0, 0)
+    assert interval_of(DoctorPool([Doctor(None, 1, ())], [], SPREAD)) == (0, 0)
 
 
 def test_the_textbooks_interval_of_one_visit() -> None:
     """One exponential visit in progress: a tenth of the rests is below 0.105 means, a tenth above 2.3 means."""
-    exponential = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
-    low, high = interval_of(DoctorPool([busy(0)], [], exponential))
+    low, high = interval_of(DoctorPool([busy(0)], [], EXPONENTIAL))
     assert low == pytest.approx(0.09 * 600, abs=30)
     assert high == pytest.approx(2.4 * 600, rel=0.15)
 
 
 def test_the_interval_of_a_long_line_is_narrow_and_that_of_few_runs_is_one() -> None:
-    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
-    pool = DoctorPool([busy(100 + i % 500) for i in range(100)], [PLAN] * 2000, spread)
+    pool = DoctorPool([busy(100 + i % 500) for i in range(100)], [PLAN] * 2000, SPREAD)
     (low, high), wait = interval_of(pool), wait_of(pool)
     assert 0.9 * wait < low < high < 1.1 * wait
     assert high - low > 10

@@ -10,6 +10,7 @@ import pytest
 from frontdesk.clock import wire_time
 from frontdesk.queues.events import FAULT_CODES, parse_event
 from tests.factories import NOW
+from tests.queues.feed import joined
 
 
 def faults(sent: object, *, strict: bool = False) -> dict[str, str]:
@@ -17,17 +18,6 @@ def faults(sent: object, *, strict: bool = False) -> dict[str, str]:
     assert (reading.event is None) is bool(reading.faults)
     assert {fault.code for fault in reading.faults} <= set(FAULT_CODES)
     return {fault.field: fault.code for fault in reading.faults}
-
-
-def joined(**changes: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "id": "e-1",
-        "type": "patient.joined",
-        "at": wire_time(NOW),
-        "plan_id": 1,
-        "visit": "visit-1",
-    } | changes
-    return {name: value for name, value in body.items() if value is not ...}
 
 
 @pytest.mark.parametrize(
@@ -126,15 +116,13 @@ def test_known_fields_that_a_type_does_not_use_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"at": "2016-02-30T00:00:00Z"}, {"plan_id": 0}])
-def test_a_refused_event_is_not_kept_in_memory(wrong: dict[str, object]) -> None:
+def test_a_refused_event_is_not_kept_in_memory(wrong: dict[str, Any]) -> None:
     """An error that is made once and raised again keeps the events of every time that it was raised."""
 
     class Sent(dict[str, object]):
         pass
 
-    sent = Sent(
-        {"id": "e-1", "type": "patient.joined", "at": NOW.isoformat(), "plan_id": 1, "visit": "v-1"} | wrong
-    )
+    sent = Sent(joined(**wrong))
     kept = weakref.ref(sent)
     assert parse_event(sent, now=NOW).faults
     del sent

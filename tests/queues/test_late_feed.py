@@ -10,7 +10,7 @@ from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_reported, unseen_joins, usual_lateness
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -21,6 +21,7 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
+from frontdesk.queues.model import QueueEvent
 from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
@@ -77,15 +78,6 @@ def test_nobody_on_duty_is_nobody_on_duty() -> None:
     assert estimate_of(late(DoctorPool([other], [], TEN_MINUTES))).seconds == NOBODY_ON_DUTY
 
 
-def test_over_all_runs_as_many_join_unseen_as_are_expected() -> None:
-    pool = as_reported(late(DoctorPool([], [], TEN_MINUTES)))
-    runs = unseen_joins(pool, 32, known_for=3600.0)
-    expected = len([visit for visit in pool.past if visit.ended_seconds_ago + 600 <= 3600]) / 3600 * LATE
-    assert sum(map(len, runs)) / 32 == pytest.approx(expected, rel=0.05)
-    assert all(0 < join.at < LATE for joins in runs for join in joins)
-    assert unseen_joins(DoctorPool([], [], []), 4, known_for=3600.0) == [[]] * 4
-
-
 def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
     assert (
         usual_lateness([(10.0, 100.0), (50.0, 130.0), (70.0, 120.0), (90.0, MOST_LATE_SECONDS + 1)]) == 120.0
@@ -98,26 +90,25 @@ def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
 def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:
     clinic = make_clinic(db)
     plan = clinic.plan_ids[0]
-    told = [
-        (0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3)),
-        *(
-            (90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
-            for n in range(3)
-        ),
-        (500, event("j", JOINED, 100, plan_id=plan, visit="waits")),
-    ]
-    for seconds, one in told:
-        with db.write() as tx:
-            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
+    feed_late(db, 0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3))
+    for n in range(3):
+        feed_late(db, 90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
+    feed_late(db, 500, event("j", JOINED, 100, plan_id=plan, visit="waits"))
     now = NOW + timedelta(seconds=600)
     with db.read() as tx:
         pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
         stored = sorted(list_history(tx, NOW), key=lambda one: one.at)
-    assert pool.feed_late_seconds == pytest.approx(100.0)
     replay = QueueReplay()
     for known in stored:
         replay.apply(known)
-    assert replay.pool(now.timestamp()).feed_late_seconds == pytest.approx(100.0)
+    for each in (pool, replay.pool(now.timestamp())):
+        assert each.feed_late_seconds == pytest.approx(100.0)
+
+
+def feed_late(db: Database, seconds: float, *events: QueueEvent) -> None:
+    for one in events:
+        with db.write() as tx:
+            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
 
 
 def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(db: Database) -> None:
@@ -127,16 +118,14 @@ def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_anothe
         account = access.create_account(tx, name="Second", now=NOW)
         second = create_plan(tx, NewPlan(account.id, first.group_id, "second", "Second"), now=NOW)
     (own,) = first.plan_ids
-    told = [
+    feed_late(
+        db,
+        60,
         event("on", ON, 0, provider_group_id=first.group_id, doctor="a", capacity=3),
         *(event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a") for n in range(1, 21)),
         *(event(f"e{n}", ENDED, 10 * n + 9, plan_id=second.id, visit=f"{n}") for n in range(1, 21)),
-        event("own-1", STARTED, 310, plan_id=own, visit="v1", doctor="a"),
-        event("own-2", STARTED, 320, plan_id=own, visit="v2", doctor="a"),
-    ]
-    for one in told:
-        with db.write() as tx:
-            ingest(tx, [one], now=one.at + timedelta(seconds=60))
+        *(event(f"own-{n}", STARTED, 300 + n, plan_id=own, visit=f"v{n}", doctor="a") for n in (10, 20)),
+    )
     now = NOW + timedelta(seconds=400)
     with db.read() as tx:
         of_first, of_second, of_all = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frontdesk.db import Database
 from frontdesk.queues.ingest import ingest
-from frontdesk.queues.model import EventOutcome, EventType, PlanQueue
+from frontdesk.queues.model import EventOutcome, EventType
 from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
@@ -85,152 +85,91 @@ def test_a_projection_that_was_lost_or_spoilt_is_made_anew(db: Database) -> None
         assert projection(tx, clinic) == whole
 
 
-class ScriptedQueue:
-    """A clinic's queue after some events, as it is `at` seconds after NOW."""
-
-    def __init__(self, db: Database) -> None:
-        self.db = db
-        self.clinic = make_clinic(db)
-        self._numbers = count()
-        self.doctor("dr-1")
-
-    def doctor(self, doctor: str, type_: EventType = ON, at: float = 0, **fields: Any) -> None:
-        number = f"d-{next(self._numbers)}"
-        feed(
-            self.db, event(number, type_, at, provider_group_id=self.clinic.group_id, doctor=doctor, **fields)
-        )
-
-    def patient(self, type_: EventType, at: float, visit: str = "v-1", plan: int = 0, **fields: Any) -> None:
-        number = f"p-{next(self._numbers)}"
-        feed(self.db, event(number, type_, at, plan_id=self.clinic.plan_ids[plan], visit=visit, **fields))
-
-    def lengths(self, at: float = 100) -> list[int]:
-        return [line.info.queue_length for line in self._lines(at)]
-
-    def busy(self, at: float = 100) -> int:
-        return self._lines(at)[0].in_visit
-
-    def on_duty(self, at: float = 100) -> list[int]:
-        return [line.doctors for line in self._lines(at)]
-
-    def waits(self, at: float = 100) -> list[int]:
-        return [line.info.estimated_wait_seconds for line in self._lines(at)]
-
-    def _lines(self, at: float) -> list[PlanQueue]:
-        with self.db.read() as tx:
-            return list(queue_state(tx, self.clinic.account_id, NOW + timedelta(seconds=at)).values())
+Step = tuple[EventType, float, dict[str, Any]]
 
 
-@pytest.fixture
-def queue(db: Database) -> ScriptedQueue:
-    return ScriptedQueue(db)
+def duty(type_: EventType, at: float, doctor: str = "dr-1", **terms: Any) -> Step:
+    return type_, at, {"doctor": doctor} | terms
 
 
-def test_a_doctor_who_is_on_duty_twice_is_one_doctor_on_the_latest_terms(queue: ScriptedQueue) -> None:
-    queue.doctor("dr-1", at=10, capacity=3, plan_ids=(queue.clinic.plan_ids[1],))
-    assert queue.on_duty() == [0, 1]
-    queue.doctor("dr-1", OFF, at=20)
-    assert queue.on_duty() == [0, 0]
-    assert queue.waits() == [-1, -1]
+def visit(
+    type_: EventType, at: float, name: str = "v-1", *, plan: int = 0, doctor: str | None = None
+) -> Step:
+    return type_, at, {"visit": name, "plan": plan} | ({"doctor": doctor} if doctor else {})
 
 
-def test_a_shift_that_begins_as_one_ends_is_on_duty(queue: ScriptedQueue) -> None:
-    queue.doctor("dr-1", at=50)
-    queue.doctor("dr-1", OFF, at=50)
-    assert queue.on_duty() == [1, 1]
+def start(at: float, name: str = "v-1", doctor: str = "dr-1") -> Step:
+    return visit(STARTED, at, name, doctor=doctor)
 
 
-def test_a_late_off_duty_does_not_end_the_next_shift(queue: ScriptedQueue) -> None:
-    queue.doctor("dr-1", at=50)
-    queue.doctor("dr-1", OFF, at=40)
-    assert queue.on_duty() == [1, 1]
+# Of each plan: doctors on duty, the length of the line, the wait; visits in progress; the row of the only encounter.
+DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
+    "a doctor on duty twice is one on the latest terms": (
+        [duty(ON, 10, capacity=3, plans=[1])], {"doctors": [0, 1]}),
+    "and is off duty at once": (
+        [duty(ON, 10, capacity=3, plans=[1]), duty(OFF, 20)], {"doctors": [0, 0], "waits": [-1, -1]}),
+    "a shift that begins as one ends is on duty": ([duty(ON, 50), duty(OFF, 50)], {"doctors": [1, 1]}),
+    "a late off duty does not end the next shift": ([duty(ON, 50), duty(OFF, 40)], {"doctors": [1, 1]}),
+    "of two plans a patient waits in the one joined last": (
+        [visit(JOINED, 1), visit(JOINED, 2, plan=1)], {"line": [0, 1]}),
+    "leaving the other one is no leaving": (
+        [visit(JOINED, 1), visit(JOINED, 2, plan=1), visit(LEFT, 3)], {"line": [0, 1]}),
+    "leaving the last one is": (
+        [visit(JOINED, 1), visit(JOINED, 2, plan=1), visit(LEFT, 4, plan=1)], {"line": [0, 0]}),
+    "joining twice keeps the place": ([visit(JOINED, 1), visit(JOINED, 5)], {"line": [1, 0], "joined_at": 1}),
+    "a visit that ended twice ended the first time": (
+        [start(10), visit(ENDED, 70), visit(ENDED, 90)], {"ended_at": 70}),
+    "a visit that nobody joined for keeps its doctor busy and measures no wait": (
+        [start(10)], {"busy": 1, "line": [0, 0], "joined_at": None}),
+    "an end without a start ends the wait": (
+        [visit(JOINED, 1), visit(ENDED, 5)], {"busy": 0, "line": [0, 0], "started_at": None}),
+    "a start that comes late makes the visit whole": (
+        [visit(JOINED, 1), visit(ENDED, 5), start(3)], {"started_at": 3, "ended_at": 5}),
+    "a visit can be handed to another doctor": (
+        [duty(ON, 0, "dr-2"), start(1), start(9, doctor="dr-2")],
+        {"busy": 1, "doctor": "dr-2", "started_at": 1}),
+    "a doctor off duty in a visit takes nobody after it": (
+        [start(1), duty(OFF, 2)], {"waits": [-1, -1], "busy": 0}),
+    "but another doctor does": ([start(1), duty(OFF, 2), duty(ON, 3, "dr-2")], {"waits": [0, 0]}),
+    "a doctor with room for more visits is free": ([duty(ON, 1, capacity=2), start(2)], {"waits": [0, 0]}),
+    "a doctor with a visit is not": ([start(2)], {"is_busy": True}),
+    "a doctor whose places are all taken is not": (
+        [duty(ON, 1, capacity=2), start(2), start(3, "v-2")], {"is_busy": True}),
+    "a visit that was forgotten for hours hides no idle doctor": ([start(1 - 4 * 3600)], {"waits": [0, 0]}),
+    "one at a time: a visit before the next one has ended": (
+        [start(1), start(50, "v-2"), visit(ENDED, 90, "v-2")], {"busy": 1}),
+    "who never left does not wait for ever": ([visit(JOINED, -25 * 3600)], {"line": [0, 0]}),
+}  # fmt: skip
 
 
-def test_a_patient_who_joins_two_plans_waits_in_the_one_joined_last(queue: ScriptedQueue) -> None:
-    queue.patient(JOINED, 1, plan=0)
-    queue.patient(JOINED, 2, plan=1)
-    assert queue.lengths() == [0, 1]
-    queue.patient(LEFT, 3, plan=0)
-    assert queue.lengths() == [0, 1]
-    queue.patient(LEFT, 4, plan=1)
-    assert queue.lengths() == [0, 0]
-
-
-def test_a_patient_who_joins_twice_keeps_the_place(queue: ScriptedQueue) -> None:
-    queue.patient(JOINED, 1)
-    queue.patient(JOINED, 5)
-    with queue.db.read() as tx:
-        assert tx.execute(encounters.select()).one().joined_at == NOW + timedelta(seconds=1)
-
-
-def test_a_visit_that_ended_twice_ended_the_first_time(queue: ScriptedQueue) -> None:
-    queue.patient(STARTED, 10, doctor="dr-1")
-    queue.patient(ENDED, 70)
-    queue.patient(ENDED, 90)
-    with queue.db.read() as tx:
-        assert tx.execute(encounters.select()).one().ended_at == NOW + timedelta(seconds=70)
-
-
-def test_a_visit_that_nobody_joined_for_keeps_its_doctor_busy_and_measures_no_wait(
-    queue: ScriptedQueue,
-) -> None:
-    queue.patient(STARTED, 10, doctor="dr-1")
-    assert (queue.busy(), queue.lengths()) == (1, [0, 0])
-    with queue.db.read() as tx:
-        assert tx.execute(encounters.select()).one().joined_at is None
-
-
-def test_an_end_without_a_start_ends_the_wait_and_measures_no_visit(queue: ScriptedQueue) -> None:
-    queue.patient(JOINED, 1)
-    queue.patient(ENDED, 5)
-    assert (queue.busy(), queue.lengths()) == (0, [0, 0])
-    queue.patient(STARTED, 3, doctor="dr-1")  # it comes late, and makes the visit whole
-    with queue.db.read() as tx:
-        row = tx.execute(encounters.select()).one()
-    assert (row.started_at, row.ended_at) == (NOW + timedelta(seconds=3), NOW + timedelta(seconds=5))
-
-
-def test_a_visit_can_be_handed_to_another_doctor(queue: ScriptedQueue) -> None:
-    queue.doctor("dr-2")
-    queue.patient(STARTED, 1, doctor="dr-1")
-    queue.patient(STARTED, 9, doctor="dr-2")
-    assert queue.busy() == 1
-    with queue.db.read() as tx:
-        row = tx.execute(encounters.select()).one()
-    assert (row.doctor, row.started_at) == ("dr-2", NOW + timedelta(seconds=1))
-
-
-def test_a_doctor_off_duty_in_a_visit_takes_nobody_after_it(queue: ScriptedQueue) -> None:
-    queue.patient(STARTED, 1, doctor="dr-1")
-    queue.doctor("dr-1", OFF, at=2)
-    assert (queue.waits(), queue.busy()) == ([-1, -1], 0)
-    queue.doctor("dr-2", at=3)
-    assert queue.waits() == [0, 0]
-
-
-def test_a_forgotten_visit_hides_no_idle_doctor(queue: ScriptedQueue) -> None:
-    queue.patient(STARTED, 1, visit="forgotten", doctor="dr-1")
-    assert queue.waits()[0] > 0
-    assert queue.waits(at=4 * 3600 + 60)[0] == 0
-    queue.patient(STARTED, 50, visit="next", doctor="dr-1")  # one at a time: the one before has ended
-    queue.patient(ENDED, 90, visit="next")
-    assert queue.busy() == 1
-    queue.doctor("dr-2")
-    assert queue.waits() == [0, 0]
-
-
-def test_a_doctor_with_room_for_more_visits_is_free(queue: ScriptedQueue) -> None:
-    queue.doctor("dr-1", at=1, capacity=2)
-    queue.patient(STARTED, 2, visit="a", doctor="dr-1")
-    assert queue.waits() == [0, 0]
-    queue.patient(STARTED, 3, visit="b", doctor="dr-1")
-    assert min(queue.waits()) > 0
-
-
-def test_who_never_left_does_not_wait_for_ever(queue: ScriptedQueue) -> None:
-    queue.patient(JOINED, 1)
-    assert queue.lengths() == [1, 0]
-    assert queue.lengths(at=25 * 3600) == [0, 0]
+@pytest.mark.parametrize("case", DEFINED)
+def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
+    steps, expected = DEFINED[case]
+    clinic = make_clinic(db)
+    for number, (type_, at, fields) in enumerate([duty(ON, -5 * 3600), *steps]):
+        given = dict(fields)
+        if "visit" in given:
+            given["plan_id"] = clinic.plan_ids[given.pop("plan")]
+        else:
+            given["provider_group_id"] = clinic.group_id
+        if "plans" in given:
+            given["plan_ids"] = tuple(clinic.plan_ids[n] for n in given.pop("plans"))
+        feed(db, event(f"e-{number}", type_, at, **given))
+    with db.read() as tx:
+        lines = list(queue_state(tx, clinic.account_id, NOW + timedelta(seconds=100)).values())
+        row = tx.execute(encounters.select()).first()
+    found = {
+        "doctors": [line.doctors for line in lines],
+        "line": [line.info.queue_length for line in lines],
+        "waits": [line.info.estimated_wait_seconds for line in lines],
+        "is_busy": min(line.info.estimated_wait_seconds for line in lines) > 0,
+        "busy": lines[0].in_visit,
+        "doctor": row and row.doctor,
+    }
+    for name in ("joined_at", "started_at", "ended_at"):
+        at_ = getattr(row, name, None)
+        found[name] = at_ and (at_ - NOW).total_seconds()
+    assert {name: found[name] for name in expected} == expected
 
 
 def test_events_of_a_shared_group_count_for_every_account_it_serves(db: Database) -> None:

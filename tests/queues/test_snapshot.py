@@ -3,12 +3,11 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import event as sqlalchemy_event
 
 from frontdesk.db import Database, open_database
 from frontdesk.errors import Unavailable
@@ -17,9 +16,9 @@ from frontdesk.plans.model import NewPlan
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import QueueSnapshot
-from frontdesk.queues.store.snapshots import find_snapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots
 from tests.conftest import Api, SetClock
+from tests.db.statements import statements
 from tests.factories import NOW, Customer
 from tests.patience import wait_until
 from tests.queues.feed import JOINED, ON, Clinic, event, feed, make_clinic
@@ -27,199 +26,149 @@ from tests.queues.feed import JOINED, ON, Clinic, event, feed, make_clinic
 TTL = 15
 
 
-@dataclass
 class Process:
     """What a serving process has of its own: a database and what it keeps in memory."""
 
-    db: Database
-    snapshots: QueueSnapshots
+    def __init__(self, db: Database, clock: SetClock, clinic: Clinic) -> None:
+        self.db, self.snapshots = db, QueueSnapshots(clock, TTL)
+        self._clock, self._clinic = clock, clinic
 
-    def read(self, clinic: Clinic) -> QueueSnapshot | None:
-        return self.snapshots.read(self.db, clinic.account_id, clinic.plan_ids)
+    def read(self) -> QueueSnapshot | None:
+        return self.snapshots.read(self.db, self._clinic.account_id, self._clinic.plan_ids)
+
+    def read_in_time(self) -> QueueSnapshot:
+        """The first snapshot that has not expired."""
+        found: list[QueueSnapshot | None] = []
+
+        def renewed() -> bool:
+            found.append(self.read())
+            return found[-1] is not None and found[-1].in_time(self._clock())
+
+        wait_until(renewed, "a snapshot that is renewed")
+        assert found[-1] is not None
+        return found[-1]
+
+    def length(self) -> int | None:
+        """Of the first plan's line, as it is read."""
+        snapshot = self.read()
+        return None if snapshot is None else snapshot.queues[self._clinic.plan_ids[0]].queue_length
+
+
+class Practice:
+    """A clinic with a doctor on duty, and the processes that serve its queues."""
+
+    def __init__(self, db: Database, clock: SetClock, stack: ExitStack) -> None:
+        self.db, self.clock, self.clinic = db, clock, make_clinic(db)
+        self._stack = stack
+        feed(db, event("on", ON, 0, provider_group_id=self.clinic.group_id, doctor="dr-1"))
+
+    def start(self) -> Process:
+        db = self._stack.enter_context(closing(open_database(self.db.url)))
+        process = Process(db, self.clock, self.clinic)
+        self._stack.callback(process.snapshots.close)
+        return process
+
+    def joins(self, visit: str = "later") -> None:
+        feed(self.db, event(f"join-{visit}", JOINED, 0, plan_id=self.clinic.plan_ids[0], visit=visit))
 
 
 @pytest.fixture
-def clinic(db: Database) -> Clinic:
-    made = make_clinic(db)
-    feed(db, event("on", ON, 0, provider_group_id=made.group_id, doctor="dr-1"))
-    return made
+def practice(db: Database, clock: SetClock) -> Iterator[Practice]:
+    with ExitStack() as stack:
+        yield Practice(db, clock, stack)
 
 
-@pytest.fixture
-def start(database_url: str, clock: SetClock) -> Iterator[Callable[[], Process]]:
-    """Makes processes, and ends them with the test."""
-    started: list[Process] = []
-
-    def make() -> Process:
-        started.append(Process(open_database(database_url), QueueSnapshots(clock, TTL)))
-        return started[-1]
-
-    yield make
-    for process in started:
-        process.snapshots.close()
-        process.db.close()
-
-
-@contextmanager
-def statements(db: Database, containing: str) -> Iterator[list[str]]:
-    """The statements with these words that are sent while the block runs."""
-    sent: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if containing in statement:
-            sent.append(statement)
-
-    sqlalchemy_event.listen(db.engine, "before_cursor_execute", note)
-    yield sent
-    sqlalchemy_event.remove(db.engine, "before_cursor_execute", note)
-
-
-def joins(db: Database, clinic: Clinic, visit: str) -> None:
-    feed(db, event(f"join-{visit}", JOINED, 0, plan_id=clinic.plan_ids[0], visit=visit))
-
-
-def length(snapshot: QueueSnapshot | None, clinic: Clinic) -> int | None:
-    return None if snapshot is None else snapshot.queues[clinic.plan_ids[0]].queue_length
-
-
-def test_two_processes_that_renew_at_once_answer_alike_every_time(
-    db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
-) -> None:
-    processes = [start(), start()]
+def test_two_processes_that_renew_at_once_answer_alike_every_time(practice: Practice) -> None:
+    processes = [practice.start(), practice.start()]
     for process in processes:  # one that is slow to store its first snapshot serves what it has read
-        _in_time(process, clinic, clock)
-    clock.advance(TTL)
+        process.read_in_time()
     for number in range(15):
+        practice.clock.advance(TTL)
         barrier = threading.Barrier(3)
 
-        def renew(process: Process, barrier: threading.Barrier = barrier) -> QueueSnapshot | None:
+        def at_once(work: Callable[[], Any], barrier: threading.Barrier = barrier) -> Any:
             barrier.wait()
-            return process.read(clinic)
-
-        def change(barrier: threading.Barrier = barrier, number: int = number) -> None:
-            barrier.wait()
-            joins(db, clinic, f"visit-{number}")
+            return work()
 
         with ThreadPoolExecutor(3) as threads:
-            changing = threads.submit(change)
-            first, second = threads.map(renew, processes)
+            changing = threads.submit(at_once, partial(practice.joins, f"visit-{number}"))
+            renewed = list(threads.map(at_once, [process.read for process in processes]))
             changing.result()
         # A reader that waits for a slow disk is served the last snapshot, which says that it has expired.
-        shown = [one for one in (first, second) if one is not None and one.in_time(clock())]
-        shown += [_in_time(process, clinic, clock) for process in processes]
+        shown = [one for one in renewed if one is not None and one.in_time(practice.clock())]
+        shown += [process.read_in_time() for process in processes]
         assert shown == shown[:1] * len(shown)
-        clock.advance(TTL)
 
 
-def _in_time(process: Process, clinic: Clinic, clock: SetClock) -> QueueSnapshot:
-    found: list[QueueSnapshot] = []
-
-    def renewed() -> bool:
-        snapshot = process.read(clinic)
-        found.extend([snapshot] if snapshot is not None and snapshot.in_time(clock()) else [])
-        return bool(found)
-
-    wait_until(renewed, "a snapshot that is renewed")
-    return found[0]
-
-
-def test_a_thousand_readers_at_expiry_cause_one_renewal(clinic: Clinic, start: Callable[[], Process]) -> None:
-    process = start()
+def test_a_thousand_readers_at_expiry_cause_one_renewal(practice: Practice) -> None:
+    process = practice.start()
     with statements(process.db, "FROM duties") as renewals, ThreadPoolExecutor(50) as threads:
-        answers = list(threads.map(lambda _: process.read(clinic), range(1000)))
+        answers = list(threads.map(lambda _: process.read(), range(1000)))
         assert len(renewals) == 1
     assert answers == [answers[0]] * 1000
-    assert length(answers[0], clinic) == 0
+    assert process.length() == 0
 
 
-def test_a_second_process_takes_what_the_first_has_stored(
-    db: Database, clinic: Clinic, start: Callable[[], Process]
-) -> None:
-    first = start().read(clinic)
-    joins(db, clinic, "later")
-    second = start()
-    with statements(second.db, "FROM duties") as renewals:
-        assert second.read(clinic) == first
-    assert renewals == []
-
-
-def test_a_new_plan_is_added_and_the_others_keep_their_values_until_they_expire(
-    db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
-) -> None:
-    one, other = start(), start()
-    before = one.read(clinic)
-    joins(db, clinic, "later")
-    with db.write() as tx:
+def test_a_new_plan_is_added_and_the_others_keep_their_values_until_they_expire(practice: Practice) -> None:
+    clinic, one, other = practice.clinic, practice.start(), practice.start()
+    before = one.read()
+    practice.joins()
+    with practice.db.write() as tx:
         new = create_plan(tx, NewPlan(clinic.account_id, clinic.group_id, "new", "New"), now=NOW)
-    clock.advance(3)
+    practice.clock.advance(3)
     grown = other.snapshots.read(other.db, clinic.account_id, [*clinic.plan_ids, new.id])
     assert before is not None
     assert grown is not None
     assert new.id in grown.queues
-    assert (grown.expires_at, length(grown, clinic)) == (before.expires_at, 0)
-    assert one.read(clinic) == before
+    assert (grown.expires_at, grown.queues[clinic.plan_ids[0]].queue_length) == (before.expires_at, 0)
+    assert one.read() == before
 
 
-def test_values_expire_at_the_second_that_is_told(
-    clinic: Clinic, clock: SetClock, start: Callable[[], Process]
-) -> None:
-    process = start()
-    clock.advance(0.7)
-    first = process.read(clinic)
+def test_values_expire_at_the_second_that_is_told(practice: Practice) -> None:
+    process = practice.start()
+    practice.clock.advance(0.7)
+    first = process.read()
     assert first is not None
     assert (first.expires_at.microsecond, first.ttl_seconds) == (0, TTL)
-    clock.advance(14.29)
-    assert process.read(clinic) is first
-    clock.advance(0.01)
-    assert process.read(clinic) is not first
+    practice.clock.advance(14.29)
+    assert process.read() is first
+    practice.clock.advance(0.01)
+    assert process.read() is not first
 
 
 @contextmanager
 def locked_for_writers(db: Database) -> Iterator[None]:
     """Somebody else holds what a renewal would have to write."""
+    lock = "LOCK TABLE queue_snapshots IN EXCLUSIVE MODE"
     with db.write() as tx:
-        if db.is_sqlite:
-            tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
-        else:
-            tx.exec_driver_sql("LOCK TABLE queue_snapshots IN EXCLUSIVE MODE")
+        tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness" if db.is_sqlite else lock)
         yield
 
 
-def test_a_first_read_is_answered_although_it_cannot_be_stored(
-    db: Database, clinic: Clinic, start: Callable[[], Process]
+def test_a_process_that_could_not_store_its_values_takes_those_that_another_stored(
+    practice: Practice,
 ) -> None:
-    process = start()
-    with locked_for_writers(db):
-        assert length(process.read(clinic), clinic) == 0
-        assert process.db.ask(lambda tx: find_snapshot(tx, clinic.account_id)) is None
-
-
-def test_a_process_that_could_not_store_its_values_soon_takes_those_that_another_has_stored(
-    db: Database, clinic: Clinic, start: Callable[[], Process]
-) -> None:
-    one, other = start(), start()
-    with locked_for_writers(db):
-        alone = one.read(clinic)
+    one, other = practice.start(), practice.start()
+    with locked_for_writers(practice.db):
+        alone = one.read()
         wait_until(lambda: not one.snapshots._renewals, "the end of the renewal")
-    assert one.read(clinic) == alone
-    joins(db, clinic, "later")
-    stored = other.read(clinic)
-    assert (length(alone, clinic), length(stored, clinic)) == (0, 1)
-    wait_until(lambda: one.read(clinic) == stored, "the stored snapshot")
+    assert one.read() == alone
+    assert one.length() == 0
+    practice.joins()
+    assert other.length() == 1
+    wait_until(lambda: one.read() == other.read(), "the stored snapshot")
 
 
-def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(
-    db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
-) -> None:
-    processes = [start(), start()]
-    before = [process.read(clinic) for process in processes]
-    joins(db, clinic, "later")
-    clock.advance(TTL)
-    with locked_for_writers(db):
-        assert [process.read(clinic) for process in processes] == before
+def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(practice: Practice) -> None:
+    processes = [practice.start(), practice.start()]
+    before = [process.read() for process in processes]
+    practice.joins()
+    practice.clock.advance(TTL)
+    with locked_for_writers(practice.db):
+        assert [process.read() for process in processes] == before
     for process in processes:
         process.snapshots._retry_at.clear()
-        wait_until(lambda: length(process.read(clinic), clinic) == 1, "a newer snapshot")  # noqa: B023 - used at once
+        wait_until(lambda: process.length() == 1, "a newer snapshot")  # noqa: B023 - used at once
 
 
 class Away(Database):
@@ -229,23 +178,21 @@ class Away(Database):
         raise Unavailable("The database can't be reached.")
 
 
-def test_a_database_that_is_away_is_bridged_up_to_a_hard_limit_and_then_nothing_is_invented(
-    clinic: Clinic, clock: SetClock, start: Callable[[], Process]
+def test_a_database_that_is_away_is_bridged_for_a_while_and_then_nothing_is_invented(
+    practice: Practice,
 ) -> None:
-    process = start()
-    before = process.read(clinic)
+    process = practice.start()
+    before = process.read()
     process.db = Away(process.db.engine)
-    clock.advance(TTL * 5 - 1)
-    assert process.read(clinic) == before
-    clock.advance(1)
+    practice.clock.advance(TTL * 5 - 1)
+    assert process.read() == before
+    practice.clock.advance(1)
     process.snapshots._retry_at.clear()
-    assert process.read(clinic) is None
-    assert process.read(clinic) is None  # at once: a failed renewal is not tried again for a moment
+    assert process.read() is None
+    assert process.read() is None  # at once: a failed renewal is not tried again for a moment
 
 
-def test_a_plan_is_shown_without_queue_info_rather_than_with_an_invented_one(
-    api: Api, app: Any, customer: Customer
-) -> None:
+def test_a_plan_is_shown_without_queue_info_if_there_is_none(api: Api, app: Any, customer: Customer) -> None:
     nothing = {"in_memory": lambda *_: None, "read": lambda *_: None, "close": app.queues.close}
     app.queues = type("Nothing", (), nothing)()
     for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
@@ -254,26 +201,25 @@ def test_a_plan_is_shown_without_queue_info_rather_than_with_an_invented_one(
         assert "queue_info" not in answer.json()["data"][0]
 
 
-def test_each_estimate_that_is_given_is_logged_once(
-    db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
+def test_each_estimate_is_logged_once_and_a_second_process_takes_it_from_the_first(
+    practice: Practice,
 ) -> None:
-    one, other = start(), start()
+    one, other = practice.start(), practice.start()
     for _ in range(2):
-        one.read(clinic)
-        other.read(clinic)
-        clock.advance(TTL)
-    with db.read() as tx:
+        with statements(other.db, "FROM duties") as renewals:
+            assert one.read() == other.read()
+        assert renewals == []
+        practice.clock.advance(TTL)
+    with practice.db.read() as tx:
         logged = sorted((row.plan_id, row.estimate_seconds) for row in tx.execute(estimate_log.select()))
         assert len(tx.execute(queue_snapshots.select()).all()) == 1
-    assert logged == sorted([(plan_id, 0) for plan_id in clinic.plan_ids] * 2)
+    assert logged == sorted([(plan_id, 0) for plan_id in practice.clinic.plan_ids] * 2)
 
 
-def test_a_snapshot_of_a_future_that_was_set_back_is_taken_anew(
-    db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
-) -> None:
-    process = start()
-    process.read(clinic)
-    with db.write() as tx:
-        set_waiting(tx, clinic.plan_ids[0], "visit-1", waiting=True, now=NOW)
-    clock.advance(-3600)
-    assert length(process.read(clinic), clinic) == 1
+def test_a_snapshot_of_a_future_that_was_set_back_is_taken_anew(practice: Practice) -> None:
+    process = practice.start()
+    process.read()
+    with practice.db.write() as tx:
+        set_waiting(tx, practice.clinic.plan_ids[0], "visit-1", waiting=True, now=NOW)
+    practice.clock.advance(-3600)
+    assert process.length() == 1

@@ -22,7 +22,7 @@ def test_the_demo_makes_everything_there_is_to_try(bare_cli: CommandLine) -> Non
     assert [group["external_id"] for group in groups] == ["demo-primary-care", None]
 
 
-def test_running_it_again_adds_only_a_secret(cli: CommandLine) -> None:
+def test_running_it_again_adds_only_a_secret_unless_its_client_was_revoked(cli: CommandLine) -> None:
     first, second = cli.json("demo"), cli.json("demo")
     assert second["account_created"] is False
     for name in ("account_id", "plan_ids", "client_id"):
@@ -30,10 +30,6 @@ def test_running_it_again_adds_only_a_secret(cli: CommandLine) -> None:
     assert second["client_secret"] != first["client_secret"]
     assert len(cli.json("client", "list")) == 1
     assert len(cli.json("plan", "list")) == 4
-
-
-def test_a_revoked_demo_client_is_replaced(cli: CommandLine) -> None:
-    first = cli.json("demo")
     cli.json("client", "revoke", first["client_id"])
     assert cli.json("demo")["client_id"] != first["client_id"]
 
@@ -50,27 +46,16 @@ def test_the_commands_are_printed_whole_on_one_line_each(bare_cli: CommandLine) 
 
 
 def test_the_shell_reads_the_commands_as_they_are_meant(bare_cli: CommandLine) -> None:
-    made = bare_cli.json("demo")
-    answer = shlex.quote(json.dumps({"access_token": "t-1"}))
-    # Functions stand in for curl: one answers with a token, the other prints what it was given.
-    script = "\n".join(
-        [
-            f"curl() {{ printf '%s' {answer}; }}",
-            made["token_command"],
-            "curl() { printf '%s\\n' \"$@\"; }",
-            made["member_command"],
-        ]
-    )
-    printed = subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    assert "Authorization: Bearer t-1" in printed
-    assert json.loads(printed[-1])["external_id"] == "AB 123356"
-
-
-def test_a_base_address_that_is_set_is_kept(bare_cli: CommandLine) -> None:
     made = bare_cli.json("demo", base_url="https://try.example.com/")
     assert made["reference_url"] == "https://try.example.com/docs"
+    answer = shlex.quote(json.dumps({"access_token": "t-1"}))
+    # Functions stand in for curl: one answers with a token, the other prints what it was given.
+    token, member = f"curl() {{ printf '%s' {answer}; }}", "curl() { printf '%s\\n' \"$@\"; }"
+    script = "\n".join([token, made["token_command"], member, made["member_command"]])
+    run = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    printed = run.stdout.splitlines()
+    assert "Authorization: Bearer t-1" in printed
+    assert json.loads(printed[-1])["external_id"] == "AB 123356"
 
 
 def test_the_demo_does_not_run_in_production(cli: CommandLine) -> None:

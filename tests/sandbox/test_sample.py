@@ -1,7 +1,6 @@
 """`frontdesk sample`: writes to stdout or a file, packed by its name; needs no database."""
 
 import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,7 @@ def test_the_members_go_to_stdout(bare_cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("format_", "start"), [("csv", "external_id,"), ("jsonl", '{"external_id":'), ("834", "ISA*00*")]
 )
-def test_a_file_is_written_in_each_format(
-    bare_cli: CommandLine, tmp_path: Path, format_: str, start: str
-) -> None:
+def test_each_format_is_written(bare_cli: CommandLine, tmp_path: Path, format_: str, start: str) -> None:
     path = tmp_path / f"members.{format_}"
     told = bare_cli.text("sample", "--members", "1200", "--format", format_, "--out", str(path))
     assert " ".join(told.split()).startswith(f"1,200 invented members are in {path}.")
@@ -39,16 +36,13 @@ def test_a_name_in_gz_packs_the_same_bytes_each_time(bare_cli: CommandLine, tmp_
     assert gzip.decompress(paths[0].read_bytes()).decode() == plain
 
 
-def test_json_without_a_file_is_misuse(bare_cli: CommandLine) -> None:
-    assert "--out" in bare_cli.refused("sample", "--members", "1", "--json", status=2)
-
-
 def test_a_file_that_can_not_be_written_is_a_sentence(bare_cli: CommandLine, tmp_path: Path) -> None:
     said = bare_cli.refused("sample", "--members", "1", "--out", str(tmp_path / "missing" / "a.csv"))
     assert "can't be written: No such file or directory" in said
-    assert json.dumps(said)
 
 
-@pytest.mark.parametrize("wrong", [("--members", "0"), ("--members", "1", "--format", "xml")])
-def test_misuse_is_refused(bare_cli: CommandLine, wrong: tuple[str, ...]) -> None:
-    bare_cli.refused("sample", *wrong, status=2)
+@pytest.mark.parametrize(
+    ("words", "named"), [("0", "--members"), ("1 --format xml", "--format"), ("1 --json", "--out")]
+)
+def test_misuse_is_refused(bare_cli: CommandLine, words: str, named: str) -> None:
+    assert named in bare_cli.refused("sample", "--members", *words.split(), status=2)

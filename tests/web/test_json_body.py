@@ -16,9 +16,7 @@ HIGH, LOW, PAIR = r"\ud83d", r"\ude00", r"\ud83d\ude00"
 
 def nested(depth: int, opening: str = "[", closing: str = "]") -> bytes:
     """An object that is `depth` levels deep."""
-    return (
-        '{"a":' + opening * (depth - 1) + ("1" if opening != "[" else "") + closing * (depth - 1) + "}"
-    ).encode()
+    return ('{"a":' + opening * (depth - 1) + "1" + closing * (depth - 1) + "}").encode()
 
 
 @pytest.mark.parametrize("opening, closing", [("[", "]"), ('{"b":', "}")])  # noqa: PT006

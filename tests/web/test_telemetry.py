@@ -1,6 +1,7 @@
 """The metrics of several serving processes, added up."""
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from frontdesk.web.telemetry import METRICS_FOLDER, Telemetry
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import in_event_loop
 
 # A serving process that answers the requests of its argument, and whose log has no reader.
 ANSWER = """
@@ -49,16 +50,11 @@ def run(program: str, *arguments: str, folder: Path) -> str:
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
 
-def test_dropped_log_lines_of_all_processes_are_added_up(tmp_path: Path) -> None:
-    for requests in ("3", "4"):
-        run(ANSWER, requests, folder=tmp_path)
-    assert "frontdesk_log_lines_dropped_total 7.0" in run(READ, folder=tmp_path).splitlines()
-
-
-def test_requests_and_their_durations_of_all_processes_are_added_up(tmp_path: Path) -> None:
+def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(tmp_path: Path) -> None:
     for requests in ("3", "4"):
         run(ANSWER, requests, folder=tmp_path)
     lines = run(READ, folder=tmp_path).splitlines()
+    assert "frontdesk_log_lines_dropped_total 7.0" in lines
     labels = 'method="GET",route="/v2/plans",status="200"'
     assert f"frontdesk_requests_total{{{labels}}} 7.0" in lines
     assert f"frontdesk_request_seconds_count{{{labels}}} 7.0" in lines
@@ -85,17 +81,15 @@ print(generate_latest(registry).decode())
 """
 
 
-def test_counts_are_stored_a_second_after_a_request_while_the_process_goes_on(tmp_path: Path) -> None:
-    async def serve() -> None:
-        telemetry = Telemetry(open(os.devnull, "w"))  # noqa: ASYNC230, PTH123, SIM115
-        request: Any = SimpleNamespace(method="GET", known_caller=None, request_id="1")
-        telemetry.answered(request, "/v2/plans", 200, 0.02)
-        while not [*tmp_path.glob("*.json")]:  # noqa: ASYNC110, ASYNC240
-            await asyncio.sleep(0.02)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(METRICS_FOLDER, str(tmp_path))
-        asyncio.run(asyncio.wait_for(serve(), PATIENCE_SECONDS))
+@in_event_loop
+async def test_counts_are_stored_a_second_after_a_request_while_the_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+    request: Any = SimpleNamespace(method="GET", known_caller=None, request_id="1")
+    Telemetry(io.StringIO()).answered(request, "/v2/plans", 200, 0.02)
+    while not [*tmp_path.glob("*.json")]:  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.02)
     assert "frontdesk_request_seconds_count" in run(READ, folder=tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 import io
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -112,17 +112,3 @@ def post(config: Config, db: Database, clock: SetClock, customer: Customer) -> I
     made = Post(config, db, clock, customer)
     yield made
     made.close()
-
-
-@pytest.fixture
-def refusing() -> Callable[..., FaultInjector]:
-    """A relay that fails at one step."""
-
-    def make(step: str, error: Exception) -> FaultInjector:
-        def fault(at: str, _message: object) -> None:
-            if at == step:
-                raise error
-
-        return fault
-
-    return make

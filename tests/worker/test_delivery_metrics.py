@@ -18,6 +18,7 @@ def told(post: Post) -> str:
 
 
 def test_states_windows_and_the_oldest_are_told(post: Post) -> None:
+    assert "frontdesk_invitations_oldest_due_seconds 0.0" in told(post)
     post.batches()
     post.enrol(2, immediate=False)
     post.worker().turn()
@@ -30,10 +31,6 @@ def test_states_windows_and_the_oldest_are_told(post: Post) -> None:
     assert f'frontdesk_invitations_window_used{{account_id="{post.customer.account_id}"}} 2.0' in text
     assert "frontdesk_invitations_oldest_due_seconds 30.0" in text
     assert "frontdesk_invitations_held 0.0" in text
-
-
-def test_an_empty_installation_has_figures_too(post: Post) -> None:
-    assert "frontdesk_invitations_oldest_due_seconds 0.0" in told(post)
 
 
 def test_metrics_that_take_long_to_read_are_read_seldom(db: Database) -> None:

@@ -1,5 +1,7 @@
 """A report that comes while the relay is still asked: it settles the mail as soon as nobody waits for the answer any more."""
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import insert, update
 
@@ -8,6 +10,7 @@ from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEven
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
 from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
+from tests.mail.memory import failing
 from tests.worker.conftest import Post
 
 SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
@@ -20,20 +23,18 @@ def told(post: Post, event: ReportEvent) -> ReportEffect:
 
 def left_offered(post: Post) -> None:
     """What a worker leaves that is killed while the relay is about to answer."""
-    before: list[dict[str, object]] = []
-
-    def killed(step: str, _message: MailMessage) -> None:
-        if step == "finish":
-            before.append(post.row())
-            raise AnswerLost
-
     post.enrol()
-    post.worker(fault=killed).turn()
+    post.worker(fault=failing("finish", AnswerLost())).turn()
     post.mailer.fault = None
-    with post.db.write() as tx:
-        [offered] = before
-        values = {"state": "offered", "losses": 0, "due_at": offered["due_at"]}
-        tx.execute(update(invitations).where(invitations.c.id == offered["id"]).values(values))
+    values = {"state": "offered", "losses": 0, "due_at": post.clock() + timedelta(seconds=60)}
+    write_alone(post.db, lambda tx: tx.execute(update(invitations).values(values)))
+
+
+def left_ambiguous(post: Post) -> None:
+    left_offered(post)
+    post.clock.advance(2_000)
+    post.worker().turn()
+    assert post.states() == ["ambiguous"]
 
 
 def turns(post: Post) -> None:
@@ -61,24 +62,17 @@ def test_a_lapsed_lease_without_a_report_sends_once_more(post: Post) -> None:
 
 
 def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post: Post) -> None:
-    """Such are left behind by releases that did not heed them when the lease lapsed."""
-    left_offered(post)
-    post.worker().turn()
-    post.clock.advance(2_000)
-    post.worker().turn()
-    assert post.states() == ["ambiguous"]
+    left_ambiguous(post)
     stored(post, ReportEvent.DELIVERED)
     turns(post)
     assert (post.states(), post.mailer.messages) == (["sent"], [])
 
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
-def test_a_repeated_report_settles_what_the_first_could_not(
+def test_a_repeated_report_settles_what_the_first_did_not(
     post: Post, event: ReportEvent, becomes: str
 ) -> None:
-    left_offered(post)
-    post.clock.advance(2_000)
-    post.worker().turn()
+    left_ambiguous(post)
     stored(post, event)
     assert [told(post, event), told(post, event)] == [ReportEffect.APPLIED, ReportEffect.KNOWN]
     assert post.states() == [becomes]
@@ -90,9 +84,7 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
             told(post, ReportEvent.DELIVERED)
             raise RelayRefused("content", permanent=False, code=451)
 
-    left_offered(post)
-    post.clock.advance(2_000)
-    post.worker().turn()
+    left_ambiguous(post)
     post.clock.advance(90_000)
     post.worker(fault=refused).turn()
     post.mailer.fault = None
@@ -103,12 +95,6 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
 def stored(post: Post, event: ReportEvent) -> None:
     """The report as it stands when it was taken note of while its mail was still offered."""
     row = post.row()
-    values = {
-        "message_id": row["message_id"],
-        "kind": event.value,
-        "invitation_id": row["id"],
-        "status": None,
-        "received_at": post.clock(),
-    }
+    known = {"message_id": row["message_id"], "kind": event.value, "invitation_id": row["id"]}
     with post.db.write() as tx:
-        tx.execute(insert(delivery_reports).values(values))
+        tx.execute(insert(delivery_reports).values(known | {"received_at": post.clock()}))

@@ -1,14 +1,15 @@
-"""A worker loads the files that wait, beside delivering."""
+"""A worker loads the files that wait, at once and whenever one comes."""
 
 import pytest
 
 from frontdesk.config import Config
 from frontdesk.db import Database
+from frontdesk.db.notifications import WorkListener
 from frontdesk.worker.background import FileLoader
-from tests.conftest import Api, SetClock
-from tests.factories import Customer
+from tests.conftest import Api
+from tests.factories import NOW, Customer
 from tests.files.loading import csv_of, row
-from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.patience import wait_until
 
 
 def loaded(api: Api, path: str) -> dict[str, object]:
@@ -28,36 +29,15 @@ def upload(api: Api, customer: Customer, content: bytes) -> str:
     return str(taken.headers["Location"]).removeprefix("https://api.example.com")
 
 
-def test_files_that_wait_are_loaded_one_after_the_other_and_a_bad_one_holds_up_nobody(
-    api: Api, config: Config, db: Database, customer: Customer, clock: SetClock
+def test_files_are_loaded_one_after_the_other_and_a_bad_one_holds_up_nobody(
+    api: Api, config: Config, db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [
-        upload(api, customer, content) for content in (csv_of([row(1)]), b"no header\n", csv_of([row(2)]))
-    ]
-    loader = FileLoader(config, db, clock=clock)
-    loader.start()
-    try:
-        states = [loaded(api, path)["state"] for path in paths]
-    finally:
-        loader.stop()
-        loader.join(PATIENCE_SECONDS)
-    assert states == ["done", "failed", "done"]
-
-
-def test_a_worker_that_starts_loads_at_once(
-    api: Api,
-    config: Config,
-    db: Database,
-    customer: Customer,
-    clock: SetClock,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    """Those that wait when a worker starts, and each further one, although the worker looks by itself once an hour."""
     monkeypatch.setattr(FileLoader, "poll_seconds", 3600.0)
-    path = upload(api, customer, csv_of([row(1)]))
-    loader = FileLoader(config, db, clock=clock)
-    loader.start()
-    try:
-        assert loaded(api, path)["state"] == "done"
-    finally:
-        loader.stop()
-        loader.join(PATIENCE_SECONDS)
+    contents = (csv_of([row(1)]), b"no header\n", csv_of([row(2)]))
+    paths = [upload(api, customer, content) for content in contents]
+    loader = FileLoader(config, db, clock=lambda: NOW)
+    with loader, WorkListener(db.engine, loader.wake):
+        assert [loaded(api, path)["state"] for path in paths] == ["done", "failed", "done"]
+        for number in (3, 4):
+            assert loaded(api, upload(api, customer, csv_of([row(number)])))["state"] == "done"

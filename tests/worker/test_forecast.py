@@ -90,6 +90,7 @@ class Outage:
 
 @pytest.mark.parametrize("limits", [(5, 120, 12), (4, 600, 100), (50, DAY, 12), (7, 60, 1000)])
 @pytest.mark.parametrize("outage_seconds", [400, 1800])
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_forecast_after_an_outage_is_what_then_happens(
     post: Post, limits: tuple[int, int, int], outage_seconds: int
 ) -> None:
@@ -123,7 +124,6 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
         protocol.release(tx)
     post.batches(enabled=False)
-    with db.read() as tx:
-        off = delivery.forecast(tx, post.customer.account_id, now=post.clock())
+    off = db.ask(lambda tx: delivery.forecast(tx, post.customer.account_id, now=post.clock()))
     assert (held.held, held.backlog, held.last_at) == (HoldReason.BY_OPERATOR, 3, None)
     assert (off.held, off.enabled, off.last_at) == (None, False, None)

@@ -3,12 +3,13 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
@@ -19,6 +20,7 @@ from frontdesk.invitations.model import HoldReason, Invitation
 from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
+from tests.db.statements import statements
 from tests.factories import make_customer
 from tests.postgres import Databases
 from tests.worker.conftest import Post
@@ -35,22 +37,6 @@ def release(db: Database) -> None:
         protocol.release(tx)
 
 
-def test_held_by_an_operator_nothing_is_sent_until_released(post: Post) -> None:
-    post.enrol()
-    with post.db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
-    assert post.worker().turn() == 0
-    release(post.db)
-    assert post.worker().turn() == 1
-
-
-def test_a_database_at_home_is_never_held_by_itself(post: Post) -> None:
-    for number in range(3):
-        post.enrol()
-        assert post.worker().turn() == 1, number
-        assert held(post.db) is None
-
-
 def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None:
     post.enrol(2)
     post.worker(connections=1).turn()
@@ -62,16 +48,6 @@ def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None
     release(post.db)
     assert held(post.db) is None
     assert post.worker().turn() == 1
-
-
-def test_what_may_have_been_sent_since_the_backup_can_be_kept_back(post: Post) -> None:
-    post.enrol(3)
-    with post.db.write() as tx:
-        assert delivery.keep_back(tx, now=post.clock()) == 3
-    post.clock.advance(1_000_000)
-    post.worker().turn()
-    assert post.states() == ["ambiguous"] * 3
-    assert post.mailer.messages == []
 
 
 def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too(post: Post) -> None:
@@ -92,24 +68,15 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
     assert post.mailer.messages == []
 
 
-def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_line_is_kept_back_page_by_page_once(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were each page looked for from the beginning, half a million would be read for hours."""
     post.enrol(7)
     monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
     first, *_, last = [row["id"] for row in post.rows()]
-    found: list[Any] = []
-
-    def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
-        if "ORDER BY invitations.id" in sql:
-            given = parameters.values() if isinstance(parameters, dict) else parameters
-            found.append(list(given)[:2])
-
-    event.listen(post.db.engine, "before_cursor_execute", note)
-    with post.db.write() as tx:
+    with statements(post.db, "ORDER BY invitations.id") as sent, post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 7
-    assert [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)] == found
+    given = [list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent]
+    assert given == [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)]
 
 
 def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,55 +112,31 @@ def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
     db.close()
 
 
-def checkpointed(db: Database) -> None:
-    with db.engine.connect() as connection:
-        connection.exec_driver_sql("COMMIT")
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.exec_driver_sql("BEGIN")
-
-
-def test_a_backup_that_is_copied_over_the_database_file_mails_nobody_twice(
-    on_file: Post, path: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("has_delivered", "put_back", "reason"),
+    [
+        (True, shutil.copyfile, HoldReason.OLDER),  # the same file, with older content
+        (True, Path.replace, HoldReason.MOVED),
+        (False, Path.replace, HoldReason.OLDER),
+    ],
+    ids=["copied over the file", "put in its place", "from before the first delivery"],
+)
+def test_a_backup_that_is_put_back_mails_nobody_twice(
+    on_file: Post, path: Path, tmp_path: Path, has_delivered: bool, put_back: Any, reason: HoldReason
 ) -> None:
     on_file.enrol()
-    with on_file.db.write() as tx:
-        assert find_hold(tx, now=on_file.clock()) is None
-    checkpointed(on_file.db)
+    assert not has_delivered or held(on_file.db) is None
+    with on_file.db.engine.connect() as connection:
+        for statement in ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
+            connection.exec_driver_sql(statement)
     shutil.copyfile(path, tmp_path / "backup")
     on_file.worker().turn()
     on_file.db.close()
-    shutil.copyfile(tmp_path / "backup", path)  # the same file, with older content
+    put_back(tmp_path / "backup", path)
     assert on_file.states() == ["pending"]
     assert on_file.worker().turn() == 0
-    assert held(on_file.db) is HoldReason.OLDER
+    assert held(on_file.db) is reason
     assert len(on_file.mailer.messages) == 1
-
-
-def test_a_backup_that_is_put_in_the_files_place_mails_nobody_twice(
-    on_file: Post, path: Path, tmp_path: Path
-) -> None:
-    on_file.enrol()
-    assert held(on_file.db) is None
-    checkpointed(on_file.db)
-    shutil.copyfile(path, tmp_path / "backup")
-    on_file.worker().turn()
-    on_file.db.close()
-    (tmp_path / "backup").replace(path)
-    assert on_file.worker().turn() == 0
-    assert held(on_file.db) is HoldReason.MOVED
-
-
-def test_a_backup_from_before_the_first_delivery_mails_nobody_twice(
-    on_file: Post, path: Path, tmp_path: Path
-) -> None:
-    on_file.enrol()
-    checkpointed(on_file.db)
-    shutil.copyfile(path, tmp_path / "backup")
-    on_file.worker().turn()
-    on_file.db.close()
-    (tmp_path / "backup").replace(path)
-    assert on_file.worker().turn() == 0
-    assert held(on_file.db) is HoldReason.OLDER
     release(on_file.db)
     assert held(on_file.db) is None
 
@@ -206,11 +149,8 @@ def migrated(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_database_is_at_home_where_it_was_migrated(migrated: Path) -> None:
+def test_an_sqlite_file_is_held_elsewhere_than_where_it_was_migrated(migrated: Path, tmp_path: Path) -> None:
     assert held_at(f"sqlite:///{migrated}") is None
-
-
-def test_an_sqlite_file_that_never_delivered_is_held_elsewhere(migrated: Path, tmp_path: Path) -> None:
     copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
     assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED
 
@@ -242,26 +182,19 @@ def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -
     with post.db.write() as tx:
         protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
     worker = post.worker()
-    for _ in range(3):
-        worker.turn()
+    assert [worker.turn() for _ in range(3)] == [0, 0, 0]
     release(post.db)
-    worker.turn()
+    assert worker.turn() == 1
     told = [json.loads(line) for line in post.log.getvalue().splitlines()]
-    assert [(line["event"], line.get("reason")) for line in told] == [
-        ("delivery_held", "by_operator"),
-        ("delivery_released", None),
-    ]
+    events = [(line["event"], line.get("reason")) for line in told]
+    assert events == [("delivery_held", "by_operator"), ("delivery_released", None)]
 
 
 def migrate(url: str) -> None:
-    db = open_database(url)
-    upgrade(db)
-    db.close()
+    with closing(open_database(url)) as db:
+        upgrade(db)
 
 
 def held_at(url: str) -> HoldReason | None:
-    db = open_database(url)
-    try:
+    with closing(open_database(url)) as db:
         return held(db)
-    finally:
-        db.close()

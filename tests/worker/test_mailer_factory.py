@@ -1,9 +1,10 @@
-"""Which way mail leaves: a sandbox mails nobody who was not named."""
+"""Which way mail leaves: a sandbox mails nobody who was not named, production writes no link that could be guessed."""
 
 import pytest
 
-from frontdesk.config import Config, ConfigError, read_config
+from frontdesk.config import ConfigError, read_config
 from frontdesk.db import Database
+from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
@@ -12,34 +13,49 @@ from tests.mail.memory import MemoryMailer
 from tests.mail.relay import message
 
 RELAY = {"FRONTDESK_SMTP_URL": "smtps://user:secret@relay.example"}
+PRODUCTION = {
+    "FRONTDESK_ENVIRONMENT": "production",
+    "FRONTDESK_BASE_URL": "https://api.example.com",
+    "FRONTDESK_MAIL_FROM": "desk@example.com",
+}
+SECRET = {"FRONTDESK_LINK_SECRET": "a secret of thirty-two characters"}
 
 
-def config_of(db: Database, **variables: str) -> Config:
-    url = db.engine.url.render_as_string(hide_password=False)
-    return read_config({"FRONTDESK_DATABASE_URL": url} | variables)
-
-
-def test_a_sandbox_with_a_relay_does_not_start_unless_told_whom_it_may_mail(db: Database) -> None:
+def test_a_sandbox_with_a_relay_does_not_start_unless_told_whom_it_may_mail() -> None:
     with pytest.raises(ConfigError, match="FRONTDESK_SANDBOX_RECIPIENTS") as caught:
-        config_of(db, **RELAY)
+        read_config(RELAY)
     assert "secret" not in str(caught.value)
-    assert config_of(db, **RELAY, FRONTDESK_SANDBOX_RECIPIENTS="qa@example.com").smtp_url is not None
+    assert read_config(RELAY | {"FRONTDESK_SANDBOX_RECIPIENTS": "qa@example.com"}).smtp_url is not None
 
 
 def test_a_sandbox_without_a_relay_catches_everything(db: Database) -> None:
-    session = make_mailer(config_of(db), db).open()
+    session = make_mailer(read_config({"FRONTDESK_DATABASE_URL": db.url}), db).open()
     session.offer(message())
     session.finish()
-    with db.read() as tx:
-        [caught] = list_messages(tx)
+    [caught] = db.ask(list_messages)
     assert caught.recipient == "b@example.com"
 
 
-def test_production_delivers_by_its_relay_and_not_at_all_without_one(db: Database) -> None:
-    production = {"FRONTDESK_ENVIRONMENT": "production", "FRONTDESK_LINK_SECRET": "x" * 40}
-    assert isinstance(make_mailer(config_of(db, **RELAY, **production), db), SmtpMailer)
-    with pytest.raises(FrontdeskError, match="FRONTDESK_SMTP_URL"):
-        make_mailer(config_of(db, **production), db)
+def test_production_delivers_by_its_relay_and_with_its_link_secret_or_not_at_all(db: Database) -> None:
+    production = {"FRONTDESK_DATABASE_URL": db.url} | PRODUCTION
+    assert isinstance(make_mailer(read_config(production | SECRET | RELAY), db), SmtpMailer)
+    for lacking, named in ((production | SECRET, "SMTP_URL"), (production | RELAY, "LINK_SECRET")):
+        with pytest.raises(FrontdeskError, match=f"FRONTDESK_{named}"):
+            make_mailer(read_config(lacking), db)
+
+
+def test_a_check_asks_production_for_a_link_secret_and_says_how_to_make_one(db: Database) -> None:
+    production = {"FRONTDESK_DATABASE_URL": db.url} | PRODUCTION | RELAY
+    [problem] = problems(db, read_config(production))
+    assert "FRONTDESK_LINK_SECRET" in problem.what
+    assert "openssl rand" in problem.remedy
+    assert problems(db, read_config(production | SECRET)) == []
+
+
+def test_a_short_secret_is_refused_without_being_told() -> None:
+    with pytest.raises(ConfigError, match="at least 32 characters") as caught:
+        read_config({"FRONTDESK_LINK_SECRET": "short-but-secret"})
+    assert "short-but-secret" not in str(caught.value)
 
 
 def test_only_those_who_were_named_are_mailed_whatever_the_case() -> None:

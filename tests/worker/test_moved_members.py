@@ -4,41 +4,31 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.enrol import UndoRequest, restore
 from frontdesk.eligibility.model import Submission
-from frontdesk.plans import get_plan
-from frontdesk.plans.changes import change_plan
 from tests.conftest import Api
-from tests.factories import member_body
+from tests.factories import close_plan, member_body
 from tests.worker.conftest import Post
 from tests.worker.test_around_delivery import links_of, text_of
 
 
 def move(post: Post, number: int, *plans: int, file_id: int | None = None) -> None:
     """The member as `post.enrol` made it, under these plans one after the other, in one chunk."""
-    today = post.clock().date().isoformat()
-    submissions = [
-        Submission(
-            post.customer.account_id,
-            plan,
-            parse_member(member_body(number), today=today),
-            "c",
-            "the move",
-            file_id=file_id,
-        )
-        for plan in plans
-    ]
+    record = parse_member(member_body(number), today=post.clock().date().isoformat())
+    account_id = post.customer.account_id
+    submissions = [Submission(account_id, plan, record, "c", "the move", file_id=file_id) for plan in plans]
     with post.db.write() as tx:
         enrol(tx, submissions, now=post.clock(), uniqueness=Uniqueness.SERVICE)
 
 
-def test_the_invitation_names_the_plan_that_the_member_has_when_it_is_sent(post: Post) -> None:
-    _, second = post.customer.plan_ids
-    post.enrol()
-    move(post, 1, second)
+def test_the_invitation_names_the_plan_that_the_member_has_when_it_is_sent(post: Post, api: Api) -> None:
+    first, second = post.customer.plan_ids
+    body = member_body(1, invite_immediately=True)
+    answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
+    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
+    assert post.row()["plan_id"] == second
     post.worker().turn()
     [message] = post.mailer.messages
     assert "Example Health Plan 1" in text_of(message)
     assert "Plan 0" not in text_of(message)
-    assert post.row()["plan_id"] == second
 
 
 def test_a_move_there_and_back_in_one_chunk_changes_nothing(post: Post) -> None:
@@ -48,19 +38,10 @@ def test_a_move_there_and_back_in_one_chunk_changes_nothing(post: Post) -> None:
     assert [row["plan_id"] for row in post.rows()] == [first, first]
 
 
-def test_over_http_the_invitation_moves_too(post: Post, api: Api) -> None:
-    first, second = post.customer.plan_ids
-    body = member_body(1, invite_immediately=True)
-    answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
-    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
-    assert post.row()["plan_id"] == second
-
-
 def test_the_new_plan_decides_whether_a_batched_one_is_held_back(post: Post) -> None:
     first, second = post.customer.plan_ids
     post.batches()
-    with post.db.write() as tx:
-        change_plan(tx, get_plan(tx, None, first, lock=True), {"accepting_patients": False})
+    close_plan(post.db, first)
     post.enrol(2, immediate=False)
     assert post.worker().turn() == 0
     move(post, 1, second)

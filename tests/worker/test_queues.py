@@ -16,25 +16,17 @@ from tests.patience import PATIENCE_SECONDS
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
 
 
-def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
-    db: Database, clock: SetClock
-) -> None:
+def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(db: Database, clock: SetClock) -> None:
     clinic = make_clinic(db)
     plan, pruner = clinic.plan_ids[0], QueuePruner(db, clock=clock)
     for days in (0, 60):
-        at = NOW + timedelta(days=days)
-        log = {"plan_id": plan, "taken_at": at, "expires_at": at, "estimate_seconds": 60}
-        feed(
-            db,
-            event(f"j-{days}", JOINED, days * 86_400, plan_id=plan, visit=f"v-{days}"),
-            event(f"l-{days}", LEFT, days * 86_400 + 9, plan_id=plan, visit=f"v-{days}"),
-        )
-        with db.write() as tx:
-            tx.execute(estimate_log.insert(), [log])
+        seen = {"plan_id": plan, "visit": f"v-{days}"}
+        feed(db, event(f"j-{days}", JOINED, days * 86_400, **seen))
+        feed(db, event(f"l-{days}", LEFT, days * 86_400 + 9, **seen))
     clock.advance(timedelta(days=89).total_seconds())
     assert pruner.prune() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
-    assert pruner.prune() == PruneReport(events=2, encounters=1, estimates=1)
+    assert pruner.prune() == PruneReport(events=2, encounters=1)
     assert pruner.prune() == PruneReport()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]

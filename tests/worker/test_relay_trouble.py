@@ -8,24 +8,18 @@ from datetime import timedelta
 import pytest
 
 from frontdesk.mail.model import MailMessage, RelayRefused
+from tests.mail.memory import failing
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.worker.conftest import Post
 
 
-def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_when_it_is_back(
-    post: Post,
-) -> None:
+def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_gets_the_backlog_afterwards(post: Post) -> None:
     post.enrol(20)
-    down = RelayRefused("connect", permanent=False)
-
-    def refuse(_step: str, _message: MailMessage) -> None:
-        raise down
-
     for _ in range(24):
-        worker = post.worker(connections=1, fault=refuse)
-        worker.turn()
+        post.worker(connections=1, fault=failing("offer", RelayRefused("connect", permanent=False))).turn()
         post.clock.advance(3600)
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
+    assert "example.com" not in post.log.getvalue()
     post.mailer.fault = None
     worker = post.worker(connections=4)
     while worker.turn():
@@ -49,60 +43,34 @@ def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_
     assert '"event": "relay_down"' in post.log.getvalue()
 
 
-def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) -> None:
-    post.enrol()
-
-    def refuse(_step: str, _message: MailMessage) -> None:
-        raise RelayRefused("recipient", permanent=False, code=450)
-
-    worker = post.worker(fault=refuse, max_attempts=3)
-    for _ in range(5):
-        worker.turn()
-        post.clock.advance(4000)
-    assert (post.row()["state"], post.row()["reason"], post.row()["attempts"]) == (
-        "failed",
-        "too_many_attempts",
-        3,
-    )
-
-
 @pytest.mark.parametrize("code", [530, 534, 535, 538])
 def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -> None:
     """A password that was lost or changed is no fault of a message: none may fail for good because of it."""
     post.enrol(3)
-
-    def refuse(_step: str, _message: MailMessage) -> None:
-        raise RelayRefused("sender", permanent=True, code=code)
-
-    post.worker(connections=1, fault=refuse).turn()
+    refusal = RelayRefused("sender", permanent=True, code=code)
+    post.worker(connections=1, fault=failing("offer", refusal)).turn()
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
     [told, *_] = [json.loads(line) for line in post.log.getvalue().splitlines()]
     assert (told["event"], told["stage"], told["code"]) == ("relay_down", "sender", code)
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_a_relay_that_wants_a_login_for_one_recipient_does_not_hold_up_the_others(
-    post: Post, *, trusted: bool
-) -> None:
+def test_a_login_that_one_recipient_needs_does_not_hold_up_the_others(post: Post, *, trusted: bool) -> None:
     """It is the first in line, at once, and on connections that have taken nothing yet it would be so for ever."""
     post.batches()
     post.enrol()
     post.enrol(5, immediate=False)
-
-    def refuse(step: str, message: MailMessage) -> None:
-        if message.recipient == "robin.1@example.com":
-            raise RelayRefused("recipient", permanent=True, code=530, trusted=trusted)
-
+    refusal = RelayRefused("recipient", permanent=True, code=530, trusted=trusted)
     pauses = 0
-    for _ in range(3):
-        worker = post.worker(connections=1, fault=refuse)  # a new one, without the pause
-        worker.turn()
+    for _ in range(3):  # each time a new worker, without the pause
+        post.worker(connections=1, fault=failing("offer", refusal, recipient="robin.1@example.com")).turn()
         pauses += "relay_down" in post.log.getvalue()
         post.clock.advance(1)
     assert post.states() == ["pending", *["sent"] * 5]
     assert (post.rows()[0]["attempts"], pauses) == ((1, 0) if trusted else (0, 3))
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: Post) -> None:
     """Before the content has been offered nothing can have left: it goes back in line, and stays unsent."""
     post.enrol(2)
@@ -125,25 +93,9 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
     assert post.mailer.messages == []
 
 
-def test_nothing_personal_is_logged(post: Post) -> None:
-    post.enrol(3)
-
-    def refuse(_step: str, message: MailMessage) -> None:
-        raise RelayRefused("connect", permanent=False)
-
-    post.worker(fault=refuse).turn()
-    assert post.log.getvalue()
-    assert "example.com" not in post.log.getvalue()
-
-
 def test_a_fault_of_ours_is_told_by_its_kind_and_harms_no_other_message(post: Post) -> None:
     post.enrol(3)
-
-    def stumble(step: str, message: MailMessage) -> None:
-        if message.recipient == "robin.2@example.com":
-            raise KeyError(message.recipient)
-
-    post.worker(fault=stumble).turn()
+    post.worker(fault=failing("offer", KeyError("robin"), recipient="robin.2@example.com")).turn()
     assert Counter(post.states()) == {"sent": 2, "pending": 1}
     assert '"error": "KeyError"' in post.log.getvalue()
     assert "robin" not in post.log.getvalue()

@@ -50,19 +50,9 @@ def test_of_two_operators_at_the_same_moment_one_resends(post: Post, two_to_one_
     assert post.states() == ["pending", "cancelled"]
 
 
-def test_one_that_waits_for_its_first_mail_is_in_line_too(post: Post, two_to_one_address: list[int]) -> None:
-    first, second = two_to_one_address
-    assert resend(post.db, first, post.clock()) == "resent"
-    assert "in line already" in resend(post.db, second, post.clock())
-    assert post.worker().turn() == 1
-    assert "less than 24 hours ago" in resend(post.db, second, post.clock())
-    post.clock.advance(25 * 3600)
-    assert resend(post.db, second, post.clock()) == "resent"
-
-
 def test_a_held_ambiguous_one_is_not_in_line(post: Post, two_to_one_address: list[int]) -> None:
     first, second = two_to_one_address
+    held = {"state": "ambiguous", "due_at": post.clock() + timedelta(hours=20)}
     with post.db.write() as tx:
-        held = {"state": "ambiguous", "due_at": post.clock() + timedelta(hours=20)}
         tx.execute(update(invitations).where(invitations.c.id == first).values(held))
     assert resend(post.db, second, post.clock()) == "resent"

@@ -39,6 +39,7 @@ def watchdog() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("watchdog")
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_signal_at_any_line_of_an_idle_worker_stops_it(config: Config, db: Database) -> None:
     for moment in range(1, 80):
         options = WorkerOptions(idle_seconds=0.0, log=LogOutput(io.StringIO()))

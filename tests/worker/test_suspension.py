@@ -4,6 +4,7 @@ import pytest
 
 from frontdesk.access.accounts import resume_account, suspend_account
 from frontdesk.db import Database
+from frontdesk.db.races import write_alone
 from frontdesk.errors import Suspended
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer
@@ -32,14 +33,12 @@ def test_mails_wait_until_the_account_is_resumed(post: Post, db: Database, immed
 def test_files_wait_until_the_account_is_resumed(db: Database, customer: Customer, clock: SetClock) -> None:
     desk = Desk(db, customer, clock)
     file = desk.hand_in(csv_of([row(1)]))
-    with db.write() as tx:
-        suspend_account(tx, customer.account_id)
+    write_alone(db, lambda tx: suspend_account(tx, customer.account_id))
     assert not desk.work_on_any()
     with pytest.raises(Suspended):
         desk.hand_in(csv_of([row(2)]))
     other = Desk(db, make_customer(db, name="Other"), clock)
     assert other.load(csv_of([row(3)])).state == "done"
-    with db.write() as tx:
-        resume_account(tx, customer.account_id)
+    write_alone(db, lambda tx: resume_account(tx, customer.account_id))
     assert desk.work(file).state == "done"
     assert desk.count("members") == 2

@@ -13,13 +13,11 @@ from frontdesk.config import Config
 from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
-from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, member_body
-from tests.files.loading import csv_of, row
+from tests.conftest import Api
+from tests.factories import make_customer, member_body
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import Databases
 from tests.worker.conftest import Post
-from tests.worker.test_files import loaded, upload
 
 NEVER = 3600.0
 
@@ -44,18 +42,6 @@ def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
         for number in range(3):
             assert api.post(address, member_body(number, invite_immediately=True)).status_code == 201
             wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023 - used at once
-
-
-def test_an_uploaded_file_wakes_a_worker_that_waits(
-    api: Api, config: Config, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FileLoader, "poll_seconds", NEVER)
-    db = open_database(config.database_url)
-    loader = FileLoader(config, db, clock=clock)
-    with loader, WorkListener(db.engine, loader.wake):
-        for number in range(2):
-            assert loaded(api, upload(api, customer, csv_of([row(number)])))["state"] == "done"
-    db.close()
 
 
 def test_who_listens_does_so_again_after_its_connection_was_cut(
@@ -88,21 +74,15 @@ def test_what_is_announced_before_the_database_is_closed_is_sent(db: Database) -
 
 def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
     waits = Wakeup()
-    for _ in range(3):
+    for _ in range(1000):
         waits.set()
+    assert waits._calls.qsize() == 1
     waits.wait(NEVER)
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
     before = signal.signal(signal.SIGUSR1, lambda *_: waits.set())
     timer.start()
     waits.wait(NEVER)
     signal.signal(signal.SIGUSR1, before)
-
-
-def test_a_wait_that_nobody_begins_gathers_no_wakeups() -> None:
-    waits = Wakeup()
-    for _ in range(1000):
-        waits.set()
-    assert waits._calls.qsize() == 1
 
 
 def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(

@@ -1,4 +1,4 @@
-"""Pauses of doctors that are on duty and take nobody: learnt from the visits, and played like a visit."""
+"""What is learnt of doctors from their visits: pauses in which they take nobody, and ends that are reported late."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, Ongoin
 from frontdesk.queues.estimate.waits import estimate_waits
 
 PLAN = 7
-VISIT = 600.0
+VISIT, LATE = 600.0, 300.0
 
 
 def worked(
@@ -23,7 +23,7 @@ def idle(name: str, on_duty: float = 36_000.0) -> Doctor:
     return Doctor(None, 1, (), name, on_duty)
 
 
-def busy(name: str, elapsed: float = 0.0, waited: float = 300.0) -> Doctor:
+def busy(name: str = "a", elapsed: float = 0.0, waited: float = 300.0) -> Doctor:
     return Doctor(None, 1, (OngoingVisit(PLAN, elapsed, waited),), name, 36_000.0)
 
 
@@ -102,14 +102,41 @@ def test_a_visit_whose_end_is_told_late_ended_when_its_doctor_took_the_next_pati
     assert wait_of(chat) == pytest.approx(10 / 2 * VISIT, rel=0.2)
 
 
-def test_visits_of_another_plan_that_are_not_known_any_more_are_no_pause() -> None:
-    rare = [PastVisit(8, VISIT, n * 20_000.0, "a", 300.0) for n in range(10)]
-    often = [PastVisit(PLAN, VISIT, n * VISIT, "a", 300.0) for n in range(50)]
-    assert pause_after(DoctorPool([busy("a")], [], [*often, *rare])) < 30
-
-
 def test_nobody_is_told_zero_while_the_chance_of_a_wait_is_one_half() -> None:
     mixed = [
         visit for n in range(10) for visit in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)
     ]
     assert wait_of(DoctorPool([idle("a")], [], mixed)) > 30
+
+
+def told_late(late: float, waited: float = 400.0, count: int = 20) -> list[PastVisit]:
+    """A doctor's visits of ten minutes without a pause, each told `late` seconds after its end; the last ends now."""
+    return [PastVisit(PLAN, VISIT + late, n * VISIT - late, "a", waited) for n in range(1, count + 1)]
+
+
+def shifted(past: list[PastVisit], seconds: float) -> list[PastVisit]:
+    return [visit._replace(ended_seconds_ago=visit.ended_seconds_ago + seconds) for visit in past]
+
+
+def test_a_visit_that_looks_in_progress_while_nobody_waits_may_be_over() -> None:
+    late = DoctorPool([busy("a", 500.0)], [], shifted(told_late(LATE), 500.0 - VISIT))
+    in_time = replace(late, past=shifted(told_late(0.0), 500.0 - VISIT))
+    assert wait_of(late) < 0.5 * wait_of(in_time)
+
+
+def test_a_visit_is_in_progress_for_certain_while_somebody_waits() -> None:
+    pool = DoctorPool([busy("a", 500.0)], [PLAN], shifted(told_late(LATE), 500.0 - VISIT), waited=[100.0])
+    in_time = replace(pool, past=shifted(told_late(0.0), 500.0 - VISIT))
+    assert wait_of(pool) == pytest.approx(wait_of(in_time), rel=0.05)
+
+
+def late_seconds(late: list[float]) -> float:
+    """What is learnt from visits of ten minutes, the newest first, each reported so many seconds after its end."""
+    past = [PastVisit(PLAN, VISIT + end, n * VISIT - end, "a", 400.0) for n, end in enumerate(late, start=1)]
+    return Turns(DoctorPool([busy("a", VISIT)], [], past)).late_seconds
+
+
+def test_one_late_end_among_many_says_little() -> None:
+    assert 0 < late_seconds([LATE] + [0.0] * 30) < 30
+    assert late_seconds([LATE] * 30) > 0.9 * LATE
+    assert late_seconds([300, 300]) == pytest.approx(150.0, rel=0.01)
