@@ -43,7 +43,9 @@ LOADS = (
     ("CSV, all new", Format.CSV, FileMode.CHANGE, 0, True),
     ("JSON lines, the same members", Format.JSON_LINES, FileMode.CHANGE, 0, False),
     ("834, the same members", Format.X12, FileMode.CHANGE, 0, False),
+    ("834, unchanged", Format.X12, FileMode.CHANGE, 0, False),
     ("CSV, all changed", Format.CSV, FileMode.CHANGE, 1, True),
+    ("CSV, unchanged", Format.CSV, FileMode.CHANGE, 1, False),
     ("CSV, full, 2 % changed", Format.CSV, FileMode.FULL, 2, False),
 )
 
