@@ -98,7 +98,8 @@ _oldest = (
 _since = (
     select(plans.c.id, func.coalesce(_oldest, literal(_BEGINNING, _encounter.ended_at.type)).label("at"))
     .where(plans.c.provider_group_id.in_(_GROUPS))
-    .subquery("since")
+    .cte("since")
+    .prefix_with("MATERIALIZED")  # else PostgreSQL may look for the oldest visit again for each row of the join
 )
 # At most KNOWN_VISITS times the number of plans.
 PAST_VISITS = (
