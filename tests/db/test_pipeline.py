@@ -115,11 +115,19 @@ def test_each_statement_has_its_own_answer_in_whatever_order_they_are_read(db: D
             tx.exec_driver_sql("INSERT INTO words (word) VALUES ('a')")
             second = tx.exec_driver_sql("SELECT to_json(word) FROM words")
             rows = tx.exec_driver_sql("SELECT to_json(n) FROM generate_series(1, 3) n")
-            ids = [next_ids(tx, words, 700), next_ids(tx, words, 700)]
-            assert len({*ids[0], *ids[1]}) == 1400
             return [first.one(), list(rows), second.one(), first.one()]
 
     assert on_the_pipeline(db, work) == [[[1], [[1], [2], [3]], ["a"], [1]]]
+
+
+def test_ids_are_fresh_and_ascend_also_in_a_transaction_that_sends_nothing(db: Database) -> None:
+    def ids(wire: PipelineDatabase) -> list[int]:
+        with wire.write() as tx:
+            return next_ids(tx, words, 700)
+
+    first, second = on_the_pipeline(db, ids, ids)
+    assert first == sorted(first)
+    assert len({*first, *second}) == 1400
 
 
 def test_a_dead_connection_is_told_as_stale_and_replaced(db: Database, postgres: Databases) -> None:

@@ -55,14 +55,6 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
         assert suppressed(db).get(mail.address) == reason
 
 
-def test_a_report_about_another_mail_changes_nothing(api: Api, db: Database, customer: Customer) -> None:
-    mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
-    with db.write() as tx:
-        strange = DeliveryReport("mail-2@mail.example.com", ReportEvent.BOUNCED)
-        assert receive_report(tx, strange, now=NOW) is ReportEffect.UNKNOWN
-    assert (state_of(db, mail), suppressed(db)) == (InvitationState.AMBIGUOUS, {})
-
-
 @pytest.mark.parametrize(
     ("status", "hard"),
     [("5.1.1", True), ("5.1.2", True), ("5.2.1", True), ("5.0.0", True), ("5.4.4", True), (None, True),
@@ -71,12 +63,6 @@ def test_a_report_about_another_mail_changes_nothing(api: Api, db: Database, cus
 )  # fmt: skip
 def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, hard: bool) -> None:
     assert is_hard_bounce(DeliveryReport("a@b", ReportEvent.BOUNCED, status)) is hard
-
-
-def test_a_full_mailbox_fails_the_mail_and_no_address(api: Api, db: Database, customer: Customer) -> None:
-    mail = mailed(api, db, customer)
-    assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is ReportEffect.APPLIED
-    assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
 
 
 def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:

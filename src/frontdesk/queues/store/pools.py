@@ -95,10 +95,12 @@ _oldest = (
     .offset(KNOWN_VISITS - 1)
     .scalar_subquery()
 )
+# Materialized: else PostgreSQL may look for the oldest visit of a plan once for each row that is joined to it.
 _since = (
     select(plans.c.id, func.coalesce(_oldest, literal(_BEGINNING, _encounter.ended_at.type)).label("at"))
     .where(plans.c.provider_group_id.in_(_GROUPS))
-    .subquery("since")
+    .cte("since")
+    .prefix_with("MATERIALIZED")
 )
 # At most KNOWN_VISITS times the number of plans.
 PAST_VISITS = (
