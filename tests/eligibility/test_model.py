@@ -1,7 +1,6 @@
 """Thousands of random records against a plain model, on SQLite and PostgreSQL: the same answers step by step."""
 
 import asyncio
-import os
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,9 @@ from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import Invalid
 from tests.conftest import SetClock, emptied
 from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import times
 
-STEPS = 300_000 if os.environ.get("FRONTDESK_FAULTS") == "long" else 5_000
+STEPS = times(5_000, long=300_000)
 TOGETHER = 12  # records that are handed in at once, and so share a transaction
 
 

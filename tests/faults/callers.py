@@ -11,13 +11,14 @@ from typing import Any, Self
 from tests.factories import member_body
 from tests.patience import PATIENCE_SECONDS, wait_until
 
-# `make faults` runs the long counts.
-LONG = 20 if os.environ.get("FRONTDESK_FAULTS") == "long" else 1
+# How often faults are tried: "" in each run of the suite, "nightly" by `make nightly`, "long" by `make faults`.
+LEVEL = os.environ.get("FRONTDESK_FAULTS", "")
+NIGHTLY = 4  # times as often as in each run
 
 
 def times(every_run: int, *, long: int) -> int:
-    """How often a fault is tried: in every run of the suite, and in the long one."""
-    return every_run if LONG == 1 else long
+    """How often a fault is tried: in each run of the suite, and in the long one."""
+    return {"": every_run, "nightly": min(NIGHTLY * every_run, long), "long": long}[LEVEL]
 
 
 def call(port: int, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:

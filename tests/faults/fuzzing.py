@@ -1,6 +1,7 @@
 """Fuzzing: good input is cut, doubled, moved and mixed with what readers stumble over, for as long as a run has.
 
-An ordinary run has one short turn, the same each time. The long one has `FRONTDESK_TEST_FUZZ_SECONDS` per door, 600 unless told.
+An ordinary run has one short turn, the same each time. The others have `FRONTDESK_TEST_FUZZ_SECONDS` per door: 60 in the night
+and 600 in the long one unless told.
 """
 
 import os
@@ -13,9 +14,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.faults.callers import times
+from tests.faults.callers import LEVEL
 
-SECONDS = float(os.environ.get("FRONTDESK_TEST_FUZZ_SECONDS") or times(0, long=600))
+SECONDS = float(os.environ.get("FRONTDESK_TEST_FUZZ_SECONDS") or {"": 0, "nightly": 60, "long": 600}[LEVEL])
 ROUND = 500  # examples; Hypothesis keeps what it has tried in memory
 
 HOSTILE: tuple[bytes, ...] = (

@@ -12,12 +12,12 @@ from frontdesk.db import Database
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import rebuild
 from tests.factories import Operator, make_customer, make_operator
-from tests.faults.callers import LONG, call
+from tests.faults.callers import call, times
 from tests.faults.server import Server
 from tests.patience import wait_until
 
 PATH = "/operator/v1/queue-events"
-KILLS = 2 if LONG == 1 else 100
+KILLS = times(2, long=100)
 FEEDERS = 4
 
 

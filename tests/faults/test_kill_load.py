@@ -11,15 +11,15 @@ from frontdesk.errors import Unavailable
 from frontdesk.files.model import EligibilityFile
 from tests.conftest import migrated
 from tests.factories import make_customer
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.faults.loader import start_loader
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.patience import wait_until
 from tests.postgres import PostgresServer
 
 ROWS, MISSING = 3000, 20
-KILLS = 10 * LONG  # on each of the two databases
-POSTMASTER_KILLS = 3 * LONG
+KILLS = times(10, long=200)  # on each of the two databases
+POSTMASTER_KILLS = times(3, long=60)
 
 
 def hand_in(db: Database, rows: int = ROWS, first: int = 0) -> tuple[Desk, EligibilityFile]:

@@ -19,12 +19,12 @@ from frontdesk.eligibility.model import Submission
 from frontdesk.invitations import delivery, list_invitations
 from frontdesk.invitations.model import InvitationState, InvitationStep
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.faults.nursery import Nursery
 from tests.mail.relay import Relay
 from tests.patience import wait_until
 
-KILLS = 25 * LONG  # on each of the two databases
+KILLS = times(25, long=500)  # on each of the two databases
 LEASE_SECONDS = 1.0
 MESSAGES_PER_KILL = 6
 

@@ -21,11 +21,11 @@ from frontdesk.invitations.protocol import DeliveryContext, claim, expire_leases
 from frontdesk.mail.model import MailMessage
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.mail.memory import MemoryMailer
 from tests.patience import PATIENCE_SECONDS
 
-EXAMPLES = 20 if LONG == 1 else 5000  # on each of the two databases
+EXAMPLES = times(20, long=5000)  # on each of the two databases
 HOUR = 3600.0
 WORKERS, LIMIT, BATCH, INTERVAL = 4, 5, 3, 60
 MEMBERS = 25

@@ -21,11 +21,11 @@ from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.store import find_invitation
 from tests.conftest import Api
 from tests.factories import NOW, Customer
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
 
 CALLERS = 6
-ROUNDS = 25 * LONG
+ROUNDS = times(25, long=500)
 
 
 def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> ReportEffect:

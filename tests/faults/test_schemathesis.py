@@ -26,11 +26,11 @@ from frontdesk.api.routes import ENDPOINTS, FILES
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import LONG
+from tests.faults.callers import LEVEL, times
 from tests.faults.server import Server
 
 # On each of the two databases; the random ones are per operation.
-CASES, RANDOM_REQUESTS, CHAINS = (2_000, 20, 10) if LONG == 1 else (25_000, 3_600, 600)
+CASES, RANDOM_REQUESTS, CHAINS = times(2_000, long=25_000), times(20, long=3_600), times(10, long=600)
 
 # Values of optional parameters with which more than a refusal can be got.
 EXAMPLES = {"if_match": "*", "external_id": "plan-0", "page_size": 1, "prefer": "handling=strict"}
@@ -68,7 +68,7 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
         "continue-on-failure": True,
         "suppress-health-check": ["all"],
         "auth": {"openapi": {"token": {"bearer": customer.token}, "basic": basic}},
-        "generation": {"max-examples": RANDOM_REQUESTS, "no-shrink": LONG == 1, "database": "none"},
+        "generation": {"max-examples": RANDOM_REQUESTS, "no-shrink": LEVEL == "", "database": "none"},
         "phases": {
             "coverage": {"generate-duplicate-query-parameters": True},
             # What answers teach would make the requests depend on times and ids, and the fields that a new member

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from frontdesk.files.model import FileKey
 from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
+from tests.faults.callers import times
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
 
 FIFTY = [row(n, email=f"r{n}@example.com") for n in range(50)]
@@ -300,7 +300,7 @@ def written(sent: list[dict[str, Any]]) -> bytes:
     return lines_of(sent)
 
 
-EXAMPLES = 400 if os.environ.get("FRONTDESK_FAULTS") == "long" else 12
+EXAMPLES = times(12, long=400)
 
 
 def run(db: Database, clock: SetClock, taken: list[Any]) -> tuple[Any, ...]:

@@ -1,6 +1,5 @@
 """An undo puts back what a file changed, and can itself be undone."""
 
-import os
 import re
 from typing import Any
 
@@ -14,10 +13,11 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import resend_invitation
 from tests.conftest import SetClock
 from tests.factories import make_customer
+from tests.faults.callers import times
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.files.test_absence import as_in_a_real_run
 
-EXAMPLES = 400 if os.environ.get("FRONTDESK_FAULTS") == "long" else 12
+EXAMPLES = times(12, long=400)
 
 
 def test_what_a_file_changed_is_put_back_and_the_undo_undone(desk: Desk) -> None:

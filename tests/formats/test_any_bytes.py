@@ -13,10 +13,10 @@ from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
 from frontdesk.mapping.model import ROW_FAULTS, Row
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.formats.reading import Pieces, file_834, read, rows_of, rows_of_stream
 
-COUNT = 150 * LONG**3
+COUNT = times(150, long=1_200_000)
 CANARY = "Canaryperson"
 
 

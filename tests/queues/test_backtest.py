@@ -25,7 +25,7 @@ from frontdesk.queues.model import QueueRules
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.queues.feed import (
     ENDED,
     HAPPENINGS,
@@ -205,7 +205,7 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
 def test_a_replay_counts_whom_the_service_counts_whatever_happens_in_one_second(db: Database) -> None:
     numbers = count()
 
-    @settings(max_examples=25 if LONG == 1 else 1000, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times(25, long=1000), deadline=None, suppress_health_check=list(HealthCheck))
     @given(HAPPENINGS)
     def check(happenings: list[Any]) -> None:
         clinic = make_clinic(db, f"Clinic {next(numbers)}")

@@ -16,7 +16,7 @@ from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
 from tests.factories import NOW
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.queues.feed import (
     ENDED,
     HAPPENINGS,
@@ -38,7 +38,7 @@ _example = count()
 def test_replayed_doubled_and_shuffled_streams_give_the_same_state(db: Database) -> None:
     straight, shuffled = make_clinic(db, "Straight"), make_clinic(db, "Shuffled")
 
-    @settings(max_examples=25 if LONG == 1 else 2000, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times(25, long=2000), deadline=None, suppress_health_check=list(HealthCheck))
     @given(HAPPENINGS, st.randoms(use_true_random=False))
     def check(happenings: list[Any], chance: random.Random) -> None:
         mark = next(_example)
