@@ -82,12 +82,6 @@ def empty_log(connection: Connection) -> bool:
     return not is_busy
 
 
-def set_foreign_keys(connection: Connection, *, on: bool) -> None:
-    """Outside a transaction only."""
-    driver: Any = connection.connection.driver_connection
-    driver.execute(f"PRAGMA foreign_keys={'ON' if on else 'OFF'}")
-
-
 def make_light(connection: Any, _record: object) -> None:
     """A listener to new connections: what is written is not meant to last."""
     for pragma in ("foreign_keys=OFF", "synchronous=OFF", "journal_mode=MEMORY"):
