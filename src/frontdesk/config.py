@@ -280,15 +280,12 @@ def read_config(variables: Mapping[str, str]) -> Config:
             values[setting.name] = setting.parse(_given(setting, variables) or setting.default)
         except ValueError as error:
             wrong.append(f"{setting.variable}: {error}")
-    known = {setting.variable for setting in SETTINGS}
+    known = _NOT_SETTINGS | {setting.variable for setting in SETTINGS}
     known |= {setting.variable + FILE_ENDING for setting in SETTINGS if setting.is_secret}
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
-        if name.startswith("FRONTDESK_")
-        and name not in known
-        and name not in _NOT_SETTINGS
-        and not name.startswith("FRONTDESK_TEST_")
+        if name.startswith("FRONTDESK_") and name not in known and not name.startswith("FRONTDESK_TEST_")
     ]
     real = values.get("smtp_url") and values.get("environment") is Environment.SANDBOX
     if real and not values.get("sandbox_recipients", "unreadable"):

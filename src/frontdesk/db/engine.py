@@ -96,16 +96,12 @@ class Database:
             return question(tx)
 
     def make_missing_file(self) -> None:
-        """SQLite: make the file and its folder, empty, for this user alone whatever the umask.
+        """SQLite: make the file, empty, and its folder. Only this makes a file, so that a wrong address is noticed.
 
-        Only this makes a file, so that a wrong address is noticed. Raises Unavailable.
+        Raises Unavailable.
         """
         if self.is_sqlite:
-            path = Path(str(self.engine.url.database))
-            try:
-                make_private_file(path)
-            except OSError as error:
-                raise Unavailable(f"The database's file can't be made: {error.strerror}.") from None
+            make_private_file(Path(str(self.engine.url.database)))
 
     @contextmanager
     def write_schema(self) -> Iterator[Tx]:

@@ -114,12 +114,7 @@ def current_role(db: Database) -> DatabaseRole | None:
     """None on SQLite. Raises Unavailable."""
     if db.is_sqlite:
         return None
-
-    def read(tx: Connection) -> DatabaseRole:
-        name = _name(tx)
-        return DatabaseRole(name, _owned(tx, name))
-
-    return db.ask(read)
+    return db.ask(lambda tx: DatabaseRole(name := _name(tx), _owned(tx, name)))
 
 
 def wrong_rights(db: Database) -> tuple[list[str], list[str]]:
