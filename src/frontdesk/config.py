@@ -168,7 +168,7 @@ def _secret(text: str) -> str:
     return text
 
 
-def _whole(lowest: int, highest: int, unit: str = "a whole number") -> Callable[[str], int]:
+def _whole(lowest: int, highest: int, unit: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
             raise ValueError(f"use {unit} between {lowest} and {highest}")

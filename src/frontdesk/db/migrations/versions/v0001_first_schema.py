@@ -1,7 +1,7 @@
 """The first schema: every table of the program, the triggers of `append_only`, and the rows that an installation starts with.
 
 The tables are those of `db.schema` as long as nothing is deployed. The first migration after that has to write them out here
-first (`alembic revision --autogenerate` does): otherwise this one would already make what the later one adds, and that fails.
+first (alembic can render them): otherwise this one would already make what the later one adds, and that fails.
 """
 
 import secrets
