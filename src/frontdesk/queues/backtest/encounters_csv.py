@@ -14,9 +14,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from frontdesk.errors import Fault
-from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.model import EventType
+from frontdesk.queues.model import EventType, ReplayEvent
 from frontdesk.text import Rejected
 
 TIMES = ("joined", "started", "ended", "left")

@@ -6,16 +6,12 @@ from typing import NamedTuple
 
 from frontdesk.clock import wire_time
 from frontdesk.queues.backtest.encounters_csv import EncountersCsv
-from frontdesk.queues.backtest.judge import line_of, questions
-from frontdesk.queues.backtest.replay import ReplayEvent
-from frontdesk.queues.model import EventType, QueueRules
+from frontdesk.queues.backtest.judge import BacktestResult
+from frontdesk.queues.model import EventType, ReplayEvent
 
 ENDED_SHARE = 0.5  # fewer visits with an end: how long visits take is not known
 REPEATED_SHARE = 0.01
-# At least so many patients wait while half of the doctors look idle: in simulated days with notes or breaks that no event tells
-# of it was so at 8 % of the joinings at most.
-MANY_WAITING = 3
-IDLE_SHARE = 0.25  # of the joinings
+IDLE_SHARE = 0.25  # of the joinings: patients wait beside idle doctors
 MANY_BESIDE = 10
 LINES_SHOWN = 20
 
@@ -28,10 +24,8 @@ class BacktestWarning(NamedTuple):
     lines: tuple[int, ...] = ()
 
 
-def warnings_of(
-    events: Sequence[ReplayEvent], *, since: float, rules: QueueRules
-) -> Iterator[BacktestWarning]:
-    """About the events, stored or of a file."""
+def warnings_of(events: Sequence[ReplayEvent], found: BacktestResult) -> Iterator[BacktestWarning]:
+    """About the events, stored or of a file, and what was found when they were judged."""
     types = [event.type for event in events]
     started, ended = types.count(EventType.VISIT_STARTED), types.count(EventType.VISIT_ENDED)
     if ended < ENDED_SHARE * started:
@@ -40,7 +34,16 @@ def warnings_of(
             f"Of {started:,} visits {ended:,} have an end, so doctors look busy that are not, and the length of a visit is not "
             "known. Fill the column `ended`, or send visit.ended.",
         )
-    yield from _waiting_beside_idle(events, since, rules)
+    beside, joined = found.beside_idle, found.joined
+    most = max(beside, key=lambda one: (min(one[:2]), one[0]), default=(0, 0, 0.0))
+    if len(beside) > IDLE_SHARE * joined or min(most[:2]) >= MANY_BESIDE:
+        waiting, idle, at = most
+        yield BacktestWarning(
+            "waiting_beside_idle",
+            f"At {len(beside):,} of {joined:,} joinings patients wait beside idle doctors: {waiting} beside {idle} at "
+            f"{wire_time(datetime.fromtimestamp(at, UTC))}. Check that each row tells how its wait ended (`started` or "
+            "`left`), and that these doctors serve this plan at that time.",
+        )
 
 
 def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
@@ -60,28 +63,4 @@ def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
             f"Times without an offset go back by up to an hour at line {lines}, as local times do when clocks are set back. "
             "Name their zone with --time-zone, or write offsets.",
             tuple(found.set_back),
-        )
-
-
-def _waiting_beside_idle(
-    events: Sequence[ReplayEvent], since: float, rules: QueueRules
-) -> Iterator[BacktestWarning]:
-    joined, beside, most = 0, 0, (0, 0, 0.0)
-    for replay, stay in questions(line_of(events, since), rules):
-        joined += 1
-        waiting = [plan_id for plan_id, _ in replay.waiting(stay.joined_at)].count(stay.plan_id)
-        if waiting < MANY_WAITING:
-            continue
-        serving = [one for one in replay.doctors(stay.joined_at) if one.serves(stay.plan_id)]
-        idle = sum(not doctor.visits for doctor in serving)
-        if 2 * idle >= max(1, len(serving)):
-            beside += 1
-            most = max(most, (waiting, idle, stay.joined_at), key=lambda one: (min(one[:2]), one[0]))
-    if beside > IDLE_SHARE * joined or min(most[:2]) >= MANY_BESIDE:
-        waiting, idle, at = most
-        yield BacktestWarning(
-            "waiting_beside_idle",
-            f"At {beside:,} of {joined:,} joinings patients wait beside idle doctors: {waiting} beside {idle} at "
-            f"{wire_time(datetime.fromtimestamp(at, UTC))}. Check that each row tells how its wait ended (`started` or "
-            "`left`), and that these doctors serve this plan at that time.",
         )

@@ -107,7 +107,7 @@ class AbandonmentModel:
 class QueueSimulation:
     """A pool made ready to run. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
 
-    def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
+    def __init__(self, pool: DoctorPool, plan_ids: Collection[int]) -> None:
         self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0
         if self._late:
             pool = as_reported(pool)
@@ -124,7 +124,7 @@ class QueueSimulation:
         # Unseen patients may join any plan of the group, also of another account.
         plans.update(join.plan_id for joins in self._unseen for join in joins)
         self._awaited = set(pool.waiting)
-        self._lengths = lengths_by_plan(self._turns.past, plans, default_seconds)
+        self._lengths = lengths_by_plan(self._turns.past, plans)
         self._pauses = Pauses(pool, self._turns)
         self._paused = self._pauses.after_visit(self._runs)
         teams: dict[frozenset[int] | None, list[list[float] | None]] = {}

@@ -12,7 +12,6 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.plans.tables import plans, provider_groups
-from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.model import (
     DoctorOnDuty,
     Duty,
@@ -22,13 +21,14 @@ from frontdesk.queues.model import (
     PatientInVisit,
     QueueEvent,
     Reference,
+    ReplayEvent,
     WaitingPatient,
 )
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
 
 PAGE = 1000
 
-Record = TypeVar("Record", QueueEvent, Encounter, Duty)
+Record = TypeVar("Record", QueueEvent, Encounter[datetime], Duty)
 
 
 class KnownReferences(NamedTuple):
@@ -106,7 +106,7 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def find_encounter(tx: Tx, reference: Reference) -> Encounter | None:
+def find_encounter(tx: Tx, reference: Reference) -> Encounter[datetime] | None:
     """The stored encounter of a visit."""
     own = (encounters.c.visit == reference[0]) & (encounters.c.provider_group_id == reference[1])
     row = tx.execute(select(encounters).where(own)).mappings().first()
@@ -238,7 +238,7 @@ def _page(tx: Tx, query: Select[Any]) -> list[Row]:
     ]
 
 
-def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None) -> dict[str, Any]:
+def settled_row(reference: Reference, settled: Encounter[datetime] | Duty, id_: int | None) -> dict[str, Any]:
     """The row of `save`; `id_` None: a new one."""
     visit_or_doctor, group = reference
     if isinstance(settled, Encounter):
@@ -247,7 +247,7 @@ def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None
     return _stored_fields(settled, id=id_, doctor=visit_or_doctor, provider_group_id=group, on_duty=on_duty)
 
 
-def _stored_fields(record: QueueEvent | Encounter | Duty, **others: Any) -> dict[str, Any]:
+def _stored_fields(record: QueueEvent | Encounter[datetime] | Duty, **others: Any) -> dict[str, Any]:
     fields = _COLUMNS[type(record)].items()
     return {column: _stored_value(getattr(record, name)) for name, column in fields} | others
 

@@ -25,7 +25,7 @@ from frontdesk.queues.estimate.model import (
     PastVisit,
     PastWait,
 )
-from frontdesk.queues.model import KNOWN_WAITS, LONGEST_WAIT, EncounterState, EventType
+from frontdesk.queues.model import KNOWN_WAITS, LONGEST_VISIT, LONGEST_WAIT, EncounterState, EventType
 from frontdesk.queues.tables import duties, encounters, queue_events
 
 RECENT = timedelta(seconds=RECENT_SECONDS)
@@ -161,15 +161,13 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
     return found
 
 
-def select_pools(
-    tx: Tx, groups: Collection[int], now: datetime, longest_visit: timedelta
-) -> dict[int, DoctorPool]:
+def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
     """The groups as they are now, in seven statements. The plans of all accounts count.
 
     Visits of doctors off duty don't count: those doctors take no further patient.
     """
     groups = list(groups)
-    ongoing = _ongoing_visits(tx, groups, now - longest_visit, now)
+    ongoing = _ongoing_visits(tx, groups, now - LONGEST_VISIT, now)
     doctors: ByGroup[Doctor] = defaultdict(list)
     on_duty: dict[tuple[int, str], datetime] = {}
     for group, doctor, plan_ids, capacity, on_at in tx.execute(ON_DUTY, {"groups": groups}):
@@ -180,7 +178,7 @@ def select_pools(
         doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
     lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
     waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
-    late = _lateness(tx, groups, now - longest_visit) if ongoing else {}
+    late = _lateness(tx, groups, now - LONGEST_VISIT) if ongoing else {}
     return {
         group: DoctorPool(
             doctors[group],
