@@ -52,6 +52,9 @@ def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return columns.state == EncounterState.ENDED.value, columns.started_at.is_not(None)
 
 
+_OF_GROUPS = _encounter.provider_group_id.in_(_GROUPS)
+_IN_VISIT = _OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE
+
 ON_DUTY = select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"]).where(
     _duty.provider_group_id.in_(_GROUPS), _duty.on_duty
 )
@@ -59,11 +62,7 @@ ON_DUTY = select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "
 # The latest first.
 ONGOING_VISITS = (
     select(*_encounter["provider_group_id", "doctor", "plan_id", "started_at", "joined_at"])
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.IN_VISIT),
-        _encounter.started_at > _SINCE,
-    )
+    .where(*_IN_VISIT)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
@@ -78,11 +77,7 @@ WAITING = (
             for column in (_encounter.plan_id, _encounter.joined_at)
         ),
     )
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.WAITING),
-        _encounter.joined_at > _SINCE,
-    )
+    .where(_OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE)
     .group_by(_encounter.provider_group_id)
 )
 
@@ -109,9 +104,7 @@ PAST_VISITS = (
 
 PAST_WAITS = (
     select(*_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"])
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS), _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE
-    )
+    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE)
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))
 )
@@ -128,11 +121,7 @@ _place = func.row_number().over(
 )
 _latest = (
     select(*_encounter["provider_group_id", "visit", "started_at"], _place.label("place"))
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.IN_VISIT),
-        _encounter.started_at > _SINCE,
-    )
+    .where(*_IN_VISIT)
     .subquery("latest")
 )
 # The starts of the visits in progress, the latest KNOWN_STARTS of each group; of one that was handed over, each.
