@@ -3,8 +3,7 @@
 import io
 
 from frontdesk.queues.backtest.encounters_csv import encounter_events, read_encounters
-from frontdesk.queues.backtest.judge import run_backtest
-from frontdesk.queues.backtest.plausibility import warnings_of, warnings_of_file
+from frontdesk.queues.backtest.judge import run_backtest, warnings_of, warnings_of_file
 
 HEAD = "joined,started,ended,left,doctor,plan\n"
 

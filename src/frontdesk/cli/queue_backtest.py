@@ -41,13 +41,15 @@ from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
     BacktestResult,
+    BacktestWarning,
     by_hour,
     by_plan,
     by_position,
     figures_of,
     run_backtest,
+    warnings_of,
+    warnings_of_file,
 )
-from frontdesk.queues.backtest.plausibility import BacktestWarning, warnings_of, warnings_of_file
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 

@@ -17,7 +17,7 @@ from frontdesk.queues.store.snapshots import list_records
 def queue_state(
     tx: Tx, account_id: int | None, now: datetime, records: Mapping[int, IntervalRecord] | None = None
 ) -> dict[int, PlanQueue]:
-    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in eight statements.
+    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in seven statements.
 
     `records`: by plan, how the intervals have held; None: as stored, which takes one statement more.
     """

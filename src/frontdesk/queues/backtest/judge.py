@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import NamedTuple
 
+from frontdesk.clock import wire_time
+from frontdesk.queues.backtest.encounters_csv import EncountersCsv
 from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.encounters import TRANSITIONS, event_order
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, NOBODY_ON_DUTY, Doctor, DoctorPool
@@ -24,15 +26,16 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.queue_state import accuracy_of
 
-FULL = 0.95  # a queue that grows without bound has no mean wait: the formula is asked for this load at most
-MOST_PLACES = (
-    150  # beyond, the factorials leave the range of floating point, and no patient waits below a full load
-)
 # The first position of each group: patients far back in the line are few. 0: a doctor was ready, and the estimate was 0 to 0.
 POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)
 # At least so many patients wait while half of the doctors look idle: in simulated days with notes or breaks that no event tells
 # of it was so at 8 % of the joinings at most.
 MANY_WAITING = 3
+ENDED_SHARE = 0.5  # fewer visits with an end: how long visits take is not known
+REPEATED_SHARE = 0.01
+IDLE_SHARE = 0.25  # of the joinings: patients wait beside idle doctors
+MANY_BESIDE = 10
+LINES_SHOWN = 20
 # An event that came later than this was loaded afterwards: it counts as told at its time.
 LOADED_LATER_SECONDS = 3600.0
 # The time; and of one instant the number of the joining: first comes what concerns patients that joined before the instant, then
@@ -234,6 +237,59 @@ def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment
         about = event.group, event.visit, "" if event.visit else event.doctor
         moment = last[about] = max(moment, last.get(about, moment))
         yield moment, event
+
+
+class BacktestWarning(NamedTuple):
+    """What makes a past unfit to be judged: its figures are about the events, not about the estimate.
+
+    `lines` of the file, the first is 1; none where the warning is about the whole past.
+    """
+
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+
+
+def warnings_of(events: Sequence[ReplayEvent], found: BacktestResult) -> Iterator[BacktestWarning]:
+    """About the events, stored or of a file, and what was found when they were judged."""
+    types = [event.type for event in events]
+    started, ended = types.count(EventType.VISIT_STARTED), types.count(EventType.VISIT_ENDED)
+    if ended < ENDED_SHARE * started:
+        yield BacktestWarning(
+            "no_ends",
+            f"Of {started:,} visits {ended:,} have an end, so doctors look busy that are not, and the length of a visit is not "
+            "known. Fill the column `ended`, or send visit.ended.",
+        )
+    beside, joined = found.beside_idle, found.joined
+    most = max(beside, key=lambda one: (min(one[:2]), one[0]), default=(0, 0, 0.0))
+    if len(beside) > IDLE_SHARE * joined or min(most[:2]) >= MANY_BESIDE:
+        waiting, idle, at = most
+        yield BacktestWarning(
+            "waiting_beside_idle",
+            f"At {len(beside):,} of {joined:,} joinings patients wait beside idle doctors: {waiting} beside {idle} at "
+            f"{wire_time(datetime.fromtimestamp(at, UTC))}. Check that each row tells how its wait ended (`started` or "
+            "`left`), and that these doctors serve this plan at that time.",
+        )
+
+
+def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
+    """About the rows of a file."""
+    seen = [row for row in found.rows if row.started is not None]
+    repeated = len(seen) - len(set(seen))
+    if repeated > REPEATED_SHARE * len(seen):
+        yield BacktestWarning(
+            "repeated_rows",
+            f"{repeated:,} of {len(seen):,} rows with a visit repeat another row; each counts as a patient of its own. "
+            "Remove the copies.",
+        )
+    if found.set_back:
+        lines = ", ".join(map(str, found.set_back[:LINES_SHOWN]))
+        yield BacktestWarning(
+            "times_go_back",
+            f"Times without an offset go back by up to an hour at line {lines}, as local times do when clocks are set back. "
+            "Name their zone with --time-zone, or write offsets.",
+            tuple(found.set_back),
+        )
 
 
 class BacktestFigures(NamedTuple):

@@ -5,7 +5,7 @@ that counts) and `most` rows.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -53,16 +53,28 @@ def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 _OF_GROUPS = _encounter.provider_group_id.in_(_GROUPS)
-_IN_VISIT = _OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE
 
 ON_DUTY = select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"]).where(
     _duty.provider_group_id.in_(_GROUPS), _duty.on_duty
 )
 
+# When the start of the visit was reported; of one that was handed over, its first.
+_reported_at = (
+    select(func.min(_event.received_at))
+    .where(
+        SameKey(_event.visit, _encounter.visit),
+        SameKey(_event.provider_group_id, _encounter.provider_group_id),
+        _event.type == EventType.VISIT_STARTED.value,
+        _event.at == _encounter.started_at,
+    )
+    .correlate(encounters)
+    .scalar_subquery()
+)
 # The latest first.
 ONGOING_VISITS = (
     select(*_encounter["provider_group_id", "doctor", "plan_id", "started_at", "joined_at"])
-    .where(*_IN_VISIT)
+    .add_columns(_reported_at)
+    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
@@ -116,28 +128,6 @@ DUTY_EVENTS = (
     .order_by(_event.at, _event.type)
 )
 
-_place = func.row_number().over(
-    partition_by=_encounter.provider_group_id, order_by=_encounter.started_at.desc()
-)
-_latest = (
-    select(*_encounter["provider_group_id", "visit", "started_at"], _place.label("place"))
-    .where(*_IN_VISIT)
-    .subquery("latest")
-)
-# The starts of the visits in progress, the latest KNOWN_STARTS of each group; of one that was handed over, each.
-STARTS = (
-    select(_latest.c.provider_group_id, _latest.c.started_at, _event.at, _event.received_at)
-    .join(
-        queue_events,
-        and_(
-            SameKey(_event.visit, _latest.c.visit),
-            SameKey(_event.provider_group_id, _latest.c.provider_group_id),
-            _event.type == EventType.VISIT_STARTED.value,
-        ),
-    )
-    .where(_latest.c.place <= KNOWN_STARTS)
-)
-
 
 def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
     """The account's plans (None: those of all accounts) by provider group."""
@@ -151,12 +141,12 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
 
 
 def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
-    """The groups as they are now, in seven statements. The plans of all accounts count.
+    """The groups as they are now, in six statements. The plans of all accounts count.
 
     Visits of doctors off duty don't count: those doctors take no further patient.
     """
     groups = list(groups)
-    ongoing = _ongoing_visits(tx, groups, now - LONGEST_VISIT, now)
+    ongoing, late = _ongoing_visits(tx, groups, now)
     doctors: ByGroup[Doctor] = defaultdict(list)
     on_duty: dict[tuple[int, str], datetime] = {}
     for group, doctor, plan_ids, capacity, on_at in tx.execute(ON_DUTY, {"groups": groups}):
@@ -167,7 +157,6 @@ def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, Do
         doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
     lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
     waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
-    late = _lateness(tx, groups, now - LONGEST_VISIT) if ongoing else {}
     return {
         group: DoctorPool(
             doctors[group],
@@ -176,34 +165,25 @@ def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, Do
             lines[group][1],
             waits[group],
             spans[group],
-            usual_lateness(late.get(group, ())),
+            usual_lateness(late[group]),
         )
         for group in groups
     }
 
 
-def _lateness(
-    tx: Tx, groups: Collection[int], since: datetime
-) -> Mapping[int, Sequence[tuple[float, float]]]:
-    """When the starts of the visits in progress arrived, and how many seconds late."""
-    late: ByGroup[tuple[float, float]] = defaultdict(list)
-    rows = tx.execute(STARTS, {"groups": groups, "since": since})
-    for group, started_at, at, received_at in rows:
-        if at == started_at:  # else the visit was handed over
-            late[group].append((received_at.timestamp(), _ago(at, received_at)))
-    return late
-
-
 def _ongoing_visits(
-    tx: Tx, groups: Collection[int], since: datetime, now: datetime
-) -> defaultdict[tuple[int, str], list[OngoingVisit]]:
-    """By provider group and doctor, the latest first."""
+    tx: Tx, groups: Collection[int], now: datetime
+) -> tuple[defaultdict[tuple[int, str], list[OngoingVisit]], ByGroup[tuple[float, float]]]:
+    """By provider group and doctor, the latest first; and by group, when the latest starts arrived, and how many seconds late."""
     visits: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
-    rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": since})
-    for group, doctor, plan_id, started_at, joined_at in rows:
+    late: ByGroup[tuple[float, float]] = defaultdict(list)
+    rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": now - LONGEST_VISIT})
+    for group, doctor, plan_id, started_at, joined_at, reported_at in rows:
         waited = _waited(joined_at, started_at)
         visits[group, doctor].append(OngoingVisit(plan_id, _ago(started_at, now), waited))
-    return visits
+        if reported_at is not None and len(late[group]) < KNOWN_STARTS:
+            late[group].append((reported_at.timestamp(), _ago(started_at, reported_at)))
+    return visits, late
 
 
 def _waiting(
