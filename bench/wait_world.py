@@ -15,10 +15,11 @@ from functools import partial
 from random import Random
 
 from frontdesk.queues.backtest.judge import RIVALS, Question, ahead_of
-from frontdesk.queues.backtest.replay import HOUR, QueueReplay
+from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EventType, ReplayEvent
 
+HOUR = 3600.0
 OURS = "frontdesk"
 LOW, HIGH = "low", "high"  # the ends of our interval
 AHEAD = "ahead"  # the number of patients ahead

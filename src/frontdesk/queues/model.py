@@ -210,10 +210,6 @@ class QueueSnapshot:
         cache_info = {"ttl": self.ttl_seconds, "expires_at": wire_time(self.expires_at)}
         return self.queues[plan_id].serialize() | {"cache_info": cache_info}
 
-    def serialize_interval(self, plan_id: int) -> dict[str, Any]:
-        """The `queue_interval` of a plan."""
-        return self.queues[plan_id].serialize_interval()
-
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""
         return self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at

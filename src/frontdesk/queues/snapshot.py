@@ -23,10 +23,9 @@ from frontdesk.queues.model import IntervalRecords, QueueSnapshot
 from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.store.snapshots import find_snapshot, list_outcomes, plan_ids_of, save_snapshot
 
-READ_SECONDS = (
-    1.0  # a renewal is waited for this long from its start while there is an older snapshot to serve
-)
-FIRST_READ_SECONDS = 5.0  # and this long when there is none
+# A renewal is waited for this long from its start: while there is an older snapshot to serve, and when there is none.
+READ_SECONDS = 1.0
+FIRST_READ_SECONDS = 5.0
 LOCK_SECONDS = 1.0  # storing waits this long for locks of others
 RETRY_SECONDS = 1.0  # after a renewal that failed or could not be stored none is tried for this long
 THREADS = 4

@@ -59,7 +59,8 @@ Rival = Callable[[Question], float]
 
 def handle_time_by_position(asked: Question) -> float:
     """Handle time x position / doctors, over all plans that share a doctor with this one, as a careful product would."""
-    return _handle_seconds(asked) * (ahead_of(asked) + 1) / _places(asked)
+    places = sum(doctor.capacity for doctor in _serving(asked)) or 1
+    return _handle_seconds(asked) * (ahead_of(asked) + 1) / places
 
 
 def ahead_of(asked: Question) -> int:
@@ -86,10 +87,6 @@ RIVALS: dict[str, Rival] = {
     "last wait": last_wait,
     "AHT x position, idle seen": the_same_with_idle,
 }
-
-
-def _places(asked: Question) -> int:
-    return sum(doctor.capacity for doctor in _serving(asked)) or 1
 
 
 def _serving(asked: Question) -> list[Doctor]:

@@ -33,8 +33,6 @@ from frontdesk.queues.model import (
     ReplayEvent,
 )
 
-HOUR = 3600.0
-
 
 @dataclass(slots=True)
 class ReplayedEncounter(Encounter[float]):

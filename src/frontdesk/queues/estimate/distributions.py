@@ -77,17 +77,13 @@ def lengths_by_plan(past: Sequence[PastVisit], plan_ids: Iterable[int]) -> dict[
 def _weighted(newest_first: list[float]) -> list[Point]:
     usual_long = sorted(newest_first)[int(0.95 * (len(newest_first) - 1))]
     longest = max(SHORTEST_SECONDS, OUTLIER_TIMES * usual_long)
-    points = zip(newest_first, recency_weights(len(newest_first)), strict=False)
+    points = zip(newest_first, recency_weights(len(newest_first)), strict=True)
     return [(min(longest, max(SHORTEST_SECONDS, seconds)), weight) for seconds, weight in points]
 
 
-def recency_weights(count: int) -> Sequence[float]:
-    """The weights of the newest, the second newest, ...; at least `count` of them."""
-    return _weights(1 << max(7, count.bit_length()))
-
-
 @cache
-def _weights(count: int) -> list[float]:
+def recency_weights(count: int) -> list[float]:
+    """The weights of the newest, the second newest, ..."""
     return [0.5 ** (rank / HALVED_EVERY) for rank in range(count)]
 
 

@@ -122,7 +122,7 @@ class Turns:
         if max(overruns.values(), default=0.0) <= LEAST_SECONDS:
             return
         delays = list(overruns.values())[::-1]  # the latest first
-        weights = recency_weights(len(delays))[: len(delays)]
+        weights = recency_weights(len(delays))
         self.late_ends = Lengths([(0.0, IN_TIME_WEIGHT), *zip(delays, weights, strict=True)])
         self.late_seconds = sum(map(mul, delays, weights)) / (IN_TIME_WEIGHT + sum(weights))
         self.past = [
@@ -244,7 +244,7 @@ def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int]
 def _points(latest_first: Sequence[Turn]) -> list[Point]:
     """The lengths of pauses with their shares, in order; none longer than 0 if no pause is known."""
     known, total = [], READY_WEIGHT
-    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=False):
+    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=True):
         idle, waited = turn.idle_seconds, turn.waited_seconds
         if idle is None or waited is None:
             continue
