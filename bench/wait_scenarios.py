@@ -5,8 +5,7 @@ from math import cos, log, pi, sqrt
 from random import Random
 from typing import Any
 
-from bench.wait_world import Draw, Plan, Scenario, Shift
-from frontdesk.queues.backtest.replay import HOUR
+from bench.wait_world import HOUR, Draw, Plan, Scenario, Shift
 
 MINUTE = 60.0
 Roster = Callable[[Random], list[Shift]]

@@ -15,14 +15,14 @@ from functools import partial
 from random import Random
 
 from frontdesk.queues.backtest.judge import RIVALS, Question, ahead_of
-from frontdesk.queues.backtest.replay import HOUR, QueueReplay, ReplayEvent
+from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.waits import estimate_waits
-from frontdesk.queues.model import EventType
+from frontdesk.queues.model import EventType, ReplayEvent
 
+HOUR = 3600.0
 OURS = "frontdesk"
 LOW, HIGH = "low", "high"  # the ends of our interval
 AHEAD = "ahead"  # the number of patients ahead
-DEFAULT_SECONDS = 900.0  # a visit's length while none is known
 
 Draw = Callable[[Random], float]
 
@@ -141,9 +141,9 @@ class Day:
     def _ask(self, plan_id: int) -> dict[str, float]:
         """What each rule says now, the ends of our interval, and the number of patients ahead."""
         pool = self.known.pool(self.now)
-        estimate = estimate_waits(pool, [plan_id], DEFAULT_SECONDS, self.known.records)[plan_id]
+        estimate = estimate_waits(pool, [plan_id], self.known.records)[plan_id]
         self.known.tell(str(self.joined), estimate)  # so that the interval learns from the wait that follows
-        asked = Question(self.known, pool, plan_id, self.now, DEFAULT_SECONDS)
+        asked = Question(self.known, pool, plan_id)
         seconds, low, high = estimate
         said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
         return said | {name: rule(asked) for name, rule in RIVALS.items()}

@@ -19,9 +19,9 @@ from frontdesk.queues.backtest.judge import (
     line_of,
     run_backtest,
 )
-from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
+from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.model import DoctorPool
-from frontdesk.queues.model import QueueRules
+from frontdesk.queues.model import ReplayEvent
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
@@ -40,7 +40,6 @@ from tests.queues.feed import (
     make_clinic,
 )
 
-RULES = QueueRules(default_visit_seconds=600.0)
 HOUR = 3600.0
 
 
@@ -63,9 +62,7 @@ def test_a_known_past_gives_known_figures() -> None:
     """Both estimates are 0, since a doctor is idle: the first patient is taken at once, the second waits 90 s."""
     told: list[tuple[int, int]] = []
     events = [on(0), *stay("1", 100, 100, 700), *stay("2", 4000, 4090, 5000)]
-    found = run_backtest(
-        events, since=0.0, rules=RULES, progress=lambda done, total: told.append((done, total))
-    )
+    found = run_backtest(events, since=0.0, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
     figures = figures_of(found.judged)
     ours, rivals = figures.accuracy, figures.rivals
@@ -78,9 +75,9 @@ def test_a_known_past_gives_known_figures() -> None:
     assert (ours.wrong_zero_share, ours.coverage_share) == (0.5, None)
     assert (figures.below_share, figures.above_share) == (None, None)
     assert [list(rivals), *(list(one.rivals) for one in found.judged)] == [list(RIVALS)] * 3
-    # A visit of 600 s is the default and the first patient's: the position formula says 600 twice.
-    assert rivals["AHT x position"].mean_error_seconds == (600 + 510) / 2
-    assert rivals["AHT x position"].bias_seconds == (600 + 510) / 2
+    # The position formula says 900, the default, then 600, the length of the first patient's visit.
+    assert rivals["AHT x position"].mean_error_seconds == (900 + 510) / 2
+    assert rivals["AHT x position"].bias_seconds == (900 + 510) / 2
     assert rivals["AHT x position, idle seen"].mean_error_seconds == 45
     assert rivals["last wait"].wrong_zero_share == 0.5
     assert figures.best_rival[1].mean_error_seconds == 45
@@ -89,7 +86,7 @@ def test_a_known_past_gives_known_figures() -> None:
 def test_figures_are_told_by_plan_hour_and_position() -> None:
     other = [one._replace(plan_id=2) for one in stay("3", 2 * HOUR, 2 * HOUR, 2 * HOUR + 60)]
     events = [on(0), *stay("1", 100, 100, 900), *stay("2", 300, 900, 950), *stay("4", 400, 950, 990), *other]
-    judged = run_backtest(events, since=0.0, rules=RULES).judged
+    judged = run_backtest(events, since=0.0).judged
     assert {plan: one.accuracy.matched for plan, one in by_plan(judged).items()} == {1: 3, 2: 1}
     assert {hour: one.accuracy.matched for hour, one in by_hour(judged).items()} == {0: 3, 2: 1}
     assert {first: one.accuracy.matched for first, one in by_position(judged).items()} == {0: 2, 1: 1, 2: 1}
@@ -116,13 +113,13 @@ PASTS: dict[str, tuple[list[ReplayEvent], float, dict[str, Any]]] = {
         {"busy": [False]}),
     "who leaves in the second of joining stands in no line": (
         [*stay("1", 50, 50, 500), *(one for n in range(9) for one in gone(f"{n} gone", 100 + n, 100 + n)),
-         *stay("2", 400, 500, 700)], 0, {"left": 9, "positions": [0, 1], "by position": [600, 600]}),
+         *stay("2", 400, 500, 700)], 0, {"left": 9, "positions": [0, 1], "by position": [900, 900]}),
     "a visit of less than a minute is over where times are whole minutes": (
         [*stay("1", 60, 60, 60), *stay("2", 600, 600, 660), *stay("3", 600, 660, 720)], 0,
         {"busy": [False, False, True]}),
     "of those who join in one minute each knows of the ones before": (
         [*stay("0", 60, 60, 600), *(one for n in "123" for one in stay(n, 120, 1000, 1000))], 100,
-        {"positions": [1, 2, 3], "by position": [600, 1200, 1800]}),
+        {"positions": [1, 2, 3], "by position": [900, 1800, 2700]}),
     "a patient that is never seen counts for no estimator after a day": (
         [*gone("lost", 100, 0)[:1], *stay("1", 200, 200, 260), *stay("2", LATER, LATER + 60, LATER + 90)], 0,
         {"positions": [2, 0]}),
@@ -137,7 +134,7 @@ PASTS: dict[str, tuple[list[ReplayEvent], float, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", PASTS)
 def test_what_is_known_of_a_past(case: str) -> None:
     events, since, expected = PASTS[case]
-    report = run_backtest([on(0), *events], since=since, rules=RULES)
+    report = run_backtest([on(0), *events], since=since)
     found = {
         "left": report.left,
         "unattended": report.unattended,
@@ -153,7 +150,7 @@ def test_what_is_known_of_a_past(case: str) -> None:
 def test_the_order_in_which_events_are_given_makes_no_difference() -> None:
     events = [on(0), *stay("1", 100, 100, 700), *stay("2", 300, 700, 900), *stay("3", 350, 900, 1000)]
     shuffled = Random(7).sample(events, len(events))
-    assert run_backtest(events, since=0.0, rules=RULES) == run_backtest(shuffled, since=0.0, rules=RULES)
+    assert run_backtest(events, since=0.0) == run_backtest(shuffled, since=0.0)
 
 
 def _sorted(pool: DoctorPool) -> DoctorPool:
@@ -191,9 +188,9 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     ]
     feed(db, *told)
     now = NOW + timedelta(seconds=300)
-    replay = QueueReplay(RULES.longest_visit_seconds)
+    replay = QueueReplay()
     with db.read() as tx:
-        pool = select_pools(tx, [group], now, timedelta(seconds=RULES.longest_visit_seconds))[group]
+        pool = select_pools(tx, [group], now)[group]
         stored = list(list_history(tx, NOW))
     assert len(stored) == len(told)
     for one in sorted(stored, key=lambda one: one.at):
@@ -212,7 +209,7 @@ def test_a_replay_counts_whom_the_service_counts_whatever_happens_in_one_second(
         feed(db, *events_for(clinic, happenings, 0))
         now = NOW + timedelta(seconds=10)
         with db.read() as tx:
-            pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
+            pool = select_pools(tx, [clinic.group_id], now)[clinic.group_id]
             stored = [one for one in list_history(tx, NOW) if one.group == clinic.group_id]
         replay = QueueReplay()
         for one in line_of(stored, 0.0):

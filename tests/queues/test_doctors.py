@@ -28,7 +28,7 @@ def busy(name: str = "a", elapsed: float = 0.0, waited: float = 300.0) -> Doctor
 
 
 def wait_of(pool: DoctorPool) -> int:
-    return estimate_waits(pool, [PLAN], 900.0)[PLAN].seconds
+    return estimate_waits(pool, [PLAN])[PLAN].seconds
 
 
 def pause_after(pool: DoctorPool) -> float:

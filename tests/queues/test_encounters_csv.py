@@ -8,7 +8,6 @@ import pytest
 
 from frontdesk.queues.backtest.encounters_csv import EncountersCsv, encounter_events, read_encounters
 from frontdesk.queues.backtest.judge import run_backtest
-from frontdesk.queues.model import QueueRules
 from tests.queues.feed import ENDED, JOINED, LEFT, OFF, ON, STARTED
 
 HEAD = "joined,started,ended,left,doctor,plan\n"
@@ -148,7 +147,7 @@ def test_a_wait_without_an_end_is_left_out() -> None:
     rows = [f"{DAY}08:00:00Z,,,,,p\n", *(seen("a", 10 * n + 1, 10 * n + 1, 10 * n + 6) for n in range(4))]
     told = encounter_events(read(HEAD + "".join(rows)).rows)
     assert told.without_end == 1
-    found = run_backtest(told.events, since=0.0, rules=QueueRules())
+    found = run_backtest(told.events, since=0.0)
     assert {one.position for one in found.judged} == {0}
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from frontdesk.queues import estimate
 from frontdesk.queues.estimate.model import (
+    DEFAULT_VISIT_SECONDS,
     NOBODY_ON_DUTY,
     Doctor,
     DoctorPool,
@@ -23,7 +24,6 @@ from frontdesk.queues.estimate.waits import estimate_waits
 
 PLAN, SIBLING = 7, 8
 PLANS = [PLAN, SIBLING]
-DEFAULT = 900.0
 HOUR = 3600.0
 
 FEW = settings(max_examples=40, deadline=None)
@@ -69,13 +69,13 @@ def busy(*elapsed: float, plan_ids: frozenset[int] | None = None, capacity: int 
 
 
 def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
-    return estimate_waits(pool, PLANS, DEFAULT)[plan_id].seconds
+    return estimate_waits(pool, PLANS)[plan_id].seconds
 
 
 @FEW
 @given(pools())
 def test_minus_one_only_if_nobody_on_duty_serves_the_plan_and_never_below_it(pool: DoctorPool) -> None:
-    for plan_id, (wait, low, high) in estimate_waits(pool, PLANS, DEFAULT).items():
+    for plan_id, (wait, low, high) in estimate_waits(pool, PLANS).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
         if attended:
             assert low is not None
@@ -89,7 +89,7 @@ def test_minus_one_only_if_nobody_on_duty_serves_the_plan_and_never_below_it(poo
 @given(pools())
 def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: DoctorPool) -> None:
     pool = replace(pool, waiting=[], waited=[])
-    for plan_id, (wait, _, _) in estimate_waits(pool, PLANS, DEFAULT).items():
+    for plan_id, (wait, _, _) in estimate_waits(pool, PLANS).items():
         serving = [doctor for doctor in pool.doctors if serves(doctor, plan_id)]
         free = any(len(doctor.visits) < doctor.capacity for doctor in serving)
         assert not serving or (wait == 0) == free
@@ -116,13 +116,13 @@ def test_one_more_doctor_never_lengthens_the_wait(pool: DoctorPool, capacity: in
 def test_the_same_pool_has_the_same_estimate(pool: DoctorPool) -> None:
     shuffled = replace(pool, past=sorted(pool.past, key=lambda visit: -visit.ended_seconds_ago))
     if len({visit.ended_seconds_ago for visit in pool.past}) == len(pool.past):
-        assert estimate_waits(pool, PLANS, DEFAULT) == estimate_waits(shuffled, [*reversed(PLANS)], DEFAULT)
+        assert estimate_waits(pool, PLANS) == estimate_waits(shuffled, [*reversed(PLANS)])
 
 
 @FEW
 @given(pools())
 def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: DoctorPool) -> None:
-    assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN].seconds == wait_of(pool)
+    assert estimate_waits(pool, [PLAN])[PLAN].seconds == wait_of(pool)
 
 
 ONLY_PLAN, ONLY_SIBLING = frozenset({PLAN}), frozenset({SIBLING})
@@ -130,7 +130,7 @@ APART = [busy(0, plan_ids=ONLY_PLAN), busy(0, plan_ids=ONLY_SIBLING)]
 CHAT = busy(0, 200, 400, capacity=3)
 WITH_SIBLING = Doctor(None, 1, (OngoingVisit(SIBLING, 0),))
 KNOWN_WAITS = {
-    "where no visit is known": (DoctorPool([busy(0)], [PLAN] * 10, []), 11 * DEFAULT, 0.1),
+    "where no visit is known": (DoctorPool([busy(0)], [PLAN] * 10, []), 11 * DEFAULT_VISIT_SECONDS, 0.1),
     "a known plan outweighs the default": (DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES), 11 * 600, 0.03),
     "an unknown plan takes its sibling's visits": (
         DoctorPool([WITH_SIBLING], [SIBLING] * 10, TEN_MINUTES), 11 * 600, 0.05,
@@ -222,7 +222,7 @@ def test_who_waits_for_a_plan_that_nobody_serves_is_in_nobodys_way() -> None:
 
 
 def interval_of(pool: DoctorPool) -> tuple[int, int]:
-    _, low, high = estimate_waits(pool, PLANS, DEFAULT)[PLAN]
+    _, low, high = estimate_waits(pool, PLANS)[PLAN]
     assert low is not None
     assert high is not None
     return low, high

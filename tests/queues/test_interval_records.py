@@ -10,7 +10,7 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.backtest.judge import run_backtest
-from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
+from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.intervals import (
     MOST_WAITS,
     NARROWEST,
@@ -21,7 +21,7 @@ from frontdesk.queues.estimate.intervals import (
     with_interval,
 )
 from frontdesk.queues.estimate.model import WaitEstimate
-from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueRules, QueueSnapshot
+from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, ReplayEvent
 from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted
 from frontdesk.queues.store.snapshots import list_records, save_snapshot
@@ -112,7 +112,7 @@ def test_a_back_test_learns_from_the_waits_that_followed() -> None:
     for number in range(200):
         for type_, at in ((JOINED, 780.0 * number - 500), (STARTED, 780.0 * number)):
             events.append(ReplayEvent(at, type_, 1, str(number), "a"))
-    judged = run_backtest(events, since=0.0, rules=QueueRules()).judged
+    judged = run_backtest(events, since=0.0).judged
     widths = [(one.outcome.high_seconds or 0) - (one.outcome.low_seconds or 0) for one in judged]
     assert widths[-1] < 0.8 * widths[60]
 

@@ -38,7 +38,7 @@ def busy(elapsed: float) -> Doctor:
 
 
 def estimate_of(pool: DoctorPool, plan_id: int = PLAN) -> WaitEstimate:
-    return estimate_waits(pool, [plan_id], 900.0)[plan_id]
+    return estimate_waits(pool, [plan_id])[plan_id]
 
 
 def late(pool: DoctorPool) -> DoctorPool:
@@ -96,7 +96,7 @@ def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the
     feed_late(db, 500, event("j", JOINED, 100, plan_id=plan, visit="waits"))
     now = NOW + timedelta(seconds=600)
     with db.read() as tx:
-        pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
+        pool = select_pools(tx, [clinic.group_id], now)[clinic.group_id]
         stored = sorted(list_history(tx, NOW), key=lambda one: one.at)
     replay = QueueReplay()
     for known in stored:

@@ -152,7 +152,7 @@ def _render(
         if snapshot and plan.id in snapshot.queues:
             body["queue_info"] = snapshot.serialize(plan.id)
             if intervals:
-                body["queue_interval"] = snapshot.serialize_interval(plan.id)
+                body["queue_interval"] = snapshot.queues[plan.id].serialize_interval()
         bodies.append(body)
     data = orjson.dumps(bodies)
     # links.next depends on plans that are not on the page, so it is a part of what the tag stands for.

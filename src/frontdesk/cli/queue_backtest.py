@@ -41,15 +41,16 @@ from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
     BacktestResult,
+    BacktestWarning,
     by_hour,
     by_plan,
     by_position,
     figures_of,
     run_backtest,
+    warnings_of,
+    warnings_of_file,
 )
-from frontdesk.queues.backtest.plausibility import BacktestWarning, warnings_of, warnings_of_file
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
-from frontdesk.queues.queue_state import DEFAULT_RULES
 from frontdesk.queues.store.events import list_history
 
 # The events of a day before the judged ones tell the past that an estimate starts from.
@@ -109,11 +110,11 @@ def backtest(
     Example: frontdesk queue backtest --days 30
     """
     config = settings()
-    rules, zone = DEFAULT_RULES, None if time_zone is None else _zone(time_zone)
+    zone = None if time_zone is None else _zone(time_zone)
     past = _stored(config, days) if csv_file is None else _from_csv(csv_file, days, zone, skip_bad_rows)
-    warnings = [*past.warnings, *warnings_of(past.told.events, since=past.since, rules=rules)]
-    with _progress(warnings) as show:
-        found = run_backtest(past.told.events, since=past.since, rules=rules, progress=show)
+    with _progress(past.warnings) as show:
+        found = run_backtest(past.told.events, since=past.since, progress=show)
+    warnings = [*past.warnings, *warnings_of(past.told.events, found)]
     counts = {
         "days": days,
         "judged": len(found.judged),
@@ -170,7 +171,7 @@ def _refuse(faults: Sequence[RowFault], warnings: Iterable[BacktestWarning]) -> 
 
 @contextmanager
 def _progress(warnings: Iterable[BacktestWarning]) -> Iterator[Callable[[int, int], None]]:
-    """On a terminal: the warnings, since judging may take minutes, and how far it is."""
+    """On a terminal: the warnings about the file, since judging may take minutes, and how far it is."""
     with progress(MofNCompleteColumn()) as bar:
         if bar.console.is_terminal:
             for warning in warnings:

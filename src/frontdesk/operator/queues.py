@@ -83,5 +83,5 @@ async def show(app: App, request: Request) -> Response:
     body: dict[str, object] = {"plan_id": plan_id, "account_id": plan.account_id}
     if snapshot is not None and plan_id in snapshot.queues:
         body["queue_info"] = snapshot.serialize(plan_id)
-        body["queue_interval"] = snapshot.serialize_interval(plan_id)
+        body["queue_interval"] = snapshot.queues[plan_id].serialize_interval()
     return Response(200, orjson.dumps(body), ((b"cache-control", b"no-store"),))

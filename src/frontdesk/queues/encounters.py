@@ -6,27 +6,18 @@ The events count as a SET, in the order of their times: late, doubled and shuffl
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
-from frontdesk.queues.model import Duty, Encounter, EncounterState, EventType, QueueEvent
+from frontdesk.queues.model import Duty, Encounter, EncounterState, EventType, QueueEvent, ReplayEvent
 
-
-class TimedEvent(Protocol):
-    """An event with its time, as a datetime or in seconds."""
-
-    @property
-    def at(self) -> datetime | float: ...
-    @property
-    def type(self) -> EventType: ...
-    @property
-    def id(self) -> str: ...
+AnyEvent = QueueEvent | ReplayEvent
 
 
-def settle_encounter(events: Iterable[QueueEvent]) -> Encounter:
+def settle_encounter(events: Iterable[QueueEvent]) -> Encounter[datetime]:
     """The state that the events of one visit lead to; there is at least one event."""
     ordered = sorted(events, key=event_order)
     first = ordered[0]
-    encounter = Encounter(first.plan_id or 0, EncounterState.LEFT, ordered[-1].at)
+    encounter = Encounter[datetime](first.plan_id or 0, EncounterState.LEFT, ordered[-1].at)
     for event in ordered:
         TRANSITIONS[event.type](encounter, event)
     return encounter
@@ -44,7 +35,7 @@ def settle_duty(duty: Duty, events: Iterable[QueueEvent]) -> Duty:
     return duty
 
 
-def _join(encounter: Encounter, event: QueueEvent) -> None:
+def _join(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A waiting patient keeps the place, moves when it joins another plan, and does not wait while with a doctor."""
     if encounter.state is EncounterState.IN_VISIT or encounter.waits_for(event.plan_id):
         return
@@ -53,13 +44,13 @@ def _join(encounter: Encounter, event: QueueEvent) -> None:
     encounter.doctor = None
 
 
-def _leave(encounter: Encounter, event: QueueEvent) -> None:
+def _leave(encounter: Encounter[Any], event: AnyEvent) -> None:
     """Leaving a plan where the patient does not wait changes nothing."""
     if encounter.waits_for(event.plan_id):
         encounter.state, encounter.ended_at = EncounterState.LEFT, event.at
 
 
-def _start(encounter: Encounter, event: QueueEvent) -> None:
+def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A second start hands the visit over to another doctor. A start without a wait before it measures no wait."""
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
@@ -70,13 +61,13 @@ def _start(encounter: Encounter, event: QueueEvent) -> None:
     encounter.started_at, encounter.ended_at = event.at, None
 
 
-def _end(encounter: Encounter, event: QueueEvent) -> None:
+def _end(encounter: Encounter[Any], event: AnyEvent) -> None:
     """The first end counts. An end without a start ends the wait, and measures no visit."""
     if encounter.state is not EncounterState.ENDED:
         encounter.state, encounter.ended_at = EncounterState.ENDED, event.at
 
 
-TRANSITIONS: dict[EventType, Callable[[Encounter, QueueEvent], None]] = {
+TRANSITIONS: dict[EventType, Callable[[Encounter[Any], AnyEvent], None]] = {
     EventType.PATIENT_JOINED: _join,
     EventType.VISIT_STARTED: _start,
     EventType.VISIT_ENDED: _end,
@@ -86,7 +77,7 @@ _SHIFTS = (EventType.DOCTOR_OFF_DUTY, EventType.DOCTOR_ON_DUTY)
 _RANKS = {type_: rank for rank, type_ in enumerate((*_SHIFTS, *TRANSITIONS))}
 
 
-def event_order(event: TimedEvent) -> tuple[datetime | float, int, str]:
+def event_order(event: AnyEvent) -> tuple[datetime | float, int, str]:
     """The order in which events count. Those of one instant follow the course of a shift and of a visit, so that the order of
     arrival makes no difference."""
     return event.at, _RANKS[event.type], event.id

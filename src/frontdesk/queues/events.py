@@ -46,6 +46,7 @@ FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EventType.VISIT_STARTED: (("plan_id", "visit", "doctor"), ("provider_group_id",)),
     EventType.VISIT_ENDED: (("plan_id", "visit"), ("provider_group_id", "doctor")),
 }
+_MISSING = "required", "must not be missing, null or blank"
 _IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
 _TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
 _TIME = re.compile(
@@ -87,7 +88,7 @@ def _read_field(
     value = sent.get(name)
     if value is None:
         if required:
-            faults.append(Fault(name, "required", "must not be missing, null or blank"))
+            faults.append(Fault(name, *_MISSING))
         return
     try:
         read[name] = _READERS[name](value)
@@ -98,7 +99,7 @@ def _read_field(
 def _reference(value: object) -> str:
     text = parse_text(value, limit=REFERENCE_LENGTH)
     if not text:
-        raise Rejected("required", "must not be missing, null or blank")
+        raise Rejected(*_MISSING)
     return text
 
 

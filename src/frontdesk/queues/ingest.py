@@ -38,19 +38,18 @@ def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[Event
     locked = store.lock_groups(tx, groups | set(groups_of.values()))
     resolved = [_resolve(event, groups_of, locked) for event in events]
     known = store.find_known(tx, [event for event in resolved if isinstance(event, QueueEvent)])
-    new: list[QueueEvent] = []
+    new: dict[Reference, QueueEvent] = {}
     results: list[EventResult] = []
     for event in resolved:
         if not isinstance(event, QueueEvent):
             results.append(EventResult(EventOutcome.REFUSED, event))
-            continue
-        key = (event.id, event.provider_group_id or 0)
-        results.append(_DUPLICATE if key in known.event_ids else _STORED)
-        if key not in known.event_ids:
-            known.event_ids.add(key)
-            new.append(event)
+        elif (key := (event.id, event.provider_group_id or 0)) in known.event_ids or key in new:
+            results.append(_DUPLICATE)
+        else:
+            results.append(_STORED)
+            new[key] = event
     if new:
-        _write(tx, new, known, now)
+        _write(tx, [*new.values()], known, now)
     return results
 
 
@@ -132,14 +131,16 @@ def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datet
     group = store.groups_of_plans(tx, [plan_id]).get(plan_id)
     if group is None:
         raise NotFound("plan")
-    known = store.find_encounter(tx, (patient, group))
+    event = QueueEvent(_new_id(), EventType.PATIENT_JOINED, now, group, plan_id, visit=patient)
+    events = by_reference(store.find_known(tx, [event]).events).get(event.reference)
+    known = settle_encounter(events) if events else None
     waits = known is not None and known.waits_for(plan_id)
     in_visit = known is not None and known.state is EncounterState.IN_VISIT
     if waits is waiting or (waiting and in_visit):
         return False
     type_ = EventType.PATIENT_JOINED if waiting else EventType.PATIENT_LEFT
     at = _after(now, known.last_event_at if known else None)
-    ingest(tx, [QueueEvent(_new_id(), type_, at, group, plan_id, visit=patient)], now=at)
+    ingest(tx, [event._replace(type=type_, at=at)], now=at)
     return True
 
 

@@ -5,20 +5,22 @@ from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
 from frontdesk.queues.estimate.intervals import IntervalRecord
-from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
+from frontdesk.queues.estimate.model import READY_SECONDS
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
+LONGEST_VISIT = timedelta(hours=4)  # an older visit without an end is ignored
 KNOWN_WAITS = 200  # of each provider group, the latest: how patients leave
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
 Reference = tuple[str, int]
+At = TypeVar("At", datetime, float)
 
 
 class EventType(StrEnum):
@@ -52,6 +54,21 @@ class QueueEvent(NamedTuple):
     def reference(self) -> Reference:
         """What the event is about: its visit, or its doctor if there is none."""
         return (self.visit if self.visit is not None else self.doctor) or "", self.provider_group_id or 0
+
+
+class ReplayEvent(NamedTuple):
+    """An event of a back-test: at `at` seconds, known from `known_at` on. The other fields are those of a QueueEvent."""
+
+    at: float
+    type: EventType
+    plan_id: int = 0
+    visit: str = ""
+    doctor: str = ""
+    plan_ids: frozenset[int] | None = None
+    capacity: int = 1
+    group: int = 0
+    known_at: float = 0.0
+    id: str = ""
 
 
 class ParsedEvent(NamedTuple):
@@ -88,16 +105,19 @@ class EncounterState(StrEnum):
 
 
 @dataclass(slots=True)
-class Encounter:
-    """One patient's way through the queue; a provider group's reference `visit` names it."""
+class Encounter(Generic[At]):
+    """One patient's way through the queue; a provider group's reference `visit` names it.
+
+    Its times are datetimes; in a back-test, seconds.
+    """
 
     plan_id: int
     state: EncounterState
-    last_event_at: datetime
+    last_event_at: At
     doctor: str | None = None
-    joined_at: datetime | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
+    joined_at: At | None = None
+    started_at: At | None = None
+    ended_at: At | None = None
 
     def waits_for(self, plan_id: int | None) -> bool:
         return self.state is EncounterState.WAITING and self.plan_id == plan_id
@@ -136,13 +156,6 @@ class PatientInVisit(NamedTuple):
     visit: str
     doctor: str
     started_at: datetime
-
-
-class QueueRules(NamedTuple):
-    """Defaults: the length of a plan's first visits, and the age at which a visit without an end is ignored."""
-
-    default_visit_seconds: float = DEFAULT_VISIT_SECONDS
-    longest_visit_seconds: int = 4 * 3600
 
 
 class QueueInfo(NamedTuple):
@@ -196,10 +209,6 @@ class QueueSnapshot:
         """The `queue_info` of a plan, with the time until which it may be cached."""
         cache_info = {"ttl": self.ttl_seconds, "expires_at": wire_time(self.expires_at)}
         return self.queues[plan_id].serialize() | {"cache_info": cache_info}
-
-    def serialize_interval(self, plan_id: int) -> dict[str, Any]:
-        """The `queue_interval` of a plan."""
-        return self.queues[plan_id].serialize_interval()
 
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""

@@ -19,14 +19,13 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.queues.estimate.intervals import note_wait
-from frontdesk.queues.model import IntervalRecords, QueueRules, QueueSnapshot
-from frontdesk.queues.queue_state import DEFAULT_RULES, queue_state
+from frontdesk.queues.model import IntervalRecords, QueueSnapshot
+from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.store.snapshots import find_snapshot, list_outcomes, plan_ids_of, save_snapshot
 
-READ_SECONDS = (
-    1.0  # a renewal is waited for this long from its start while there is an older snapshot to serve
-)
-FIRST_READ_SECONDS = 5.0  # and this long when there is none
+# A renewal is waited for this long from its start: while there is an older snapshot to serve, and when there is none.
+READ_SECONDS = 1.0
+FIRST_READ_SECONDS = 5.0
 LOCK_SECONDS = 1.0  # storing waits this long for locks of others
 RETRY_SECONDS = 1.0  # after a renewal that failed or could not be stored none is tried for this long
 THREADS = 4
@@ -46,10 +45,9 @@ class _Renewal(NamedTuple):
 class QueueSnapshots:
     """`read(db, account_id, plan_ids)` from any thread; a read of a snapshot in time touches no database."""
 
-    def __init__(self, clock: Clock, ttl_seconds: int, rules: QueueRules = DEFAULT_RULES) -> None:
+    def __init__(self, clock: Clock, ttl_seconds: int) -> None:
         self._clock = clock
         self._ttl_seconds = ttl_seconds
-        self._rules = rules
         self._cached: dict[int, QueueSnapshot] = {}
         self._renewals: dict[int, _Renewal] = {}
         self._retry_at: dict[int, float] = {}
@@ -132,7 +130,7 @@ class QueueSnapshots:
         taken_at = now.replace(microsecond=0)
         expires_at = taken_at + timedelta(seconds=self._ttl_seconds)
         records = counted(tx, account_id, shared.records if shared else None, now)
-        state = queue_state(tx, account_id, now, self._rules, records.plans)
+        state = queue_state(tx, account_id, now, records.plans)
         queues = {plan: queue.info for plan, queue in state.items()}
         return shared, QueueSnapshot(queues, self._ttl_seconds, taken_at, expires_at, records)
 

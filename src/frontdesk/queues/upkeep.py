@@ -34,7 +34,9 @@ def rebuild(tx: Tx) -> RebuildReport:
     return RebuildReport(encounters, len(by_doctor), corrected + len(without_events) + len(wrong))
 
 
-def _wrong(settled: Mapping[Reference, Encounter | Duty], stored: Mapping[Reference, Row]) -> list[Row]:
+def _wrong(
+    settled: Mapping[Reference, Encounter[datetime] | Duty], stored: Mapping[Reference, Row]
+) -> list[Row]:
     """The rows that are missing in the database or differ there."""
     rows = (
         (reference, store.settled_row(reference, state, stored.get(reference, {}).get("id")))

@@ -8,15 +8,14 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import chain
+from itertools import chain, pairwise
 from math import ceil
 from operator import attrgetter
 from typing import NamedTuple
 
 from frontdesk.errors import Fault
-from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.model import EventType
+from frontdesk.queues.model import EventType, ReplayEvent
 from frontdesk.text import Rejected
 
 TIMES = ("joined", "started", "ended", "left")
@@ -84,7 +83,8 @@ def read_encounters(lines: Iterable[str], zone: tzinfo | None = None) -> Encount
     text = iter(lines)
     rows: list[EncounterRow] = []
     faults: list[RowFault] = []
-    faulty, clock = 0, _FileClock()
+    local: list[tuple[int, datetime]] = []
+    faulty = 0
     reader = csv.DictReader(text)
     try:
         first = next(text, "")
@@ -104,36 +104,20 @@ def read_encounters(lines: Iterable[str], zone: tzinfo | None = None) -> Encount
                 faults += [RowFault(reader.line_num, fault) for fault in found]
             else:
                 rows.append(row)
-                if zone is None:
-                    clock.note(reader.line_num, cells["joined"] or cells["started"])
+                at = datetime.fromisoformat(cells["joined"] or cells["started"])
+                if zone is None and at.tzinfo is None:
+                    local.append((reader.line_num, at))
     except (csv.Error, UnicodeDecodeError):
         line = reader.line_num + 1
         faults.append(RowFault(line, Fault("file", "unreadable", "is not CSV in UTF-8 from this line on")))
         faulty += 1
-    return EncountersCsv(rows, faults, faulty, clock.set_back())
+    return EncountersCsv(rows, faults, faulty, _set_back(local))
 
 
-class _FileClock:
-    """Follows the times without an offset down a file, to see whether a clock was set back."""
-
-    def __init__(self) -> None:
-        self._last: datetime | None = None
-        self._steps: list[tuple[int, timedelta]] = []
-
-    def note(self, line: int, text: str) -> None:
-        """`text`: when the row's patient joined."""
-        at = datetime.fromisoformat(text)
-        if at.tzinfo is not None:
-            return
-        if self._last is not None and self._last - at > OUT_OF_ORDER:
-            self._steps.append((line, self._last - at))
-        self._last = at
-
-    def set_back(self) -> tuple[int, ...]:
-        """The lines; none where the file is in no order of time."""
-        if all(HOUR / 2 < step <= HOUR for _, step in self._steps):
-            return tuple(line for line, _ in self._steps)
-        return ()
+def _set_back(times: Sequence[tuple[int, datetime]]) -> tuple[int, ...]:
+    """The lines at which a clock was set back; none where the file is in no order of time. `times`: those without an offset."""
+    steps = [(line, last - at) for (_, last), (line, at) in pairwise(times) if last - at > OUT_OF_ORDER]
+    return tuple(line for line, _ in steps) if all(HOUR / 2 < step <= HOUR for _, step in steps) else ()
 
 
 def _row(values: Mapping[str, str], zone: tzinfo | None) -> tuple[EncounterRow, list[Fault]]:

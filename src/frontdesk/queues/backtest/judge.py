@@ -10,19 +10,32 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
-from frontdesk.queues.encounters import event_order
-from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, Doctor, DoctorPool
+from frontdesk.clock import wire_time
+from frontdesk.queues.backtest.encounters_csv import EncountersCsv
+from frontdesk.queues.backtest.replay import QueueReplay
+from frontdesk.queues.encounters import TRANSITIONS, event_order
+from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, NOBODY_ON_DUTY, Doctor, DoctorPool
 from frontdesk.queues.estimate.waits import estimate_waits
-from frontdesk.queues.model import EstimateAccuracy, EventType, QueueRules, WaitOutcome
+from frontdesk.queues.model import (
+    Encounter,
+    EncounterState,
+    EstimateAccuracy,
+    EventType,
+    ReplayEvent,
+    WaitOutcome,
+)
 from frontdesk.queues.queue_state import accuracy_of
 
-FULL = 0.95  # a queue that grows without bound has no mean wait: the formula is asked for this load at most
-MOST_PLACES = (
-    150  # beyond, the factorials leave the range of floating point, and no patient waits below a full load
-)
 # The first position of each group: patients far back in the line are few. 0: a doctor was ready, and the estimate was 0 to 0.
 POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)
+# At least so many patients wait while half of the doctors look idle: in simulated days with notes or breaks that no event tells
+# of it was so at 8 % of the joinings at most.
+MANY_WAITING = 3
+ENDED_SHARE = 0.5  # fewer visits with an end: how long visits take is not known
+REPEATED_SHARE = 0.01
+IDLE_SHARE = 0.25  # of the joinings: patients wait beside idle doctors
+MANY_BESIDE = 10
+LINES_SHOWN = 20
 # An event that came later than this was loaded afterwards: it counts as told at its time.
 LOADED_LATER_SECONDS = 3600.0
 # The time; and of one instant the number of the joining: first comes what concerns patients that joined before the instant, then
@@ -31,7 +44,7 @@ _Moment = tuple[float, int]
 
 
 class Question(NamedTuple):
-    """A patient joins the plan at `now`: how long will it wait? `default_seconds` is a visit's length while none is known.
+    """A patient joins the plan: how long will it wait?
 
     `pool` is what our estimate gets: the same patients wait and the same doctors are on duty, with the same visits.
     """
@@ -39,8 +52,6 @@ class Question(NamedTuple):
     known: QueueReplay
     pool: DoctorPool
     plan_id: int
-    now: float
-    default_seconds: float
 
 
 Rival = Callable[[Question], float]
@@ -48,7 +59,8 @@ Rival = Callable[[Question], float]
 
 def handle_time_by_position(asked: Question) -> float:
     """Handle time x position / doctors, over all plans that share a doctor with this one, as a careful product would."""
-    return _handle_seconds(asked) * (ahead_of(asked) + 1) / _places(asked)
+    places = sum(doctor.capacity for doctor in _serving(asked)) or 1
+    return _handle_seconds(asked) * (ahead_of(asked) + 1) / places
 
 
 def ahead_of(asked: Question) -> int:
@@ -77,10 +89,6 @@ RIVALS: dict[str, Rival] = {
 }
 
 
-def _places(asked: Question) -> int:
-    return sum(doctor.capacity for doctor in _serving(asked)) or 1
-
-
 def _serving(asked: Question) -> list[Doctor]:
     return [doctor for doctor in asked.pool.doctors if doctor.serves(asked.plan_id)]
 
@@ -98,7 +106,7 @@ def _handle_seconds(asked: Question) -> float:
     past = asked.known.past
     own = [visit.seconds for _, visit in past.get(asked.plan_id, ())]
     everyone = [visit.seconds for visits in past.values() for _, visit in visits]
-    lengths = own or everyone or [asked.default_seconds]
+    lengths = own or everyone or [DEFAULT_VISIT_SECONDS]
     return sum(lengths) / len(lengths)
 
 
@@ -113,11 +121,17 @@ class JudgedWait(NamedTuple):
 
 @dataclass(slots=True)
 class BacktestResult:
-    """`left`: patients that left unseen; `unattended`: no doctor was on duty for them. Neither have a wait to compare."""
+    """`left`: patients that left unseen; `unattended`: no doctor was on duty for them. Neither have a wait to compare.
+
+    `beside_idle`: by joining at which at least MANY_WAITING patients wait for the plan while half of its doctors or more have no
+    patient: the number of these patients, the number of these doctors, and when.
+    """
 
     judged: list[JudgedWait] = field(default_factory=list)
+    joined: int = 0
     left: int = 0
     unattended: int = 0
+    beside_idle: list[tuple[int, int, float]] = field(default_factory=list)
 
 
 class Stay(NamedTuple):
@@ -134,23 +148,23 @@ def run_backtest(
     events: Sequence[ReplayEvent],
     *,
     since: float,
-    rules: QueueRules,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> BacktestResult:
     """Judge the patients that joined at `since` or later; the events before only tell the past. `events` in any order.
 
     `progress(done, total)` is called for each patient.
     """
-    result, line = BacktestResult(), line_of(events, since)
+    result, groups = BacktestResult(), defaultdict[int, QueueReplay](QueueReplay)
+    line = line_of(events, since)
     total = sum(isinstance(one, Stay) for one in line)
-    for done, (replay, stay) in enumerate(questions(line, rules), start=1):
-        if stay.wait_seconds is None:
-            result.left += 1
-        elif (judged := _judge(replay, stay, stay.wait_seconds, rules)) is None:
-            result.unattended += 1
+    for one in line:
+        replay = groups[one.group]
+        if isinstance(one, ReplayEvent):
+            replay.apply(one)
         else:
-            result.judged.append(judged)
-        progress(done, total)
+            result.joined += 1
+            _judge(replay, one, result)
+            progress(result.joined, total)
     return result
 
 
@@ -168,55 +182,45 @@ def line_of(events: Iterable[ReplayEvent], since: float) -> list[ReplayEvent | S
     return [one for _, one in line]
 
 
-def questions(line: Iterable[ReplayEvent | Stay], rules: QueueRules) -> Iterator[tuple[QueueReplay, Stay]]:
-    """Each patient of the line that joins, with what the service knows of its provider group at that moment."""
-    groups: dict[int, QueueReplay] = {}
-    for one in line:
-        replay = groups.get(one.group)
-        if replay is None:
-            replay = groups[one.group] = QueueReplay(rules.longest_visit_seconds)
-        if isinstance(one, ReplayEvent):
-            replay.apply(one)
-        else:
-            yield replay, one
-
-
-def _judge(replay: QueueReplay, stay: Stay, wait: float, rules: QueueRules) -> JudgedWait | None:
+def _judge(replay: QueueReplay, stay: Stay, result: BacktestResult) -> None:
+    """Ask about the patient that joins now, by what the service knows of its provider group at this moment."""
     plan_id, now = stay.plan_id, stay.joined_at
-    default = rules.default_visit_seconds
     pool = replay.pool(now)
-    estimate = estimate_waits(pool, [plan_id], default, replay.records)[plan_id]
+    asked = Question(replay, pool, plan_id)
+    serving, waiting = _serving(asked), list(pool.waiting).count(plan_id)
+    idle = sum(not doctor.visits for doctor in serving)
+    if waiting >= MANY_WAITING and 2 * idle >= max(1, len(serving)):
+        result.beside_idle.append((waiting, idle, now))
+    if stay.wait_seconds is None:
+        result.left += 1
+        return
+    estimate = estimate_waits(pool, [plan_id], replay.records)[plan_id]
     if estimate.seconds == NOBODY_ON_DUTY:
-        return None
+        result.unattended += 1
+        return
     replay.tell(stay.visit, estimate)
     seconds, low, high = estimate
-    asked = Question(replay, pool, plan_id, now, default)
-    outcome = WaitOutcome(plan_id, datetime.fromtimestamp(now, UTC), seconds, wait, low, high)
+    joined_at = datetime.fromtimestamp(now, UTC)
+    outcome = WaitOutcome(plan_id, joined_at, seconds, stay.wait_seconds, low, high)
     position = ahead_of(asked) + 1 if high else 0
-    return JudgedWait(outcome, position, {name: tell(asked) for name, tell in RIVALS.items()})
+    rivals = {name: tell(asked) for name, tell in RIVALS.items()}
+    result.judged.append(JudgedWait(outcome, position, rivals))
 
 
-def _stays(ordered: Sequence[ReplayEvent]) -> Iterator[Stay]:
+def _stays(ordered: Iterable[ReplayEvent]) -> Iterator[Stay]:
     """The waits that ended, with a doctor or unseen; by the rules of queues/encounters.py."""
-    waiting: dict[tuple[int, str], tuple[int, float]] = {}
-    in_visit: set[tuple[int, str]] = set()
+    patients: dict[tuple[int, str], Encounter[float]] = {}
     for event in ordered:
-        key = event.group, event.visit
-        match event.type:
-            case EventType.PATIENT_JOINED:
-                if key not in in_visit and waiting.get(key, (None,))[0] != event.plan_id:
-                    waiting[key] = event.plan_id, event.at
-            case EventType.VISIT_STARTED | EventType.PATIENT_LEFT:
-                seen = event.type is EventType.VISIT_STARTED
-                if key in waiting and waiting[key][0] == event.plan_id:
-                    plan_id, joined = waiting.pop(key)
-                    yield Stay(event.group, plan_id, event.visit, joined, event.at - joined if seen else None)
-                if seen:
-                    waiting.pop(key, None)
-                    in_visit.add(key)
-            case EventType.VISIT_ENDED:
-                waiting.pop(key, None)
-                in_visit.discard(key)
+        if event.type not in TRANSITIONS:
+            continue
+        new = Encounter[float](event.plan_id, EncounterState.LEFT, event.at)
+        patient = patients.setdefault((event.group, event.visit), new)
+        waited = patient.waits_for(event.plan_id)
+        TRANSITIONS[event.type](patient, event)
+        seen = patient.state is EncounterState.IN_VISIT
+        if waited and patient.joined_at is not None and (seen or patient.state is EncounterState.LEFT):
+            wait = event.at - patient.joined_at if seen else None
+            yield Stay(event.group, patient.plan_id, event.visit, patient.joined_at, wait)
 
 
 def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment, ReplayEvent]]:
@@ -230,6 +234,59 @@ def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment
         about = event.group, event.visit, "" if event.visit else event.doctor
         moment = last[about] = max(moment, last.get(about, moment))
         yield moment, event
+
+
+class BacktestWarning(NamedTuple):
+    """What makes a past unfit to be judged: its figures are about the events, not about the estimate.
+
+    `lines` of the file, the first is 1; none where the warning is about the whole past.
+    """
+
+    code: str
+    message: str
+    lines: tuple[int, ...] = ()
+
+
+def warnings_of(events: Sequence[ReplayEvent], found: BacktestResult) -> Iterator[BacktestWarning]:
+    """About the events, stored or of a file, and what was found when they were judged."""
+    types = [event.type for event in events]
+    started, ended = types.count(EventType.VISIT_STARTED), types.count(EventType.VISIT_ENDED)
+    if ended < ENDED_SHARE * started:
+        yield BacktestWarning(
+            "no_ends",
+            f"Of {started:,} visits {ended:,} have an end, so doctors look busy that are not, and the length of a visit is not "
+            "known. Fill the column `ended`, or send visit.ended.",
+        )
+    beside, joined = found.beside_idle, found.joined
+    most = max(beside, key=lambda one: (min(one[:2]), one[0]), default=(0, 0, 0.0))
+    if len(beside) > IDLE_SHARE * joined or min(most[:2]) >= MANY_BESIDE:
+        waiting, idle, at = most
+        yield BacktestWarning(
+            "waiting_beside_idle",
+            f"At {len(beside):,} of {joined:,} joinings patients wait beside idle doctors: {waiting} beside {idle} at "
+            f"{wire_time(datetime.fromtimestamp(at, UTC))}. Check that each row tells how its wait ended (`started` or "
+            "`left`), and that these doctors serve this plan at that time.",
+        )
+
+
+def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
+    """About the rows of a file."""
+    seen = [row for row in found.rows if row.started is not None]
+    repeated = len(seen) - len(set(seen))
+    if repeated > REPEATED_SHARE * len(seen):
+        yield BacktestWarning(
+            "repeated_rows",
+            f"{repeated:,} of {len(seen):,} rows with a visit repeat another row; each counts as a patient of its own. "
+            "Remove the copies.",
+        )
+    if found.set_back:
+        lines = ", ".join(map(str, found.set_back[:LINES_SHOWN]))
+        yield BacktestWarning(
+            "times_go_back",
+            f"Times without an offset go back by up to an hour at line {lines}, as local times do when clocks are set back. "
+            "Name their zone with --time-zone, or write offsets.",
+            tuple(found.set_back),
+        )
 
 
 class BacktestFigures(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from frontdesk.queues.encounters import TRANSITIONS
 from frontdesk.queues.estimate.intervals import IntervalRecord, note_wait
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
@@ -22,33 +23,24 @@ from frontdesk.queues.estimate.model import (
     PastWait,
     WaitEstimate,
 )
-from frontdesk.queues.model import KNOWN_WAITS, LONGEST_WAIT, EventType
-
-HOUR = 3600.0
-
-
-class ReplayEvent(NamedTuple):
-    """One event at `at` seconds, known from `known_at` on. The other fields are those of a QueueEvent."""
-
-    at: float
-    type: EventType
-    plan_id: int = 0
-    visit: str = ""
-    doctor: str = ""
-    plan_ids: frozenset[int] | None = None
-    capacity: int = 1
-    group: int = 0
-    known_at: float = 0.0
-    id: str = ""
+from frontdesk.queues.model import (
+    KNOWN_WAITS,
+    LONGEST_VISIT,
+    LONGEST_WAIT,
+    Encounter,
+    EncounterState,
+    EventType,
+    ReplayEvent,
+)
 
 
 @dataclass(slots=True)
-class _Visit:
-    plan_id: int
-    doctor: str
-    started_at: float
-    waited_seconds: float | None
-    known_at: float  # when the service knew of it
+class ReplayedEncounter(Encounter[float]):
+    """`since`: when the present state began; `known_at`: when the service knew of it."""
+
+    since: float = 0.0
+    known_at: float = 0.0
+    waited_seconds: float | None = None  # before the visit
 
 
 class _Duty(NamedTuple):
@@ -62,15 +54,13 @@ class _Duty(NamedTuple):
 class QueueReplay:
     """`apply` the events in the order of their times; then `pool(now)` is what the service reads at that moment."""
 
-    def __init__(self, longest_visit_seconds: float = 4 * HOUR) -> None:
-        self._longest_visit = longest_visit_seconds
+    def __init__(self) -> None:
         self._staff: dict[str, _Duty] = {}
-        self._line: dict[str, tuple[int, float]] = {}  # by visit: plan, when joined
+        # By visit: the patients that wait, in order of joining, and those that are with a doctor.
+        self._present: dict[str, ReplayedEncounter] = {}
         self.plan_ids: set[int] = set()  # the plans that patients have joined
         self.last_waits: dict[int, float] = {}  # by plan, of the patient that was seen last
         self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
-        self._in_visit: dict[str, _Visit] = {}
-        self._endless: dict[str, _Visit] = {}  # older than the longest visit: their ends may never be told
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
         self._told: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
@@ -86,26 +76,26 @@ class QueueReplay:
                 self._on_duty(event)
             case EventType.DOCTOR_OFF_DUTY:
                 self._off_duty(event)
-            case EventType.PATIENT_JOINED:
-                self._join(event)
-            case EventType.PATIENT_LEFT:
-                self._leave(event)
-            case EventType.VISIT_STARTED:
-                self._start(event)
-            case EventType.VISIT_ENDED:
-                self._end(event)
+            case _:
+                self._advance(event)
 
     def pool(self, now: float) -> DoctorPool:
         """What the service knows at `now`."""
-        waiting = self.waiting(now)
+        longest_wait, longest_visit = LONGEST_WAIT.total_seconds(), LONGEST_VISIT.total_seconds()
+        line = [one for _, one in self._in_state(EncounterState.WAITING, now - longest_wait)]
+        visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)
+        latest_first = [one for _, one in sorted(visits, key=lambda item: (-item[1].since, item[0]))]
         while self._spans and self._spans[0][2] <= now - RECENT_SECONDS:
             self._spans.popleft()
-        latest_first = self._ongoing(now)
         return DoctorPool(
             doctors=self._doctors(latest_first, now),
-            waiting=[plan_id for plan_id, _ in waiting],
-            past=[visit._replace(ended_seconds_ago=now - ended) for ended, visit in self._visits()],
-            waited=[now - joined for _, joined in waiting],
+            waiting=[one.plan_id for one in line],
+            past=[
+                visit._replace(ended_seconds_ago=now - ended)
+                for visits in self.past.values()
+                for ended, visit in visits
+            ],
+            waited=[now - one.since for one in line],
             past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT_SECONDS],
             duty=[
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
@@ -113,36 +103,21 @@ class QueueReplay:
             ],
             # As the service: over the visits in progress that began last.
             feed_late_seconds=usual_lateness(
-                (visit.known_at, visit.known_at - visit.started_at) for visit in latest_first[:KNOWN_STARTS]
+                (visit.known_at, visit.known_at - visit.since) for visit in latest_first[:KNOWN_STARTS]
             ),
         )
 
-    def waiting(self, now: float) -> list[tuple[int, float]]:
-        """The patients in the line: the plan, and when each joined."""
-        return [one for one in self._line.values() if one[1] > now - LONGEST_WAIT.total_seconds()]
+    def _in_state(self, state: EncounterState, after: float) -> Iterator[tuple[str, ReplayedEncounter]]:
+        """The patients that came into the state after this time: an older one was never ended."""
+        return (
+            (visit, one) for visit, one in self._present.items() if one.state is state and one.since > after
+        )
 
-    def doctors(self, now: float) -> list[Doctor]:
-        """The doctors on duty, with their visits in progress."""
-        return self._doctors(self._ongoing(now), now)
-
-    def _visits(self) -> Iterator[tuple[float, PastVisit]]:
-        for visits in self.past.values():
-            yield from visits
-
-    def _ongoing(self, now: float) -> list[_Visit]:
-        """The visits in progress, the latest first, without those that have lasted too long."""
-        for visit in [
-            name for name, one in self._in_visit.items() if one.started_at <= now - self._longest_visit
-        ]:
-            self._endless[visit] = self._in_visit.pop(visit)
-        latest = sorted(self._in_visit.items(), key=lambda item: (-item[1].started_at, item[0]))
-        return [visit for _, visit in latest]
-
-    def _doctors(self, latest_first: Sequence[_Visit], now: float) -> list[Doctor]:
+    def _doctors(self, latest_first: Sequence[ReplayedEncounter], now: float) -> list[Doctor]:
         visits: defaultdict[str, list[OngoingVisit]] = defaultdict(list)
         for visit in latest_first:
-            elapsed = now - visit.started_at
-            visits[visit.doctor].append(OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds))
+            elapsed = now - visit.since
+            visits[visit.doctor or ""].append(OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds))
         return [
             Doctor(
                 duty.plan_ids, duty.capacity, tuple(visits[name][: duty.capacity]), name, now - duty.on_at[-1]
@@ -160,50 +135,38 @@ class QueueReplay:
         if duty is not None:
             self._spans.append((event.doctor, duty.on_at[0], event.at))
 
-    def _join(self, event: ReplayEvent) -> None:
-        """A patient that waits for the plan already keeps the place; one that is with a doctor does not wait."""
-        if event.visit in self._in_visit or event.visit in self._endless or self._waits(event):
+    def _advance(self, event: ReplayEvent) -> None:
+        """Move the patient by the rules of queues/encounters.py, and note what that ends."""
+        new = ReplayedEncounter(event.plan_id, EncounterState.LEFT, event.at)
+        one = self._present.get(event.visit, new)
+        before, since = (one.state, one.plan_id), one.since
+        TRANSITIONS[event.type](one, event)
+        if (one.state, one.plan_id) == before:
             return
-        self._line.pop(event.visit, None)
-        self._line[event.visit] = (event.plan_id, event.at)
-        self.plan_ids.add(event.plan_id)
+        one.since, one.known_at = event.at, max(event.at, event.known_at)
+        self._present.pop(event.visit, None)
+        if one.state in (EncounterState.WAITING, EncounterState.IN_VISIT):
+            self._present[event.visit] = one
+        if one.state is EncounterState.WAITING:
+            self.plan_ids.add(one.plan_id)
+        elif one.state is not EncounterState.ENDED:
+            self._note_wait(event, one)
+        elif before[0] is EncounterState.IN_VISIT:
+            visit = PastVisit(one.plan_id, event.at - since, 0.0, one.doctor, one.waited_seconds)
+            self.past.setdefault(one.plan_id, deque(maxlen=KNOWN_VISITS)).append((event.at, visit))
 
-    def _leave(self, event: ReplayEvent) -> None:
-        if self._waits(event):
-            _, joined = self._line.pop(event.visit)
-            self._told.pop(event.visit, None)
-            self._waits_over.append((event.at, PastWait(event.at - joined, left=True)))
-
-    def _waits(self, event: ReplayEvent) -> bool:
-        waiting = self._line.get(event.visit)
-        return waiting is not None and waiting[0] == event.plan_id
-
-    def _start(self, event: ReplayEvent) -> None:
-        """A second start hands the visit over to another doctor."""
-        visit = self._in_visit.get(event.visit) or self._endless.get(event.visit)
-        if visit is not None:
-            visit.doctor = event.doctor
+    def _note_wait(self, event: ReplayEvent, one: ReplayedEncounter) -> None:
+        """The patient is seen, or has left unseen; the wait is not known of one that did not wait for the plan."""
+        if one.joined_at is None:
             return
-        joined = self._line[event.visit][1] if self._waits(event) else None
-        self._line.pop(event.visit, None)
-        waited = event.at - joined if joined is not None else None
-        if waited is not None:
-            self._waits_over.append((event.at, PastWait(waited, left=False)))
-            self.last_waits[event.plan_id] = waited
-            if (told := self._told.pop(event.visit, None)) is not None:
-                note_wait(self.records, event.plan_id, waited, told.low_seconds, told.high_seconds)
-        known_at = max(event.at, event.known_at)
-        self._in_visit[event.visit] = _Visit(event.plan_id, event.doctor, event.at, waited, known_at)
-
-    def _end(self, event: ReplayEvent) -> None:
-        self._line.pop(event.visit, None)
-        visit = self._in_visit.pop(event.visit, None) or self._endless.pop(event.visit, None)
-        if visit is not None:
-            past = self.past.setdefault(visit.plan_id, deque(maxlen=KNOWN_VISITS))
-            seconds = event.at - visit.started_at
-            past.append(
-                (event.at, PastVisit(visit.plan_id, seconds, 0.0, visit.doctor, visit.waited_seconds))
-            )
+        waited, left = event.at - one.joined_at, one.state is EncounterState.LEFT
+        self._waits_over.append((event.at, PastWait(waited, left)))
+        told = self._told.pop(event.visit, None)
+        if left:
+            return
+        one.waited_seconds = self.last_waits[one.plan_id] = waited
+        if told is not None:
+            note_wait(self.records, one.plan_id, waited, told.low_seconds, told.high_seconds)
 
 
 def _known_since(duty: _Duty, now: float) -> float:

@@ -12,7 +12,7 @@ from math import exp, log, sqrt
 from operator import attrgetter
 from statistics import NormalDist
 
-from frontdesk.queues.estimate.model import SHORTEST_SECONDS, PastVisit
+from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, SHORTEST_SECONDS, PastVisit
 
 # A possible length in seconds, and its weight: a point of weight 1 is one observation.
 Point = tuple[float, float]
@@ -53,9 +53,7 @@ class Lengths:
         return rests if rests[0] >= 0 else [max(0.0, rest) for rest in rests]
 
 
-def lengths_by_plan(
-    past: Sequence[PastVisit], plan_ids: Iterable[int], default_seconds: float
-) -> dict[int, Lengths]:
+def lengths_by_plan(past: Sequence[PastVisit], plan_ids: Iterable[int]) -> dict[int, Lengths]:
     """The distribution of each plan's visits: from its own, the group's and the default."""
     newest_first: defaultdict[int, list[float]] = defaultdict(list)
     for visit in sorted(past, key=attrgetter("ended_seconds_ago")):
@@ -63,7 +61,7 @@ def lengths_by_plan(
     own = {plan_id: _weighted(seconds) for plan_id, seconds in newest_first.items()}
     everyone = [point for points in own.values() for point in points]
     known = sum(weight for _, weight in everyone)
-    mean = sum(seconds * weight for seconds, weight in everyone) + DEFAULT_WEIGHT * default_seconds
+    mean = sum(seconds * weight for seconds, weight in everyone) + DEFAULT_WEIGHT * DEFAULT_VISIT_SECONDS
     mean /= known + DEFAULT_WEIGHT
     group = Lengths(everyone).parts(POINTS) if everyone else []
     curve_points = [(mean * part, 1 / POINTS) for part in curve()]
@@ -79,17 +77,13 @@ def lengths_by_plan(
 def _weighted(newest_first: list[float]) -> list[Point]:
     usual_long = sorted(newest_first)[int(0.95 * (len(newest_first) - 1))]
     longest = max(SHORTEST_SECONDS, OUTLIER_TIMES * usual_long)
-    points = zip(newest_first, recency_weights(len(newest_first)), strict=False)
+    points = zip(newest_first, recency_weights(len(newest_first)), strict=True)
     return [(min(longest, max(SHORTEST_SECONDS, seconds)), weight) for seconds, weight in points]
 
 
-def recency_weights(count: int) -> Sequence[float]:
-    """The weights of the newest, the second newest, ...; at least `count` of them."""
-    return _weights(1 << max(7, count.bit_length()))
-
-
 @cache
-def _weights(count: int) -> list[float]:
+def recency_weights(count: int) -> list[float]:
+    """The weights of the newest, the second newest, ..."""
     return [0.5 ** (rank / HALVED_EVERY) for rank in range(count)]
 
 

@@ -8,7 +8,7 @@ seconds before now, negative.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from operator import itemgetter, mul
 from typing import NamedTuple
@@ -52,25 +52,19 @@ class Turn(NamedTuple):
 class _Work:
     """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off duty now."""
 
-    def __init__(self, capacity: int | None, duty_starts: list[float]) -> None:
+    def __init__(self, capacity: int | None, duty_starts: Sequence[float]) -> None:
         self.capacity = capacity
         self.duty_starts = duty_starts
-        self.last_duty_start = max(duty_starts, default=-inf)
         self.ends: list[float] = []  # of the visits in progress
         self.changed_at = -inf  # when a visit last began or ended, or the doctor came on duty
         self.after_visit = False
-        self.last_visit = -1
+        self.last_visit, self.last_end = -1, -inf
 
     def room_since(self, at: float) -> float:
         """Since when the doctor has had room just before `at`; `at` itself without room."""
-        ends = self.ends
-        if len(ends) == 1 and ends[0] <= at:  # nearly always
-            self.changed_at = ends.pop()
-            if self.changed_at >= self.last_duty_start:
-                return self.changed_at
-        elif over := [end for end in ends if end <= at]:
-            self.changed_at, self.ends = max(over), [end for end in ends if end > at]
-        elif len(ends) >= (self.capacity or 1):
+        if over := [end for end in self.ends if end <= at]:
+            self.changed_at, self.ends = max(over), [end for end in self.ends if end > at]
+        elif len(self.ends) >= (self.capacity or 1):
             return at
         for start in self.duty_starts:
             if self.changed_at < start <= at:
@@ -90,37 +84,37 @@ class Turns:
     def __init__(self, pool: DoctorPool) -> None:
         self.past = list(pool.past)
         visits = sorted(_visits(pool), key=itemgetter(0))[-MOST_TURNS:]
-        self.horizon, staff, taken = _horizon(pool), _Staff(pool), []
+        self.horizon, work, overruns = _horizon(pool), _staff(pool), dict[int, float]()
         if len(visits) == MOST_TURNS:
             self.horizon = min(self.horizon, -visits[0][0])
-        any_late, known_from, work = False, -self.horizon, staff.work
+        taken = []
         for start, end, name, plan_id, waited, place in visits:
-            doctor = work.get(name) or staff.work_of(name)
+            doctor = work.get(name) or work.setdefault(name, _Work(None, ()))
             since = doctor.room_since(start)
-            idle = start - since if doctor.after_visit and since >= known_from else None
+            idle = start - since if doctor.after_visit and since >= -self.horizon else None
             taken.append(Turn(-start, plan_id, waited, idle))
-            if doctor.capacity == 1 and doctor.ends:
-                any_late |= self._cut(doctor.last_visit, start)
-                doctor.ends.clear()
-            doctor.ends.append(end)
-            doctor.changed_at, doctor.after_visit, doctor.last_visit = start, True, place
+            if doctor.capacity == 1 and doctor.last_visit >= 0:
+                late = max(0.0, doctor.last_end - start)
+                if waited is not None and waited >= start - doctor.last_end:
+                    overruns[doctor.last_visit] = late
+                if late:
+                    self._end_visit(doctor.last_visit, start)
+            doctor.ends = [end] if doctor.capacity == 1 else [*doctor.ends, end]
+            doctor.changed_at, doctor.after_visit = start, True
+            doctor.last_visit, doctor.last_end = place, end
         self.taken = taken[::-1]
-        self._learn_late_ends(_overruns(visits, staff) if any_late else {})
+        self._learn_late_ends(overruns)
         self.idle_seconds = {
-            doctor.name: min(self.horizon, -staff.work_of(doctor.name).room_since(0.0))
+            doctor.name: min(self.horizon, -work[doctor.name].room_since(0.0))
             for doctor in pool.doctors
-            if doctor.name is not None
-            and doctor.on_duty_seconds is not None
-            and len(doctor.visits) < doctor.capacity
+            if doctor.name in work and len(doctor.visits) < doctor.capacity
         }
 
-    def _cut(self, place: int, at: float) -> bool:
-        """End the past visit when its doctor took the next patient. False: the visit is in progress."""
-        if place >= 0:
-            visit = self.past[place]
-            start = -visit.ended_seconds_ago - visit.seconds
-            self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
-        return place >= 0
+    def _end_visit(self, place: int, at: float) -> None:
+        """End the past visit when its doctor took the next patient."""
+        visit = self.past[place]
+        start = -visit.ended_seconds_ago - visit.seconds
+        self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
 
     def _learn_late_ends(self, overruns: dict[int, float]) -> None:
         """Take the mean delay off the visits whose own delay is not known."""
@@ -128,7 +122,7 @@ class Turns:
         if max(overruns.values(), default=0.0) <= LEAST_SECONDS:
             return
         delays = list(overruns.values())[::-1]  # the latest first
-        weights = recency_weights(len(delays))[: len(delays)]
+        weights = recency_weights(len(delays))
         self.late_ends = Lengths([(0.0, IN_TIME_WEIGHT), *zip(delays, weights, strict=True)])
         self.late_seconds = sum(map(mul, delays, weights)) / (IN_TIME_WEIGHT + sum(weights))
         self.past = [
@@ -137,22 +131,6 @@ class Turns:
             else visit._replace(seconds=max(SHORTEST_SECONDS, visit.seconds - self.late_seconds))
             for place, visit in enumerate(self.past)
         ]
-
-
-def _overruns(visits: Iterable[_Visit], staff: "_Staff") -> dict[int, float]:
-    """By place of the visit, the delay of its end, where the doctor's next patient had waited when the visit was over."""
-    found: dict[int, float] = {}
-    before: dict[str, _Visit] = {}
-    for visit in visits:
-        start, _, name, _, waited, _ = visit
-        last = before.get(name)
-        before[name] = visit
-        if last is None or last[-1] < 0 or waited is None or staff.work[name].capacity != 1:
-            continue
-        reported_end = last[1]
-        if waited >= start - reported_end:
-            found[last[-1]] = max(0.0, reported_end - start)
-    return found
 
 
 def _visits(pool: DoctorPool) -> list[_Visit]:
@@ -169,25 +147,16 @@ def _visits(pool: DoctorPool) -> list[_Visit]:
     ]
 
 
-class _Staff:
-    """The work of each doctor, made on demand: of many doctors few took one of the latest turns."""
-
-    def __init__(self, pool: DoctorPool) -> None:
-        self._doctors = {doctor.name: doctor for doctor in pool.doctors if doctor.on_duty_seconds is not None}
-        self._starts: defaultdict[str, list[float]] = defaultdict(list)
-        for span in pool.duty:
-            self._starts[span.doctor].append(-span.from_ago)
-        self.work: dict[str, _Work] = {}
-
-    def work_of(self, name: str) -> _Work:
-        if name not in self.work:
-            doctor = self._doctors.get(name)
-            if doctor is None:
-                self.work[name] = _Work(None, [])
-            else:
-                starts = [*self._starts[name], -(doctor.on_duty_seconds or 0.0)]
-                self.work[name] = _Work(doctor.capacity, starts)
-        return self.work[name]
+def _staff(pool: DoctorPool) -> dict[str, _Work]:
+    """The work of each doctor on duty, by name."""
+    starts: defaultdict[str, list[float]] = defaultdict(list)
+    for span in pool.duty:
+        starts[span.doctor].append(-span.from_ago)
+    return {
+        doctor.name: _Work(doctor.capacity, [*starts[doctor.name], -doctor.on_duty_seconds])
+        for doctor in pool.doctors
+        if doctor.name is not None and doctor.on_duty_seconds is not None
+    }
 
 
 def _horizon(pool: DoctorPool) -> float:
@@ -275,7 +244,7 @@ def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int]
 def _points(latest_first: Sequence[Turn]) -> list[Point]:
     """The lengths of pauses with their shares, in order; none longer than 0 if no pause is known."""
     known, total = [], READY_WEIGHT
-    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=False):
+    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=True):
         idle, waited = turn.idle_seconds, turn.waited_seconds
         if idle is None or waited is None:
             continue

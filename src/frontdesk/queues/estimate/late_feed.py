@@ -10,7 +10,7 @@ from random import Random
 from statistics import median_low
 from typing import NamedTuple
 
-from frontdesk.queues.estimate.model import Doctor, DoctorPool
+from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan
 
 RATE_SECONDS = 3600.0  # patients join as often as they did in this time
 MOST_UNSEEN = 100  # the joins of one run
@@ -41,28 +41,21 @@ def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
 
 def as_reported(pool: DoctorPool) -> DoctorPool:
     """The pool at the moment of the last news: every time is earlier by the lateness."""
-    late = pool.feed_late_seconds
+
+    def earlier(seconds: float) -> float:
+        return max(0.0, seconds - pool.feed_late_seconds)
+
+    def reported(doctor: Doctor) -> Doctor:
+        visits = [one._replace(elapsed_seconds=earlier(one.elapsed_seconds)) for one in doctor.visits]
+        on_duty = None if doctor.on_duty_seconds is None else earlier(doctor.on_duty_seconds)
+        return replace(doctor, visits=tuple(visits), on_duty_seconds=on_duty)
+
     return replace(
         pool,
-        doctors=[_as_reported(doctor, late) for doctor in pool.doctors],
-        past=[
-            visit._replace(ended_seconds_ago=max(0.0, visit.ended_seconds_ago - late)) for visit in pool.past
-        ],
-        waited=[max(0.0, waited - late) for waited in pool.waited],
-        duty=[
-            span._replace(from_ago=max(0.0, span.from_ago - late), until_ago=max(0.0, span.until_ago - late))
-            for span in pool.duty
-        ],
-    )
-
-
-def _as_reported(doctor: Doctor, late: float) -> Doctor:
-    on_duty = doctor.on_duty_seconds
-    visits = tuple(
-        visit._replace(elapsed_seconds=max(0.0, visit.elapsed_seconds - late)) for visit in doctor.visits
-    )
-    return replace(
-        doctor, visits=visits, on_duty_seconds=None if on_duty is None else max(0.0, on_duty - late)
+        doctors=[reported(doctor) for doctor in pool.doctors],
+        past=[one._replace(ended_seconds_ago=earlier(one.ended_seconds_ago)) for one in pool.past],
+        waited=[earlier(waited) for waited in pool.waited],
+        duty=[DutySpan(name, earlier(start), earlier(end)) for name, start, end in pool.duty],
     )
 
 

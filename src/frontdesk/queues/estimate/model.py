@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
-DEFAULT_VISIT_SECONDS = 900.0
+DEFAULT_VISIT_SECONDS = 900.0  # the length of a visit while none is known
 # A doctor that takes a new patient within this time was ready; 0 must not be told of a longer wait.
 READY_SECONDS = 30.0
 KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones

@@ -1,7 +1,7 @@
 """Simulates the near future of a pool of doctors a few dozen times, to see when the next doctor is free.
 
 The draws are fixed and even: over all runs, each place in the line gets every part of the known visit lengths once. So every
-process computes the same number, and few runs are enough. Of a very long line only the front is simulated; the rest is a flow.
+process computes the same number, and few runs are enough; the more so with many doctors or a long line.
 """
 
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cache
 from heapq import heapify, heapreplace
 from itertools import accumulate, cycle, pairwise
-from math import ceil, exp, log, sqrt
+from math import log
 from operator import add, attrgetter, itemgetter
 from random import Random
 from typing import NamedTuple
@@ -21,10 +21,9 @@ from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import LEAST_SECONDS, READY_SECONDS, Doctor, DoctorPool, PastWait
 
-MAX_RUNS = 32
+MIN_RUNS, MAX_RUNS = 4, 32
 SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even each other out
-MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
-BLOCKS = 32  # of the rest of a long line
+TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: many turns even each other out, too
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
@@ -108,14 +107,15 @@ class AbandonmentModel:
 class QueueSimulation:
     """A pool made ready to run. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
 
-    def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
+    def __init__(self, pool: DoctorPool, plan_ids: Collection[int]) -> None:
         self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0
         if self._late:
             pool = as_reported(pool)
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
         slots = sum(doctor.capacity for doctor in staff)
-        self._runs = max(4, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
+        enough = min(SLOTS_SIMULATED // max(1, slots), TURNS_SIMULATED // max(1, len(pool.waiting)))
+        self._runs = max(MIN_RUNS, min(MAX_RUNS, enough))
         self._turns = Turns(pool)
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
@@ -124,13 +124,12 @@ class QueueSimulation:
         # Unseen patients may join any plan of the group, also of another account.
         plans.update(join.plan_id for joins in self._unseen for join in joins)
         self._awaited = set(pool.waiting)
-        self._lengths = lengths_by_plan(self._turns.past, plans, default_seconds)
+        self._lengths = lengths_by_plan(self._turns.past, plans)
         self._pauses = Pauses(pool, self._turns)
         self._paused = self._pauses.after_visit(self._runs)
         teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
         for number, doctor in enumerate(staff):
             teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor, number))
-        self._sizes = [len(team) for team in teams.values()]
         self._starts = self._starts_of(teams.values())
         self._parts = {
             plan_id: self._with_pause(known.parts(self._runs), 0) for plan_id, known in self._lengths.items()
@@ -151,25 +150,12 @@ class QueueSimulation:
 
     def waits(self, plan_ids: Collection[int]) -> dict[int, SimulatedWait | None]:
         """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
-        choices = max((len(teams) for teams in self._teams_of.values()), default=1)
-        # To choose among four teams takes as long as the turn itself.
-        simulated = MAX_TURNS // (self._runs * max(1, choices // 4))
-        length = len(self._plans)
-        whole = length <= simulated
-        free_at = self._play(simulated)
-        levels = [] if whole else self._levels(free_at, simulated)
+        free_at = self._play()
         found: dict[Choice, SimulatedWait | None] = {(): None}
         for teams in {self._teams_of[plan_id] for plan_id in plan_ids} - {()}:
             waits = sorted([self._from_now(min([times[i] for i in teams])) for times in free_at])
             low, high = _quantile(waits, 0.1), _quantile(waits, 0.9)
-            if whole:
-                seconds = _middle(waits)
-            else:
-                seconds = self._from_now(min(levels[i] for i in teams))
-                # The spread of a sum grows with the root of its length.
-                wider, mean = sqrt(length / simulated), sum(waits) / self._runs
-                low, high = seconds - wider * (mean - low), seconds + wider * (high - mean)
-            found[teams] = SimulatedWait(seconds, max(0.0, low), high, self._ahead(teams))
+            found[teams] = SimulatedWait(_middle(waits), low, high, self._ahead(teams))
         return {plan_id: found[self._teams_of[plan_id]] for plan_id in plan_ids}
 
     def _ahead(self, teams: Choice) -> int:
@@ -218,10 +204,9 @@ class QueueSimulation:
             by_team.append(list(zip(*slots, strict=True)))
         return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * self._runs
 
-    def _play(self, simulated: int) -> list[list[float]]:
-        """By run, when the first slot of each team is free after the first `simulated` patients in the line, or after the whole
-        line and the unseen patients."""
-        plans, waited = self._plans[:simulated], self._waited[:simulated]
+    def _play(self) -> list[list[float]]:
+        """By run, when the first slot of each team is free after the line and the unseen patients."""
+        plans, waited = self._plans, self._waited
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         draws = cycle(reversed(_shuffles(self._runs, Draw.LENGTH)))
         columns = [draw(self._parts[plan_id]) for plan_id, draw in zip(plans, draws, strict=False)]
@@ -236,7 +221,7 @@ class QueueSimulation:
             patience = cycle(_patiences(self._runs)[run])
             line = zip(choices, lengths[run], waited, spent, patience, strict=False)
             _serve(teams, line, self._abandonment)
-            if self._unseen and len(plans) == len(self._plans):
+            if self._unseen:
                 self._serve_unseen(run, teams)
             free_at.append([team[0] for team in teams])
         return free_at
@@ -250,23 +235,6 @@ class QueueSimulation:
                 length = self._parts[plan_id][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
 
-    def _levels(self, free_at: Sequence[Sequence[float]], simulated: int) -> list[float]:
-        """When each team is free after the whole line. The back of the line is a flow: each block's work raises the lowest of
-        the teams that serve it, like water."""
-        levels = [sum(times) / self._runs for times in zip(*free_at, strict=True)]
-        length, spent_at = len(self._plans), self._abandonment.spent_at
-        size = ceil((length - simulated) / BLOCKS)
-        mean = {plan_id: self.mean_seconds(plan_id) for plan_id in self._parts}
-        for start in range(simulated, length, size):
-            block = self._waited[start : start + size]
-            waited = sum(block) / len(block)
-            for plan_id, patients in Counter(self._plans[start : start + size]).items():
-                teams = self._teams_of[plan_id]
-                at = min([levels[i] for i in teams])
-                work = patients * mean[plan_id] * exp(spent_at(waited) - spent_at(waited + at))
-                _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
-        return levels
-
 
 def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel) -> None:
     """Each patient takes the first slot that is free, or has left by then."""
@@ -277,22 +245,6 @@ def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel)
         # Nearly always the patient stays even at the fastest rate of leaving.
         if at * fastest <= patience or spent_at(waited + at) - spent <= patience:
             heapreplace(team, at + length)
-
-
-def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:
-    """Raise the lowest levels to a common one that takes the work. `teams`: index of the level, number of slots."""
-    ordered = sorted(teams, key=lambda team: levels[team[0]])
-    size, held, raised = 0, work, 0
-    level = levels[ordered[0][0]]
-    for i, slots in ordered:
-        if raised and levels[i] >= level:
-            break
-        size += slots
-        held += slots * levels[i]
-        level = held / size
-        raised += 1
-    for i, _ in ordered[:raised]:
-        levels[i] = level
 
 
 def _middle(ordered: list[float]) -> float:

@@ -7,24 +7,14 @@ from itertools import pairwise
 from math import exp
 
 from frontdesk.queues.estimate.intervals import IntervalRecord, with_interval
-from frontdesk.queues.estimate.model import (
-    DEFAULT_VISIT_SECONDS,
-    NOBODY_ON_DUTY,
-    RECENT_SECONDS,
-    DoctorPool,
-    DutySpan,
-    WaitEstimate,
-)
+from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, RECENT_SECONDS, DoctorPool, DutySpan, WaitEstimate
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
 LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
 
 
 def estimate_waits(
-    pool: DoctorPool,
-    plan_ids: Collection[int],
-    default_visit_seconds: float = DEFAULT_VISIT_SECONDS,
-    records: Mapping[int, IntervalRecord] | None = None,
+    pool: DoctorPool, plan_ids: Collection[int], records: Mapping[int, IntervalRecord] | None = None
 ) -> dict[int, WaitEstimate]:
     """By plan: whole seconds, rounded up; 0 if a doctor is ready for the newcomer, -1 if none is on duty for the plan.
 
@@ -33,10 +23,10 @@ def estimate_waits(
     have held.
 
     >>> from frontdesk.queues.estimate.model import Doctor
-    >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
+    >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7])
     {7: WaitEstimate(seconds=0, low_seconds=0, high_seconds=0)}
     """
-    simulation = QueueSimulation(pool, plan_ids, default_visit_seconds)
+    simulation = QueueSimulation(pool, plan_ids)
     doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
     trend = staffing_trend(pool.duty) if doctors else None
     known = records or {}

@@ -12,7 +12,6 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.plans.tables import plans, provider_groups
-from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.model import (
     DoctorOnDuty,
     Duty,
@@ -22,13 +21,14 @@ from frontdesk.queues.model import (
     PatientInVisit,
     QueueEvent,
     Reference,
+    ReplayEvent,
     WaitingPatient,
 )
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
 
 PAGE = 1000
 
-Record = TypeVar("Record", QueueEvent, Encounter, Duty)
+Record = TypeVar("Record", QueueEvent, Duty)
 
 
 class KnownReferences(NamedTuple):
@@ -104,13 +104,6 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     ids = next_ids(tx, table, len(new)) if new else ()
     numbered: list[Row] = [{**row, "id": id_} for row, id_ in zip(new, ids, strict=True)]
     return numbered, [row for row in rows if row["id"] is not None]
-
-
-def find_encounter(tx: Tx, reference: Reference) -> Encounter | None:
-    """The stored encounter of a visit."""
-    own = (encounters.c.visit == reference[0]) & (encounters.c.provider_group_id == reference[1])
-    row = tx.execute(select(encounters).where(own)).mappings().first()
-    return None if row is None else record_of_row(Encounter, row)
 
 
 def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
@@ -233,12 +226,13 @@ def prune_estimates(tx: Tx, before: datetime) -> int:
 
 
 def _page(tx: Tx, query: Select[Any]) -> list[Row]:
+    rows = tx.execute(query.limit(PAGE)).mappings()
     return [
-        {str(name): value for name, value in row.items()} for row in tx.execute(query.limit(PAGE)).mappings()
-    ]
+        {str(name): value for name, value in row.items()} for row in rows
+    ]  # orjson takes no other kind of str
 
 
-def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None) -> dict[str, Any]:
+def settled_row(reference: Reference, settled: Encounter[datetime] | Duty, id_: int | None) -> dict[str, Any]:
     """The row of `save`; `id_` None: a new one."""
     visit_or_doctor, group = reference
     if isinstance(settled, Encounter):
@@ -247,7 +241,7 @@ def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None
     return _stored_fields(settled, id=id_, doctor=visit_or_doctor, provider_group_id=group, on_duty=on_duty)
 
 
-def _stored_fields(record: QueueEvent | Encounter | Duty, **others: Any) -> dict[str, Any]:
+def _stored_fields(record: QueueEvent | Encounter[datetime] | Duty, **others: Any) -> dict[str, Any]:
     fields = _COLUMNS[type(record)].items()
     return {column: _stored_value(getattr(record, name)) for name, column in fields} | others
 
@@ -283,11 +277,9 @@ def _ids(value: Any) -> tuple[int, ...]:
 
 
 # The fields that are read from a stored value of another type.
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "type": EventType,
-    "state": EncounterState,
-    "plan_ids": _ids,
-} | dict.fromkeys(("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), _time)
+_READERS: dict[str, Callable[[Any], Any]] = {"type": EventType, "plan_ids": _ids} | dict.fromkeys(
+    ("at", "on_at", "off_at"), _time
+)
 
 # The column of each field, in order.
 _COLUMNS: dict[type[Any], dict[str, str]] = {

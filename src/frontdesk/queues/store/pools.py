@@ -5,7 +5,7 @@ that counts) and `most` rows.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from frontdesk.queues.estimate.model import (
     PastVisit,
     PastWait,
 )
-from frontdesk.queues.model import KNOWN_WAITS, LONGEST_WAIT, EncounterState, EventType
+from frontdesk.queues.model import KNOWN_WAITS, LONGEST_VISIT, LONGEST_WAIT, EncounterState, EventType
 from frontdesk.queues.tables import duties, encounters, queue_events
 
 RECENT = timedelta(seconds=RECENT_SECONDS)
@@ -52,18 +52,29 @@ def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return columns.state == EncounterState.ENDED.value, columns.started_at.is_not(None)
 
 
+_OF_GROUPS = _encounter.provider_group_id.in_(_GROUPS)
+
 ON_DUTY = select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"]).where(
     _duty.provider_group_id.in_(_GROUPS), _duty.on_duty
 )
 
+# When the start of the visit was reported; of one that was handed over, its first.
+_reported_at = (
+    select(func.min(_event.received_at))
+    .where(
+        SameKey(_event.visit, _encounter.visit),
+        SameKey(_event.provider_group_id, _encounter.provider_group_id),
+        _event.type == EventType.VISIT_STARTED.value,
+        _event.at == _encounter.started_at,
+    )
+    .correlate(encounters)
+    .scalar_subquery()
+)
 # The latest first.
 ONGOING_VISITS = (
     select(*_encounter["provider_group_id", "doctor", "plan_id", "started_at", "joined_at"])
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.IN_VISIT),
-        _encounter.started_at > _SINCE,
-    )
+    .add_columns(_reported_at)
+    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
@@ -78,11 +89,7 @@ WAITING = (
             for column in (_encounter.plan_id, _encounter.joined_at)
         ),
     )
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.WAITING),
-        _encounter.joined_at > _SINCE,
-    )
+    .where(_OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE)
     .group_by(_encounter.provider_group_id)
 )
 
@@ -111,9 +118,7 @@ PAST_VISITS = (
 
 PAST_WAITS = (
     select(*_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"])
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS), _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE
-    )
+    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE)
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))
 )
@@ -123,32 +128,6 @@ DUTY_EVENTS = (
     select(*_event["provider_group_id", "doctor", "type", "at"])
     .where(_event.visit.is_(None), _event.provider_group_id.in_(_GROUPS), _event.at >= _SINCE)
     .order_by(_event.at, _event.type)
-)
-
-_place = func.row_number().over(
-    partition_by=_encounter.provider_group_id, order_by=_encounter.started_at.desc()
-)
-_latest = (
-    select(*_encounter["provider_group_id", "visit", "started_at"], _place.label("place"))
-    .where(
-        _encounter.provider_group_id.in_(_GROUPS),
-        _is_now(EncounterState.IN_VISIT),
-        _encounter.started_at > _SINCE,
-    )
-    .subquery("latest")
-)
-# The starts of the visits in progress, the latest KNOWN_STARTS of each group; of one that was handed over, each.
-STARTS = (
-    select(_latest.c.provider_group_id, _latest.c.started_at, _event.at, _event.received_at)
-    .join(
-        queue_events,
-        and_(
-            SameKey(_event.visit, _latest.c.visit),
-            SameKey(_event.provider_group_id, _latest.c.provider_group_id),
-            _event.type == EventType.VISIT_STARTED.value,
-        ),
-    )
-    .where(_latest.c.place <= KNOWN_STARTS)
 )
 
 
@@ -163,15 +142,13 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
     return found
 
 
-def select_pools(
-    tx: Tx, groups: Collection[int], now: datetime, longest_visit: timedelta
-) -> dict[int, DoctorPool]:
-    """The groups as they are now, in seven statements. The plans of all accounts count.
+def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
+    """The groups as they are now, in six statements. The plans of all accounts count.
 
     Visits of doctors off duty don't count: those doctors take no further patient.
     """
     groups = list(groups)
-    ongoing = _ongoing_visits(tx, groups, now - longest_visit, now)
+    ongoing, late = _ongoing_visits(tx, groups, now)
     doctors: ByGroup[Doctor] = defaultdict(list)
     on_duty: dict[tuple[int, str], datetime] = {}
     for group, doctor, plan_ids, capacity, on_at in tx.execute(ON_DUTY, {"groups": groups}):
@@ -182,7 +159,6 @@ def select_pools(
         doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
     lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
     waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
-    late = _lateness(tx, groups, now - longest_visit) if ongoing else {}
     return {
         group: DoctorPool(
             doctors[group],
@@ -191,34 +167,25 @@ def select_pools(
             lines[group][1],
             waits[group],
             spans[group],
-            usual_lateness(late.get(group, ())),
+            usual_lateness(late[group]),
         )
         for group in groups
     }
 
 
-def _lateness(
-    tx: Tx, groups: Collection[int], since: datetime
-) -> Mapping[int, Sequence[tuple[float, float]]]:
-    """When the starts of the visits in progress arrived, and how many seconds late."""
-    late: ByGroup[tuple[float, float]] = defaultdict(list)
-    rows = tx.execute(STARTS, {"groups": groups, "since": since})
-    for group, started_at, at, received_at in rows:
-        if at == started_at:  # else the visit was handed over
-            late[group].append((received_at.timestamp(), _ago(at, received_at)))
-    return late
-
-
 def _ongoing_visits(
-    tx: Tx, groups: Collection[int], since: datetime, now: datetime
-) -> defaultdict[tuple[int, str], list[OngoingVisit]]:
-    """By provider group and doctor, the latest first."""
+    tx: Tx, groups: Collection[int], now: datetime
+) -> tuple[defaultdict[tuple[int, str], list[OngoingVisit]], ByGroup[tuple[float, float]]]:
+    """By provider group and doctor, the latest first; and by group, when the latest starts arrived, and how many seconds late."""
     visits: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
-    rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": since})
-    for group, doctor, plan_id, started_at, joined_at in rows:
+    late: ByGroup[tuple[float, float]] = defaultdict(list)
+    rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": now - LONGEST_VISIT})
+    for group, doctor, plan_id, started_at, joined_at, reported_at in rows:
         waited = _waited(joined_at, started_at)
         visits[group, doctor].append(OngoingVisit(plan_id, _ago(started_at, now), waited))
-    return visits
+        if reported_at is not None and len(late[group]) < KNOWN_STARTS:
+            late[group].append((reported_at.timestamp(), _ago(started_at, reported_at)))
+    return visits, late
 
 
 def _waiting(

@@ -3,8 +3,7 @@
 import io
 
 from frontdesk.queues.backtest.encounters_csv import encounter_events, read_encounters
-from frontdesk.queues.backtest.plausibility import warnings_of, warnings_of_file
-from frontdesk.queues.model import QueueRules
+from frontdesk.queues.backtest.judge import run_backtest, warnings_of, warnings_of_file
 
 HEAD = "joined,started,ended,left,doctor,plan\n"
 
@@ -18,7 +17,7 @@ def warnings(rows: list[str]) -> dict[str, str]:
     found = read_encounters(io.StringIO(HEAD + "".join(rows)))
     assert found.faults == []
     events = encounter_events(found.rows).events
-    told = [*warnings_of_file(found), *warnings_of(events, since=0.0, rules=QueueRules())]
+    told = [*warnings_of_file(found), *warnings_of(events, run_backtest(events, since=0.0))]
     return {warning.code: warning.message for warning in told}
 
 
