@@ -12,8 +12,9 @@ from frontdesk.audit import entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
+from frontdesk.cli.layout import progress
 from frontdesk.cli.options import OnlyAccount, checked_id, end_of, option, start_of
-from frontdesk.cli.output import Output, fail, listing, opened_file, progress, settings
+from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import FrontdeskError

@@ -21,21 +21,18 @@ from rich.text import Text
 
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
+from frontdesk.cli.layout import Part, progress, table
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, option
 from frontdesk.cli.output import (
     FAILED,
     MISUSED,
     Output,
-    Part,
     describe,
     fail,
     json_text,
     listing,
     opened_file,
-    progress,
     settings,
-    table,
-    table_of,
 )
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
@@ -318,21 +315,17 @@ def suggest(
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
             target.write(mapping.encode())
     if found["format"] == Format.X12:
-        figures = table_of(found["references"], "reference people with_others looks_like_ssn")
+        figures = table(found["references"], "reference people with_others looks_like_ssn")
         return Output(found, [figures, *found["reasons"], mapping])
-    columns = [
-        (each["column"], ", ".join(each["fields"]), each["confidence"] or None, "  ".join(each["samples"]))
-        for each in found["columns"]
-    ]
     left_out = f", {found['skipped_rows']:,} would be left out" if found["skipped_rows"] else ""
     parts: list[Part] = [
-        table(("column", "fields", "confidence", "samples"), columns),
+        table(found["columns"], "column fields confidence samples"),
         *(f"{each['column']}: {each['note']}" for each in found["columns"] if each["note"]),
         mapping,
         f"Of {found['rows']:,} rows {found['refused_rows']:,} would be refused{left_out}.",
     ]
     if found["refused"]:
-        parts.append(table_of(found["refused"], "field code rows"))
+        parts.append(table(found["refused"], "field code rows"))
     parts += [each["advice"] for each in found["refused"] if each["advice"]]
     for question in found["questions"]:
         is_open = question["column"] in found["mapping"].get("questions", {})

@@ -17,18 +17,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
+from frontdesk.cli.layout import field_table, table
 from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
-from frontdesk.cli.output import (
-    Output,
-    describe,
-    fail,
-    field_table,
-    listing,
-    opened_file,
-    picked,
-    settings,
-    table,
-)
+from frontdesk.cli.output import Output, describe, fail, listing, opened_file, picked, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
@@ -88,10 +79,9 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
     """Show one invitation and its timeline: every step, and why."""
     invitation, events = delivery.get_invitation(tx, invitation_id)
     item, names = _details(invitation), ("at", "from", "to", "reason", "code")
-    timeline = [dict(zip(names, event, strict=True)) for event in events]
-    created = (invitation.created_at, None, InvitationState.PENDING, None, "A new member.")
-    steps = [(at, before, after, code, reason.description) for at, before, after, reason, code in events]
-    history = table(("at", "from", "to", "code", "why"), [created, *steps])
+    timeline = [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
+    created = {"at": invitation.created_at, "to": InvitationState.PENDING, "why": "A new member."}
+    history = table([dict.fromkeys(names) | created, *timeline], "at from to code why")
     return Output(item | {"timeline": timeline}, [field_table(item), history])
 
 

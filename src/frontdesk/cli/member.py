@@ -12,23 +12,18 @@ from typing import Annotated, Any
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
+from frontdesk.cli.layout import Part, field_table, heading, progress, table
 from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, read_text
 from frontdesk.cli.output import (
     FAILED,
     MISUSED,
     Output,
-    Part,
     describe,
     fail,
-    field_table,
-    heading,
     listing,
     opened_file,
     picked,
-    progress,
     settings,
-    table,
-    table_of,
 )
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
@@ -73,7 +68,10 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
         parts += [
             f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
             f"member {entry.member_id}, client {entry.client}, request {entry.request_id}{from_file}",
-            table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
+            table(
+                [{"field": name, "from": old, "to": new} for name, (old, new) in entry.changes.items()],
+                "field from to",
+            ),
         ]
     names = "member_id outcome plan_id changes client request_id file_id changed_at"
     return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
@@ -181,7 +179,7 @@ def rename(
     failed = [row for row in rows if row["outcome"] not in (RENAMED, UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
     said = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
-    parts = [table_of(failed, "row outcome")] if failed else []
+    parts = [table(failed, "row outcome")] if failed else []
     return Output(rows, [*parts, said], status=FAILED if failed else 0)
 
 
