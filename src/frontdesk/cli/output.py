@@ -72,11 +72,12 @@ def describe(item: Item, *notes: str) -> Output:
     return Output(item, [field_table(item), *notes])
 
 
-def listing(items: Sequence[Item], columns: str, *, nothing: str) -> Output:
-    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`."""
+def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> Output:
+    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`; for people then the notes."""
 
     def parts() -> Iterator[Part]:  # made for people only: --json may print a million objects
         yield table(items, columns) if items else nothing
+        yield from notes
 
     return Output(items, parts())
 
