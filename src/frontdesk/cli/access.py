@@ -11,8 +11,9 @@ import typer
 from frontdesk.access import accounts, create_account, list_accounts, list_clients
 from frontdesk.access.model import Account, AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.layout import picked
 from frontdesk.cli.options import OnlyAccount, given, id_argument, id_option, option, read_text
-from frontdesk.cli.output import Output, describe, listing, picked
+from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 

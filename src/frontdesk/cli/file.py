@@ -20,19 +20,9 @@ from rich.progress import MofNCompleteColumn
 
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
-from frontdesk.cli.layout import Part, progress, table
+from frontdesk.cli.layout import Part, json_text, progress, table
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, id_option, option
-from frontdesk.cli.output import (
-    FAILED,
-    MISUSED,
-    Output,
-    describe,
-    fail,
-    json_text,
-    listing,
-    opened_file,
-    settings,
-)
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx

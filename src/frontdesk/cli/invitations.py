@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
-from frontdesk.cli.layout import field_table, table
+from frontdesk.cli.layout import field_table, picked, table
 from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
-from frontdesk.cli.output import Output, describe, fail, listing, opened_file, picked, settings
+from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx

@@ -1,5 +1,9 @@
-"""How people see things: tables, fields under each other, progress bars. Text is never read as markup: names may look like it."""
+"""How things are shown: tables, fields under each other, JSON, progress bars.
 
+Text is never read as markup: names may look like it.
+"""
+
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,6 +27,15 @@ Part = str | Text | Table  # of what people read: a sentence, a heading, a table
 
 # Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
 _COPIED = {"id", "client_id", "state", "delivery"}
+
+
+def picked(thing: object, names: str) -> dict[str, Any]:
+    """Some fields of an object, by their names."""
+    return {name: getattr(thing, name) for name in names.split()}
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)  # all but times are plain
 
 
 def table(items: Sequence[Item], columns: str) -> Table:

@@ -4,7 +4,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from itertools import compress
@@ -13,19 +13,9 @@ from typing import Annotated
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
-from frontdesk.cli.layout import Part, field_table, heading, progress, table
+from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
 from frontdesk.cli.options import LARGEST_ID, OnlyAccount, end_of, option, read_text
-from frontdesk.cli.output import (
-    FAILED,
-    MISUSED,
-    Output,
-    describe,
-    fail,
-    listing,
-    opened_file,
-    picked,
-    settings,
-)
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
@@ -176,9 +166,8 @@ def rename(
 
 def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[str]:
     config, requester, outcomes = settings(), new_request(), list[str]()
-    with ExitStack() as stack:
-        db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
-        dry = stack.enter_context(dry_runs(config.uniqueness)) if is_dry else None
+    rehearsal = dry_runs(config.uniqueness) if is_dry else nullcontext()
+    with migrated_database(config) as db, progress() as bar, rehearsal as dry:
 
         def decide(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
             if dry is None:

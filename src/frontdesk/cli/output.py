@@ -3,7 +3,6 @@
 Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,13 +10,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn, cast
+from typing import BinaryIO, Literal, NoReturn, cast
 
 import typer
 from rich.text import Text
 
-from frontdesk.cli.layout import Item, Part, console, field_table, say, table
-from frontdesk.clock import wire_time
+from frontdesk.cli.layout import Item, Part, console, field_table, json_text, say, table
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, Unavailable
 
@@ -80,15 +78,6 @@ def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> O
         yield from notes
 
     return Output(items, parts())
-
-
-def picked(thing: object, names: str) -> dict[str, Any]:
-    """Some fields of an object, by their names."""
-    return {name: getattr(thing, name) for name in names.split()}
-
-
-def json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)  # all but times are plain
 
 
 def print_json(value: object) -> None:

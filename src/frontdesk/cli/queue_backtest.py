@@ -3,25 +3,20 @@
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rich.progress import MofNCompleteColumn
 
 from frontdesk.cli.command_group import migrated_database
-from frontdesk.cli.layout import Item, Part, heading, progress, table
+from frontdesk.cli.layout import Item, Part, heading, picked, progress, table
 from frontdesk.cli.options import option
-from frontdesk.cli.output import MISUSED, Output, fail, opened_file, picked, settings
+from frontdesk.cli.output import MISUSED, Output, fail, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
-from frontdesk.queues.backtest.encounters_csv import (
-    EncounterEvents,
-    RowFault,
-    encounter_events,
-    read_encounters,
-)
+from frontdesk.queues.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
 from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
@@ -139,19 +134,15 @@ def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) 
         text.detach()  # `opened_file` closes the stream
     warnings = list(warnings_of_file(found))
     if found.faults and not (skip_bad_rows and found.rows):
-        _refuse(found.faults, warnings)
+        lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in found.faults[:FAULTS_SHOWN]]
+        if len(found.faults) > FAULTS_SHOWN:
+            lines.append(f"and {len(found.faults) - FAULTS_SHOWN} more")
+        remedy = "Correct the rows, or leave them out with --skip-bad-rows."
+        fail("\n".join(["The file has faults.", *lines, *_sentences(warnings), remedy]))
     told = encounter_events(found.rows)
     until = max((event.at for event in told.events), default=0.0)
     since = until - timedelta(days=days).total_seconds()
     return _Past(told, since, found.faulty_rows, warnings)
-
-
-def _refuse(faults: Sequence[RowFault], warnings: Iterable[BacktestWarning]) -> NoReturn:
-    lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in faults[:FAULTS_SHOWN]]
-    if len(faults) > FAULTS_SHOWN:
-        lines.append(f"and {len(faults) - FAULTS_SHOWN} more")
-    remedy = "Correct the rows, or leave them out with --skip-bad-rows."
-    fail("\n".join(["The file has faults.", *lines, *_sentences(warnings), remedy]))
 
 
 def _sentences(warnings: Iterable[BacktestWarning]) -> list[str]:
