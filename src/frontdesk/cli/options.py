@@ -12,17 +12,24 @@ LARGEST_ID = 2**63 - 1  # what both databases can hold
 TEXT_LENGTH = 255
 
 
+def checked_id(value: int | None) -> int | None:
+    """An identifier that both databases can be asked for. A range of typer would fill each help with 19 digits."""
+    if value is not None and not 1 <= value <= LARGEST_ID:
+        raise typer.BadParameter(f"must be a whole number from 1 to {LARGEST_ID}")
+    return value
+
+
 def option(sentence: str, *names: str, **settings: Any) -> Any:
     """An option of these names, else of its parameter's, with its help, which every option has."""
     return typer.Option(*names, help=sentence, **settings)
 
 
 def id_option(name: str, sentence: str) -> Any:
-    return option(sentence, name, metavar="ID", min=1, max=LARGEST_ID)
+    return option(sentence, name, metavar="ID", callback=checked_id)
 
 
 def id_argument(noun: str, sentence: str) -> Any:
-    return typer.Argument(metavar=noun, min=1, max=LARGEST_ID, help=sentence)
+    return typer.Argument(metavar=noun, callback=checked_id, help=sentence)
 
 
 def start_of(text: str) -> datetime:
