@@ -40,9 +40,9 @@ def test_pairs_that_look_alike_are_listed_until_they_are_called_distinct(
     assert [(each["id"], each["other_id"]) for each in found] == [pair, (pair[0], third), (pair[1], third)]
     assert found[1]["other_external_id"] == "AB 000003"
     assert (found[1]["plan_id"], found[1]["other_plan_id"]) == (1, 2)
-    page = cli.json("member", "duplicates", "--limit", "1", "--after", f"{pair[0]}-{pair[1]}")
+    page = cli.json("member", "duplicates", "--limit", "1", "--after", str(pair[0]), str(pair[1]))
     assert [(each["id"], each["other_id"]) for each in page] == [(pair[0], third)]
-    assert f"--after {pair[0]}-{pair[1]}" in cli.text("member", "duplicates", "--limit", "1")
+    assert f"--after {pair[0]} {pair[1]}" in cli.text("member", "duplicates", "--limit", "1")
     assert cli.json("member", "distinct", DROP, KEEP) == {"distinct": [*pair]}
     assert cli.json("member", "distinct", KEEP, DROP) == {"distinct": [*pair]}
     found = cli.json("member", "duplicates")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from frontdesk.cli.queue import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
 from frontdesk.queues.ingest import ingest
@@ -104,14 +103,3 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
     assert sum(hour["matched"] for hour in outcome["by_hour"]) == 3
     assert "0:50 min" in cli.text("queue", "accuracy")
     assert cli.json("queue", "watch")[0]["last_hour"] == {"matched": 3, "mean_error_seconds": 50}
-
-
-def test_the_chart_has_a_bar_for_each_hour() -> None:
-    hours = [
-        {"hour": f"2026-11-20T1{n}:00:00Z", "mean_error_seconds": error}
-        for n, error in enumerate((30.0, 60.0, 0.0))
-    ]
-    lines = chart(hours)
-    assert [line.count("█") for line in lines] == [20, 40, 0]
-    assert lines[0].startswith("11-20 10h")
-    assert lines[1].endswith("1:00 min")

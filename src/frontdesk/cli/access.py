@@ -11,8 +11,9 @@ import typer
 from frontdesk.access import accounts, create_account, list_accounts, list_clients
 from frontdesk.access.model import Account, AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import OnlyAccount, id_argument, id_option, option, read_text
-from frontdesk.cli.output import Output, describe, listing, picked
+from frontdesk.cli.layout import picked
+from frontdesk.cli.options import OnlyAccount, given, id_argument, id_option, option, read_text
+from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 
@@ -196,10 +197,5 @@ def _record(context: CommandContext, action: str, of: ApiClient, **detail: objec
 
 
 def _item(of: ApiClient, secret: str | None = None) -> dict[str, Any]:
-    return {
-        **picked(of, "id account_id client_id"),
-        **({} if secret is None else {"client_secret": secret}),
-        "name": of.name,
-        "scopes": sorted(of.scopes),
-        **picked(of, "requests_per_minute created_at revoked_at"),
-    }
+    item = picked(of, "id account_id client_id name requests_per_minute created_at revoked_at")
+    return item | {"scopes": sorted(of.scopes)} | given(client_secret=secret)

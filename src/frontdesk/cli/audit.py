@@ -1,8 +1,10 @@
 """`frontdesk audit`: who did what, and the trail as a file that shows any later change."""
 
 import os
+from collections import deque
 from datetime import datetime, timedelta
 from functools import partial
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -12,8 +14,9 @@ from frontdesk.audit import entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
-from frontdesk.cli.options import OnlyAccount, checked_id, end_of, option, start_of
-from frontdesk.cli.output import Output, fail, listing, opened_file, progress, settings
+from frontdesk.cli.layout import progress
+from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, start_of
+from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import FrontdeskError
@@ -36,9 +39,7 @@ def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     action: Annotated[
         str | None, option("An action, or its first word: `client` for everything done to clients.")
     ] = None,
-    subject: Annotated[
-        int | None, option("The id of what it was done to.", metavar="ID", callback=checked_id)
-    ] = None,
+    subject: Annotated[int | None, id_option("--subject", "The id of what it was done to.")] = None,
     since: Annotated[
         datetime | None, option("A date, or a time in UTC.", metavar="TIME", parser=start_of)
     ] = None,
@@ -65,9 +66,8 @@ def export(path: File) -> Output:
         _refuse_foreign_beginning(db, before)
         pruning = db.ask(last_pruning)
         if pruning and 0 < before.entry_id < pruning.pruned_through:
-            fail(
-                f"Entries up to {pruning.pruned_through} were pruned since. Keep the file, and export to another one."
-            )
+            through = pruning.pruned_through
+            fail(f"Entries up to {through} were pruned since. Keep the file, and export to another one.")
         with opened_file(path, "ab", "The file can't be written: {}.") as file:
             file.truncate(before.size_bytes)  # a line that a killed export began
             if not before.entry_id and pruning:
@@ -142,19 +142,16 @@ def _refuse_foreign_beginning(db: Database, end: ChainEnd) -> None:
 def _end_of_file(path: Path, *, whole: bool = False) -> ChainEnd:
     """The end of the file's chain. Ends the command where the chain is broken. Unless the file is to be `whole`, a last line
     without its end is left out."""
-    end = ChainEnd()
     with opened_file(path, "rb", "The file can't be read: {}.") as file, progress() as bar:
-        task = bar.add_task("verifying", total=os.fstat(file.fileno()).st_size)
-        lines = iter(file) if whole else (line for line in file if line.endswith(b"\n"))
+        tracked: Any = bar.wrap_file(file, total=path.stat().st_size, description="verifying")
+        lines = BufferedReader(tracked)  # moving the bar at each line would take 10 µs
         try:
-            for number, end in enumerate(ends_of(lines)):
-                if number % PAGE_ENTRIES == 0:
-                    bar.update(task, completed=end.size_bytes)
+            ends = deque(ends_of(line for line in lines if whole or line.endswith(b"\n")), maxlen=1)
         except BrokenChain as broken:
             fail(
                 f"Line {broken.line} is not what was exported there. Keep the file, and export to another one."
             )
-    return end
+    return ends[0] if ends else ChainEnd()
 
 
 def _append(db: Database, file: BinaryIO, end: ChainEnd) -> tuple[ChainEnd, int]:

@@ -30,6 +30,7 @@ ACTOR_LENGTH = 64  # the audit trail's column
 
 Answer = TypeVar("Answer")
 Function = Callable[..., Output]
+Transaction = Callable[[Function], Output]  # `ask` or `change`
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,59 +109,58 @@ class CommandGroup(typer.Typer):
     A command's `example` is what its help shows behind `frontdesk`, the group and the command.
     """
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(no_args_is_help=True)
         self.name = name
         self.callback()(lambda: None)  # a group also of a single command
 
-    def query(self, name: str, example: str | None = None) -> Callable[[Function], None]:
+    def query(self, name: str, example: str) -> Callable[[Function], None]:
         """Add a command that reads. Its first parameter is the transaction."""
-        return lambda function: self._add(name, example, printing(function, ask))
+        return partial(self._add, name, example, ask)
 
-    def change(
-        self, name: str, example: str | None = None, *, wants_option: bool = False
-    ) -> Callable[[Function], None]:
+    def change(self, name: str, example: str, *, wants_option: bool = False) -> Callable[[Function], None]:
         """Add a command that writes. Its first parameter is a CommandContext; a lost race calls it again.
 
         With `wants_option`, a call without any of the options that may be left out is misuse.
         """
-        return lambda function: self._add(
-            name, example, printing(function, change, wants_option=wants_option)
-        )
+        return partial(self._add, name, example, change, wants_option=wants_option)
 
-    def standalone(self, name: str, example: str | None = None) -> Callable[[Function], None]:
+    def standalone(self, name: str, example: str) -> Callable[[Function], None]:
         """Add a command that opens what it needs by itself."""
-        return lambda function: self._add(name, example, printing(function))
+        return partial(self._add, name, example, None)
 
-    def _add(self, name: str, example: str | None, command: Callable[..., None]) -> None:
-        if example is not None:
-            command.__doc__ = (
-                f"{cleandoc(command.__doc__ or '')}\n\nExample: frontdesk {self.name} {name} {example}"
-            )
+    def _add(
+        self,
+        name: str,
+        example: str,
+        transaction: Transaction | None,
+        function: Function,
+        *,
+        wants_option: bool = False,
+    ) -> None:
+        command = printing(function, transaction, wants_option=wants_option)
+        command.__doc__ = (
+            f"{cleandoc(function.__doc__ or '')}\n\nExample: frontdesk {self.name} {name} {example}"
+        )
         self.command(name)(command)
 
 
 def printing(
-    function: Function, transaction: Callable[..., Output] | None = None, *, wants_option: bool = False
+    function: Function, transaction: Transaction | None = None, *, wants_option: bool = False
 ) -> Callable[..., None]:
     """A command that prints what `function` returns; with `transaction`, `ask` or `change`, it is called in there."""
     parameters = list(signature(function, eval_str=True).parameters.values())
     if transaction is not None:
         del parameters[0]
-
-    def run(options: dict[str, Any], first: Tx | CommandContext) -> Output:
-        if (account := options.get("account")) is not None:
-            get_account(first.tx if isinstance(first, CommandContext) else first, account)
-        return function(first, **options)
+    optional = [each for each in parameters if each.default is not Parameter.empty]
 
     def command(*, call: typer.Context, as_json: bool, **options: Any) -> None:
-        optional = [each for each in parameters if each.default is not Parameter.empty]
         if wants_option and all(options[each.name] == each.default for each in optional):
             usage = f"{call.command_path} --help"
             fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
-        if transaction is None and (account := options.get("account")) is not None:
+        if (account := options.get("account")) is not None:
             ask(partial(get_account, account_id=account))
-        output = transaction(partial(run, options)) if transaction else function(**options)
+        output = transaction(partial(function, **options)) if transaction else function(**options)
         output.print(as_json=as_json)
 
     declared = [

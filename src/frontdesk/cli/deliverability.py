@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.layout import Part, heading
 from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
-from frontdesk.cli.output import MISUSED, Output, Part, describe, fail, heading, opened_file, settings
+from frontdesk.cli.output import MISUSED, Output, describe, fail, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid

@@ -16,27 +16,13 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 import typer
-from rich.progress import MofNCompleteColumn, ProgressColumn, Task
-from rich.text import Text
+from rich.progress import MofNCompleteColumn
 
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
-from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, option
-from frontdesk.cli.output import (
-    FAILED,
-    MISUSED,
-    Output,
-    Part,
-    describe,
-    fail,
-    json_text,
-    listing,
-    opened_file,
-    progress,
-    settings,
-    table,
-    table_of,
-)
+from frontdesk.cli.layout import Part, json_text, progress, table
+from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, id_option, option
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -48,9 +34,6 @@ from frontdesk.files.model import (
     COUNTS,
     REFUSED,
     WARNED,
-    WOULD_BE_SIMILAR,
-    WOULD_END,
-    WOULD_MOVE,
     EligibilityFile,
     FileFilter,
     FileKey,
@@ -69,7 +52,6 @@ from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
 POLL_SECONDS = 0.5
-PATIENCE_SECONDS = 60
 
 _ENDED = {FileState.DONE, FileState.FAILED, FileState.HELD, FileState.CANCELLED}
 _STEPS = {FileStep.CHECK: "checking", FileStep.APPLY: "applying", FileStep.END: "ending"}
@@ -102,9 +84,7 @@ def load(  # noqa: PLR0913 - one parameter per option
     format_: FormatOption = None,
     mode: Annotated[
         Literal["change", "compare", "full"] | None,
-        option(
-            "`full` ends the plan's members that the file omits, `compare` writes nothing; an 834 may say so itself."
-        ),
+        option("`full` ends members that the file omits, `compare` writes nothing; an 834 may say it."),
     ] = None,
     *,
     dry_run: Annotated[bool, option("Report the same and write no member.", "--dry-run")] = False,
@@ -116,9 +96,7 @@ def load(  # noqa: PLR0913 - one parameter per option
     sheet: Sheet = None,
     header_row: Annotated[
         int | None,
-        option(
-            "The row with the columns' names; by default it is found.", metavar="N", min=1, max=SEARCHED_ROWS
-        ),
+        option("The row of the columns' names. Default: it is found.", metavar="N", min=1, max=SEARCHED_ROWS),
     ] = None,
 ) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row."""
@@ -152,7 +130,7 @@ def list_(
     tx: Tx,
     account: OnlyAccount = None,
     limit: Annotated[int, option("The most to list, the newest first.", min=1, max=1000)] = 50,
-    plan: Annotated[int | None, option("Only files of this plan.", metavar="ID")] = None,
+    plan: Annotated[int | None, id_option("--plan", "Only files of this plan.")] = None,
     state: Annotated[FileState | None, option("Only files in this state.")] = None,
 ) -> Output:
     """List eligibility files, newest first."""
@@ -273,14 +251,12 @@ def settings_(
     reopen_absent: Annotated[
         bool | None,
         option(
-            "Whether a member that a full file ended by omitting it comes back with a later one. On by default."
+            "Whether members that a full file ended by omission come back with a later one. Default: yes."
         ),
     ] = None,
     second_approver: Annotated[
         bool | None,
-        option(
-            "Whether a held file has to be approved by another client or person than the uploader. Off by default."
-        ),
+        option("Whether the uploader of a held file may not approve it: another has to. Default: no."),
     ] = None,
 ) -> Output:
     """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
@@ -318,22 +294,16 @@ def suggest(
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
             target.write(mapping.encode())
     if found["format"] == Format.X12:
-        figures = table_of(found["references"], "reference people with_others looks_like_ssn")
+        figures = table(found["references"], "reference people with_others looks_like_ssn")
         return Output(found, [figures, *found["reasons"], mapping])
-    columns = [
-        (each["column"], ", ".join(each["fields"]), each["confidence"] or None, "  ".join(each["samples"]))
-        for each in found["columns"]
-    ]
     left_out = f", {found['skipped_rows']:,} would be left out" if found["skipped_rows"] else ""
     parts: list[Part] = [
-        table(("column", "fields", "confidence", "samples"), columns),
-        *(f"{each['column']}: {each['note']}" for each in found["columns"] if each["note"]),
+        table(found["columns"], "column fields confidence samples note"),
         mapping,
         f"Of {found['rows']:,} rows {found['refused_rows']:,} would be refused{left_out}.",
     ]
     if found["refused"]:
-        parts.append(table_of(found["refused"], "field code rows"))
-    parts += [each["advice"] for each in found["refused"] if each["advice"]]
+        parts.append(table(found["refused"], "field code rows advice"))
     for question in found["questions"]:
         is_open = question["column"] in found["mapping"].get("questions", {})
         lead = "To be answered before the mapping can be used" if is_open else "To be checked"
@@ -387,8 +357,8 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(again if file.dry_run else decide)
     lines += [
         f"Which members: frontdesk file report {file.id} --outcome {outcome}"
-        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
-        if file.counts.get(outcome)
+        for outcome in COUNTS
+        if outcome.startswith("would_") and file.counts.get(outcome)
     ]
     if file.ignored:
         lines.append(
@@ -432,36 +402,27 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return body
 
 
-class _RowsPerSecond(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed or 0:,.0f} rows/s", style="cyan")
-
-
 def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
     """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
-    with progress(MofNCompleteColumn(), _RowsPerSecond()) as bar, _stop_signals() as signals:
+    with progress(MofNCompleteColumn()) as bar, _stop_signals() as signals:
         task = bar.add_task("waiting", total=None)
 
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
         options = RunOptions(config.uniqueness, lambda: bool(signals), show)
-        patient_until = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
+        try:
+            while True:
                 worked = run_next(db, system_clock, options, only=file_id)
                 file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
-            except Unavailable:
-                if signals or time.monotonic() > patient_until:
-                    how = f"The database went away; the file goes on with: frontdesk file resume {file_id}"
-                    raise FrontdeskError(how, code="unavailable") from None
-            else:
-                patient_until = time.monotonic() + PATIENCE_SECONDS
                 if file.state in _ENDED or signals:
                     return file
                 if not worked:
                     show(file.step, file.rows_done, file.rows_total)
-            time.sleep(POLL_SECONDS)
+                time.sleep(POLL_SECONDS)
+        except Unavailable as error:
+            how = f"{error.detail} The file goes on with: frontdesk file resume {file_id}"
+            raise FrontdeskError(how, code="unavailable") from None
 
 
 @contextmanager

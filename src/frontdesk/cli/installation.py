@@ -4,8 +4,9 @@ import os
 from typing import Annotated, Any
 
 from frontdesk.cli.command_group import change_in, migrated_database, new_request, opened_database, printing
+from frontdesk.cli.layout import table
 from frontdesk.cli.options import option
-from frontdesk.cli.output import FAILED, Output, settings, table
+from frontdesk.cli.output import FAILED, Output, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
@@ -122,5 +123,5 @@ def retention(dry_run: Annotated[bool, option("Only count what would go.", "--dr
     rows = [
         {"kind": kind, "kept_days": kept.get(kind), "count": counts.get(kind, 0)} for kind in RetentionKind
     ]
-    heads = ("kind", "kept days", "would go" if dry_run else "gone")
-    return Output(rows, [table(heads, [[*row.values()] for row in rows])])
+    done = "Only counted: nothing is gone yet." if dry_run else "All these are gone."
+    return Output(rows, [table(rows, "kind kept_days count"), done])

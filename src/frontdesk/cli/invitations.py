@@ -7,7 +7,7 @@ installation's mail address. `mailbox` shows the mails that a sandbox caught ins
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -17,18 +17,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
+from frontdesk.cli.layout import field_table, picked, table
 from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
-from frontdesk.cli.output import (
-    Output,
-    describe,
-    fail,
-    field_table,
-    listing,
-    opened_file,
-    picked,
-    settings,
-    table,
-)
+from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
@@ -88,11 +79,8 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
     """Show one invitation and its timeline: every step, and why."""
     invitation, events = delivery.get_invitation(tx, invitation_id)
     item, names = _details(invitation), ("at", "from", "to", "reason", "code")
-    timeline = [dict(zip(names, event, strict=True)) for event in events]
-    created = (invitation.created_at, None, InvitationState.PENDING, None, "A new member.")
-    steps = [(at, before, after, code, reason.description) for at, before, after, reason, code in events]
-    history = table(("at", "from", "to", "code", "why"), [created, *steps])
-    return Output(item | {"timeline": timeline}, [field_table(item), history])
+    timeline = [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
+    return Output(item | {"timeline": timeline}, [field_table(item), table(timeline, "at from to code why")])
 
 
 @invitations.change("cancel", "1")
@@ -139,11 +127,7 @@ def release(
     context: CommandContext,
     *,
     keep_back: Annotated[
-        bool,
-        option(
-            "Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
-            "--keep-back",
-        ),
+        bool, option("Mark unsettled invitations as ambiguous: they may have been sent.", "--keep-back")
     ] = False,
 ) -> Output:
     """Deliver again, after `invitations hold` or after a backup was restored (docs/operations.md)."""
@@ -166,11 +150,8 @@ def _details(invitation: Invitation) -> dict[str, Any]:
 
 
 def _item(invitation: Invitation) -> dict[str, Any]:
-    return {
-        **picked(invitation, "id account_id plan_id member_id kind delivery state"),
-        "address_masked": masked(invitation.address),
-        **picked(invitation, "created_at updated_at"),
-    }
+    names = "id account_id plan_id member_id kind delivery state created_at updated_at"
+    return picked(invitation, names) | {"address_masked": masked(invitation.address)}
 
 
 def masked(address: str) -> str:
@@ -183,13 +164,17 @@ def masked(address: str) -> str:
 @suppression.standalone("add", "robin@example.com")
 def add(address: Address) -> Output:
     """Suppress an address. Pending invitations to it are cancelled when their turn comes."""
-    return _change_each(address, is_added=True)
+
+    def suppressed(context: CommandContext, each: str) -> bool:
+        return suppress(context.tx, each, SuppressionReason.BY_HAND, now=context.now)
+
+    return _change_each(address, suppressed, "added")
 
 
 @suppression.standalone("remove", "robin@example.com")
 def remove(address: Address) -> Output:
     """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled."""
-    return _change_each(address, is_added=False)
+    return _change_each(address, lambda context, each: unsuppress(context.tx, each), "removed")
 
 
 @suppression.query("list", "--full --limit 1000")
@@ -218,26 +203,18 @@ def _addresses(argument: str) -> Iterator[str]:
             raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 
 
-def _change_each(argument: str, *, is_added: bool) -> Output:
+def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool], done: str) -> Output:
     addresses = [*_addresses(argument)]
-    action, done = ("added", "put on the list") if is_added else ("removed", "taken off the list")
-
-    def change_one(context: CommandContext, address: str) -> bool:
-        if is_added:
-            return suppress(context.tx, address, SuppressionReason.BY_HAND, now=context.now)
-        return unsuppress(context.tx, address)
 
     def work(context: CommandContext) -> int:
         if count := sum(change_one(context, each) for each in addresses):
-            context.record(f"suppression.{action}", count=count)
+            context.record(f"suppression.{done}", count=count)
         return count
 
-    count = change(work)
-    outcome = {"changed": count, "unchanged": len(addresses) - count}
-    sentence = f"The address was {done}." if count else f"The address was not {done}: nothing had to change."
-    if len(addresses) != 1:
-        sentence = f"{count} of {len(addresses)} addresses were {done}; the others needed no change."
-    return Output(outcome, [sentence])
+    changed = change(work)
+    unchanged = len(addresses) - changed
+    sentence = f"Addresses {done}: {changed}; {unchanged} needed no change."
+    return Output({"changed": changed, "unchanged": unchanged}, [sentence])
 
 
 @bounces.standalone("read", "/var/mail/invitations")

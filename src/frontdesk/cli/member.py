@@ -4,33 +4,19 @@
 import csv
 import io
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from itertools import compress
+from typing import Annotated
 
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
-from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, read_text
-from frontdesk.cli.output import (
-    FAILED,
-    MISUSED,
-    Output,
-    Part,
-    describe,
-    fail,
-    field_table,
-    heading,
-    listing,
-    opened_file,
-    picked,
-    progress,
-    settings,
-    table,
-    table_of,
-)
-from frontdesk.clock import system_clock, wire_time
+from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
+from frontdesk.cli.options import LARGEST_ID, OnlyAccount, end_of, option, read_text
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
+from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
@@ -45,12 +31,13 @@ from frontdesk.privacy.model import Person
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
 REFERENCE_LENGTH = 100
 
-_EXTERNAL_ID: Any = typer.Argument(
-    metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
-)
-ExternalId = Annotated[str, _EXTERNAL_ID]
-_MaybeExternalId = Annotated[str | None, _EXTERNAL_ID]
-_MemberId = Annotated[int | None, id_option("--id", "The member's id, instead of its external_id.")]
+ExternalId = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
+    ),
+]
+ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
 LONGEST_CSV = 64 * 2**20  # bytes
 _PAIR = "account_id id external_id plan_id other_id other_external_id other_plan_id"
@@ -66,17 +53,16 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
-    history = list_history(tx, member["id"], merged=True)
-    parts: list[Part] = [heading("Record"), field_table(record), heading("\nHistory")]
+    names = "changed_at outcome plan_id changes member_id client request_id file_id"
+    history = [picked(entry, names) for entry in list_history(tx, member["id"], merged=True)]
+    parts: list[Part] = [
+        heading("Record"),
+        field_table(record),
+        heading("\nHistory: of each field its value before, and after"),
+    ]
     for entry in history:
-        from_file = "" if entry.file_id is None else f", file {entry.file_id}"
-        parts += [
-            f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
-            f"member {entry.member_id}, client {entry.client}, request {entry.request_id}{from_file}",
-            table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
-        ]
-    names = "member_id outcome plan_id changes client request_id file_id changed_at"
-    return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
+        parts += ["", field_table(entry)]
+    return Output(record | {"history": history}, parts)
 
 
 @commands.query("eligible", '"AB 123356" --on 2026-03-01 --as-known-on 2026-03-15')
@@ -105,25 +91,18 @@ def duplicates(
     account: OnlyAccount = None,
     *,
     limit: Annotated[int, option("How many pairs at most.", min=1, max=1000)] = 100,
-    after: Annotated[str, option("Go on after this pair of ids.", metavar="ID-OTHER_ID")] = "0-0",
+    after: Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")] = (
+        0,
+        0,
+    ),
 ) -> Output:
     """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
-    try:
-        first, second = map(int, after.split("-"))
-    except ValueError:
-        fail("--after takes the two ids of a pair, such as 120-340.", status=MISUSED)
     with migrated_database(settings()) as db, progress() as bar:
-        pairs = people.find_duplicates(
-            db,
-            account,
-            after=(first, second),
-            limit=limit,
-            today=system_clock().date().isoformat(),
-            track=partial(bar.track, description="searching"),
-        )
-    output = listing([pair._asdict() for pair in pairs], _PAIR, nothing="No two open members look alike.")
-    more = [f"More: --after {pairs[-1].id}-{pairs[-1].other_id}"] if len(pairs) == limit else []
-    return Output(output.value, [*output.parts, *more])
+        track, today = partial(bar.track, description="searching"), system_clock().date().isoformat()
+        pairs = people.find_duplicates(db, account, after=after, limit=limit, today=today, track=track)
+    more = [f"More: --after {pairs[-1].id} {pairs[-1].other_id}"] if len(pairs) == limit else []
+    rows = [pair._asdict() for pair in pairs]
+    return listing(rows, _PAIR, *more, nothing="No two open members look alike.")
 
 
 @commands.change("merge", '"AB 123356" "AB 900001" --account 1')
@@ -181,15 +160,14 @@ def rename(
     failed = [row for row in rows if row["outcome"] not in (RENAMED, UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
     said = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
-    parts = [table_of(failed, "row outcome")] if failed else []
+    parts = [table(failed, "row outcome")] if failed else []
     return Output(rows, [*parts, said], status=FAILED if failed else 0)
 
 
 def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[str]:
     config, requester, outcomes = settings(), new_request(), list[str]()
-    with ExitStack() as stack:
-        db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
-        dry = stack.enter_context(dry_runs(config.uniqueness)) if is_dry else None
+    rehearsal = dry_runs(config.uniqueness) if is_dry else nullcontext()
+    with migrated_database(config) as db, progress() as bar, rehearsal as dry:
 
         def decide(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
             if dry is None:
@@ -235,15 +213,15 @@ def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[people.
 
 @commands.standalone("erase", '"AB 123356" --account 1 --yes')
 def erase(
-    external_id: _MaybeExternalId = None,
+    external_id: ExternalId,
     *,
-    member_id: _MemberId = None,
+    by_id: ById = False,
     account: OnlyAccount = None,
     yes: Annotated[bool, option("Erase. Without it, only say what would be.", "--yes")] = False,
 ) -> Output:
     """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone."""
     with migrated_database(settings()) as db:
-        persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
+        persons = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id))
         ids = [person.member_id for person in persons]
         named = ", ".join(map(str, ids))
         if not yes:
@@ -258,12 +236,10 @@ def erase(
 
 
 @commands.standalone("export", '"AB 123356" --account 1 --json')
-def export(
-    external_id: _MaybeExternalId = None, *, member_id: _MemberId = None, account: OnlyAccount = None
-) -> Output:
+def export(external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount = None) -> Output:
     """Show everything that is kept about a person, by table. The audit trail keeps that it was shown."""
     with migrated_database(settings()) as db:
-        persons, request = db.ask(lambda tx: _persons(tx, external_id, member_id, account)), new_request()
+        persons, request = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id)), new_request()
         found = [export_person(db, person, request)._asdict() for person in persons]
     parts: list[Part] = []
     for each in found:
@@ -277,38 +253,36 @@ def export(
 @commands.change("hold", '"AB 123356" --account 1 --reference "Case 2026-114"')
 def hold(
     context: CommandContext,
-    external_id: _MaybeExternalId = None,
+    external_id: ExternalId,
     *,
     reference: Annotated[str, option("What names the case, and not the person.")],
-    member_id: _MemberId = None,
+    by_id: ById = False,
     account: OnlyAccount = None,
 ) -> Output:
     """Put a member under legal hold: nothing of it is erased or pruned until the release."""
     case = read_text("reference", reference, limit=REFERENCE_LENGTH)
-    persons = _persons(context.tx, external_id, member_id, account)
-    held = [
-        each.member_id for each in persons if erasure.place_hold(context.tx, each, case, context.requester)
-    ]
-    named = ", ".join(map(str, held))
+    persons = _persons(context.tx, external_id, account, by_id=by_id)
+    is_new = [erasure.place_hold(context.tx, each, case, context.requester) for each in persons]
+    held, named = _changed(persons, is_new)
     return Output({"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."])
 
 
 @commands.change("release", '"AB 123356" --account 1')
 def release(
-    context: CommandContext,
-    external_id: _MaybeExternalId = None,
-    *,
-    member_id: _MemberId = None,
-    account: OnlyAccount = None,
+    context: CommandContext, external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount = None
 ) -> Output:
     """End a legal hold."""
-    persons = _persons(context.tx, external_id, member_id, account)
-    released = [
-        each.member_id for each in persons if erasure.release_hold(context.tx, each, context.requester)
-    ]
-    named = ", ".join(map(str, released))
+    persons = _persons(context.tx, external_id, account, by_id=by_id)
+    was_held = [erasure.release_hold(context.tx, each, context.requester) for each in persons]
+    released, named = _changed(persons, was_held)
     said = f"Member {named} is no longer under legal hold." if released else "It was not under legal hold."
     return Output({"released": released}, [said])
+
+
+def _changed(persons: Sequence[Person], has_changed: Sequence[bool]) -> tuple[list[int], str]:
+    """The ids of those that have changed, for programs and for people."""
+    ids = [person.member_id for person in compress(persons, has_changed)]
+    return ids, ", ".join(map(str, ids))
 
 
 @commands.query("holds", "--account 1")
@@ -319,10 +293,10 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
     return listing(rows, names, nothing="No member is under legal hold.")
 
 
-def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: int | None) -> list[Person]:
+def _persons(tx: Tx, named: str, account: int | None, *, by_id: bool) -> list[Person]:
     """The records that are meant: all with the external_id, or the one with the id."""
-    if (external_id is None) is (member_id is None):
-        fail("Give either an EXTERNAL_ID or --id.", status=MISUSED)
-    if member_id is not None:
-        return erasure.find_persons_of(tx, member_id)
-    return erasure.find_persons(tx, read_text("EXTERNAL_ID", external_id or ""), account)
+    if not by_id:
+        return erasure.find_persons(tx, read_text("EXTERNAL_ID", named), account)
+    if not (named.isascii() and named.isdigit() and int(named) <= LARGEST_ID):
+        fail(f"After --id, give a whole number from 1 to {LARGEST_ID}.", status=MISUSED)
+    return erasure.find_persons_of(tx, int(named))

@@ -1,42 +1,25 @@
-"""The output of every command: tables and colour for people, JSON for programs, errors as sentences, exit statuses.
+"""The output of every command: text for people, JSON for programs, errors as sentences, exit statuses.
 
 Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial, reduce
-from itertools import cycle
-from operator import getitem
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn, cast
+from typing import BinaryIO, Literal, NoReturn, cast
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
-from frontdesk.clock import wire_time
+from frontdesk.cli.layout import Item, Part, console, field_table, json_text, say, table
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, Unavailable
 
 FAILED, MISUSED = 1, 2
-
-# Output that goes to a file or another program is never wrapped or cut to a terminal's width.
-UNWRAPPED_COLUMNS = 10_000
-
-Item = Mapping[str, Any]
-Part = str | Text | Table  # of what people read: a sentence, a heading, a table
-
-# Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
-_COPIED = {"id", "client_id", "state", "delivery"}
 
 # The next step after an error, by its code.
 _REMEDIES = {
@@ -87,61 +70,18 @@ def describe(item: Item, *notes: str) -> Output:
     return Output(item, [field_table(item), *notes])
 
 
-def listing(items: Sequence[Item], columns: str, *, nothing: str) -> Output:
-    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`."""
+def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> Output:
+    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`; for people then the notes."""
 
-    def parts() -> Iterator[Part]:
-        yield table_of(items, columns) if items else nothing
+    def parts() -> Iterator[Part]:  # made for people only: --json may print a million objects
+        yield table(items, columns) if items else nothing
+        yield from notes
 
     return Output(items, parts())
 
 
-def table_of(items: Sequence[Item], columns: str) -> Table:
-    names = columns.split()
-    return table(names, [[reduce(getitem, name.split("."), item) for name in names] for item in items])
-
-
-def field_table(item: Item) -> Table:
-    """The names and values of an object."""
-    fields = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    fields.add_column(style="cyan", no_wrap=True)
-    fields.add_column(overflow="fold")
-    for name, value in item.items():
-        fields.add_row(name, _cell(value or None if isinstance(value, Mapping) else value))
-    return fields
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    rows_under_heads = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
-    for column in columns:
-        copied = column in _COPIED or column.endswith("_at")
-        head = column.replace(".", " ").replace("_", " ")
-        rows_under_heads.add_column(head, overflow="fold", no_wrap=copied)
-    for row in rows:
-        rows_under_heads.add_row(*map(_cell, row))
-    return rows_under_heads
-
-
-def picked(thing: object, names: str) -> dict[str, Any]:
-    """Some fields of an object, by their names."""
-    return {name: getattr(thing, name) for name in names.split()}
-
-
-def heading(text: str) -> Text:
-    return Text(text, style="bold")
-
-
-def json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)  # all but times are plain
-
-
 def print_json(value: object) -> None:
     typer.echo(json_text(value))
-
-
-def say(part: Part) -> None:
-    """Print a sentence, a heading or a table for people. Only a table is fitted to the terminal's width."""
-    console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
 
 
 @contextmanager
@@ -160,54 +100,6 @@ def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str)
         raise
     except OSError as error:
         fail(failure.format(error.strerror))
-
-
-def console(*, stderr: bool = False) -> Console:
-    """The console that people read. It takes no markup, because typed names may look like it."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else UNWRAPPED_COLUMNS
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
-
-
-def progress(*more: ProgressColumn) -> Progress:
-    """A bar on stderr that shows how far a command is; on a terminal only. `more` columns stand before the time left."""
-    screen = console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeRemainingColumn())
-    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
-
-
-def minutes_text(seconds: float) -> str:
-    minutes, rest = divmod(round(abs(seconds)), 60)
-    return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
-
-
-def share_text(share: float | None) -> str | None:
-    return None if share is None else f"{share:.0%}"
-
-
-def bars(heads: Sequence[str], seconds: Sequence[float], *, width: int, marks: str = "█") -> list[str]:
-    """A line with a bar for each head, the longest one `width` wide. The `marks` of the bars alternate."""
-    longest = max([*seconds, 1.0])
-    lines = zip(heads, cycle(marks), seconds, strict=False)
-    return [
-        f"{head} {mark * round(each / longest * width):<{width}} {minutes_text(each)}"
-        for head, mark, each in lines
-    ]
-
-
-def _cell(value: Any) -> Text:
-    """A value as people read it. Text is never read as markup: names may look like it."""
-    if value is None:
-        return Text("-", style="dim")
-    if isinstance(value, datetime):
-        return Text(wire_time(value))
-    if isinstance(value, bool):
-        return Text("yes" if value else "no")
-    if isinstance(value, Mapping):
-        return Text("\n").join(Text.assemble(f"{name}: ", _cell(inner)) for name, inner in value.items())
-    if isinstance(value, list | tuple):
-        return Text(", ").join(map(_cell, value))
-    return Text(str(value))
 
 
 def sentence(error: FrontdeskError) -> str:

@@ -5,7 +5,8 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -15,21 +16,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from frontdesk.access.accounts import get_account
-from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
-from frontdesk.cli.options import Json, OnlyAccount, PlanId, read_text
-from frontdesk.cli.output import (
-    Output,
-    bars,
-    console,
-    heading,
-    listing,
-    minutes_text,
-    settings,
-    share_text,
-    table,
-)
-from frontdesk.cli.queue_backtest import backtest
+from frontdesk.cli.command_group import CommandContext, CommandGroup, ask, change_in, migrated_database
+from frontdesk.cli.layout import Part, console, heading, minutes_text, table
+from frontdesk.cli.options import OnlyAccount, PlanId, option, read_text
+from frontdesk.cli.output import Output, listing, settings
+from frontdesk.cli.queue_backtest import accuracy_item, backtest
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
@@ -37,61 +28,39 @@ from frontdesk.plans import get_plan, list_plans
 from frontdesk.queues import list_outcomes, list_waiting
 from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import PruneReport, WaitOutcome
-from frontdesk.queues.queue_state import measure_accuracy, queue_state
+from frontdesk.queues.queue_state import accuracy_of, measure_accuracy, queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
 from frontdesk.queues.upkeep import rebuild as rebuild_all
 
 Patient = Annotated[
-    str,
-    typer.Option(
-        metavar="REF", help="Opaque reference of the patient; never a name, an e-mail or a phone number."
-    ),
+    str, option("Opaque reference of the patient; never a name, an e-mail or a phone number.", metavar="REF")
 ]
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
 RECENT = timedelta(hours=1)
 BOARD_COLUMNS = (
-    "plan",
-    "name",
-    "doctors",
-    "with patients",
-    "waiting",
-    "wait",
-    "8 of 10",
-    "error in the last hour",
+    "plan_id name doctors doctors_with_patients queue_length wait interval "
+    "last_hour.matched last_hour.mean_error_seconds"
 )
 ACCURACY_COLUMNS = (
-    "plan",
-    "patients",
-    "mean wait",
-    "mean error",
-    "bias",
-    "error of 90 %",
-    "told 0, waited",
-    "in interval",
+    "plan_id matched mean_wait_seconds mean_error_seconds p90_error_seconds bias_seconds "
+    "wrong_zero_share coverage_share"
 )
-BAR_WIDTH = 40
 
-commands = CommandGroup()
-commands.standalone("backtest")(backtest)
+commands = CommandGroup("queue")
+commands.standalone("backtest", "--days 30")(backtest)
 
 
-@commands.change("join")
+@commands.change("join", "--plan 1 --patient visit-4711")
 def join(context: CommandContext, plan: PlanId, patient: Patient) -> Output:
-    """Let a patient join a plan's queue; a patient that waits there already keeps the place.
-
-    Example: frontdesk queue join --plan 1 --patient visit-4711
-    """
+    """Let a patient join a plan's queue; a patient that waits there already keeps the place."""
     return _move(context, plan, patient, waiting=True)
 
 
-@commands.change("leave")
+@commands.change("leave", "--plan 1 --patient visit-4711")
 def leave(context: CommandContext, plan: PlanId, patient: Patient) -> Output:
-    """Let a patient leave a plan's queue.
-
-    Example: frontdesk queue leave --plan 1 --patient visit-4711
-    """
+    """Let a patient leave a plan's queue."""
     return _move(context, plan, patient, waiting=False)
 
 
@@ -108,22 +77,16 @@ def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) ->
     return Output(outcome, [f"Patient {reference} {state} in the queue of plan {plan}."])
 
 
-@commands.query("list")
+@commands.query("list", "--json")
 def list_(tx: Tx) -> Output:
-    """List the waiting patients, in order of arrival by plan.
-
-    Example: frontdesk queue list --json
-    """
+    """List the waiting patients, in order of arrival by plan."""
     items = [waiting._asdict() for waiting in list_waiting(tx)]
     return listing(items, "plan_id patient joined_at", nothing="Nobody is waiting.")
 
 
-@commands.change("rebuild")
+@commands.change("rebuild", "")
 def rebuild(context: CommandContext) -> Output:
-    """Rebuild the waiting patients and the doctors on duty from the stored events; new events wait meanwhile.
-
-    Example: frontdesk queue rebuild
-    """
+    """Rebuild the waiting patients and the doctors on duty from the stored events; new events wait meanwhile."""
     report = rebuild_all(context.tx)
     wrong = report.corrected
     outcome = {"encounters": report.encounters, "doctors": report.doctors, "mended": wrong}
@@ -133,17 +96,15 @@ def rebuild(context: CommandContext) -> Output:
     return Output(outcome, [sentence])
 
 
-@commands.standalone("prune")
+@commands.standalone("prune", "--older-than 90d")
 def prune(
     older_than: Annotated[
-        str, typer.Option(metavar="AGE", help="Age in days, such as 90d; 8d is the least.")
+        str, option("Age in days, such as 90d; 8d is the least.", metavar="AGE")
     ] = f"{DEFAULT_AGE.days}d",
 ) -> Output:
     """Delete events of encounters that are over, and estimates, of that age; what still counts stays.
 
     Workers delete what is older than 90 days by themselves; this is for a shorter time.
-
-    Example: frontdesk queue prune --older-than 90d
     """
     age = _age(older_than)
     total = PruneReport()
@@ -167,33 +128,27 @@ def _age(text: str) -> timedelta:
     return age
 
 
-@commands.command("watch")
+@commands.standalone("watch", "--every 1")
 def watch(
     account: OnlyAccount = None,
-    every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.2, max=3600)] = 2.0,
+    every: Annotated[float, option("Seconds between looks.", min=0.2, max=3600)] = 2.0,
     *,
-    once: Annotated[bool, typer.Option("--once", help="Print the board once and stop.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show the plans' queues, and the error of the last hour's estimates, until Ctrl-C.
+    once: Annotated[bool, option("Print the board once and stop.", "--once")] = False,
+) -> Output:
+    """Show the plans' queues, and the error of the last hour's estimates, until Ctrl-C."""
+    items = ask(lambda tx: board(tx, account))
+    is_live = sys.stdout.isatty() and not once
+    return Output(items, _watched(account, every) if is_live else _board_parts(items))
 
-    Example: frontdesk queue watch --every 1
-    """
-    with migrated_database(settings()) as db:
-        if account is not None:
-            db.ask(lambda tx: get_account(tx, account))
-        items = db.ask(lambda tx: board(tx, account))
-        if as_json or once or not sys.stdout.isatty():
-            Output(items, _board_parts(items)).print(as_json=as_json)
-            return
-        with Live(Group(*_board_parts(items)), console=console(), auto_refresh=False, screen=False) as live:
-            while True:
-                time.sleep(every)
-                try:
-                    items = db.ask(lambda tx: board(tx, account))
-                except Unavailable:
-                    continue  # the last board stays until the database answers again
-                live.update(Group(*_board_parts(items)), refresh=True)
+
+def _watched(account: int | None, every: float) -> Iterator[Part]:
+    """The board is drawn anew below the only part."""
+    yield "Until Ctrl-C:"
+    with migrated_database(settings()) as db, Live(console=console(), auto_refresh=False) as live:
+        while True:
+            with suppress(Unavailable):  # the last board stays until the database answers again
+                live.update(Group(*_board_parts(db.ask(lambda tx: board(tx, account)))), refresh=True)
+            time.sleep(every)
 
 
 def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
@@ -223,80 +178,42 @@ def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
 
 
 def _board_parts(items: list[dict[str, Any]]) -> tuple[Text, Table]:
-    columns = ("plan_id", "name", "doctors", "doctors_with_patients", "queue_length")
-    rows = [
-        (
-            *(item[column] for column in columns),
-            _wait_text(item["estimated_wait_time"]),
-            _interval_text(item["interval"]),
-            _error_text(item["last_hour"]),
-        )
-        for item in items
-    ]
-    return heading(f"Queues at {system_clock():%H:%M:%S} UTC"), table(BOARD_COLUMNS, rows)
+    texts = {"wait": _wait_text, "interval": _interval_text}
+    rows = [item | {name: text(item) for name, text in texts.items()} for item in items]
+    return heading(f"Queues at {system_clock():%H:%M:%S} UTC"), table(rows, BOARD_COLUMNS)
 
 
-def _wait_text(seconds: int) -> str:
+def _wait_text(item: dict[str, Any]) -> str:
+    seconds = item["estimated_wait_time"]
     if seconds < 0:
         return "nobody on duty"
     return "none" if seconds == 0 else minutes_text(seconds)
 
 
-def _interval_text(interval: dict[str, Any]) -> str | None:
-    if not interval["high"]:
-        return None
-    return f"{minutes_text(interval['low']).removesuffix(' min')} to {minutes_text(interval['high'])}"
+def _interval_text(item: dict[str, Any]) -> str | None:
+    low, high = item["interval"]["low"], item["interval"]["high"]
+    return f"{minutes_text(low).removesuffix(' min')} to {minutes_text(high)}" if high else None
 
 
-def _error_text(last_hour: dict[str, Any]) -> str | None:
-    if not last_hour["matched"]:
-        return None
-    return f"{minutes_text(last_hour['mean_error_seconds'])} ({last_hour['matched']} patients)"
-
-
-@commands.query("accuracy")
+@commands.query("accuracy", "--hours 24")
 def accuracy(
-    tx: Tx, hours: Annotated[int, typer.Option(help="How far to look back.", min=1, max=24 * 90)] = 24
+    tx: Tx, hours: Annotated[int, option("How far to look back, in hours.", min=1, max=24 * 90)] = 24
 ) -> Output:
     """Compare the estimates with the waits that followed: the first patient that joined under each estimate.
 
     A bias above zero means that patients waited less than the estimate said.
-
-    Example: frontdesk queue accuracy --hours 24
     """
     outcomes = list_outcomes(tx, system_clock() - timedelta(hours=hours))
-    plans, by_hour = measure_accuracy(outcomes), _by_hour(outcomes)
-    items = [
-        {
-            name: value if value is None else round(value, 3 if "share" in name else 1)
-            for name, value in row.items()
-        }
-        for row in (plan._asdict() for plan in plans)
-    ]
+    items = [{"plan_id": plan.plan_id} | accuracy_item(plan) for plan in measure_accuracy(outcomes)]
+    by_hour = _by_hour(outcomes)
     result = {"hours": hours, "plans": items, "by_hour": by_hour}
-    if not plans:
+    if not items:
         return Output(result, [f"No patient with an estimate of the last {hours} h has been seen yet."])
-    rows = [
-        (plan.plan_id, plan.matched, *map(minutes_text, plan[2:6]), *map(share_text, plan[6:]))
-        for plan in plans
-    ]
-    return Output(
-        result, [table(ACCURACY_COLUMNS, rows), heading("Mean error by hour (UTC)"), *chart(by_hour)]
-    )
+    return Output(result, [table(items, ACCURACY_COLUMNS), table(by_hour, "hour matched mean_error_seconds")])
 
 
 def _by_hour(outcomes: Sequence[WaitOutcome]) -> list[dict[str, Any]]:
-    errors: defaultdict[str, list[float]] = defaultdict(list)
+    hours: defaultdict[str, list[WaitOutcome]] = defaultdict(list)
     for outcome in outcomes:
-        hour = wire_time(outcome.joined_at.replace(minute=0, second=0))
-        errors[hour].append(abs(outcome.estimate_seconds - outcome.wait_seconds))
-    return [
-        {"hour": hour, "matched": len(own), "mean_error_seconds": round(sum(own) / len(own), 1)}
-        for hour, own in sorted(errors.items())
-    ]
-
-
-def chart(by_hour: Sequence[dict[str, Any]]) -> list[str]:
-    """A bar for each hour, the longest one BAR_WIDTH wide."""
-    heads = [f"{hour['hour'][5:13].replace('T', ' ')}h" for hour in by_hour]
-    return bars(heads, [hour["mean_error_seconds"] for hour in by_hour], width=BAR_WIDTH)
+        hours[wire_time(outcome.joined_at.replace(minute=0, second=0))].append(outcome)
+    return [{"hour": hour} | accuracy_item(accuracy_of(own)) for hour, own in sorted(hours.items())]

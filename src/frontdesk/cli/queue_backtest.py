@@ -1,47 +1,27 @@
 """`frontdesk queue backtest`: replays a known past, and shows how wrong the wait estimate would have been. Stores nothing."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import typer
 from rich.progress import MofNCompleteColumn
-from rich.table import Table
 
 from frontdesk.cli.command_group import migrated_database
-from frontdesk.cli.output import (
-    FAILED,
-    MISUSED,
-    Output,
-    Part,
-    bars,
-    fail,
-    heading,
-    minutes_text,
-    opened_file,
-    progress,
-    settings,
-    share_text,
-    table,
-)
+from frontdesk.cli.layout import Item, Part, heading, picked, progress, table
+from frontdesk.cli.options import option
+from frontdesk.cli.output import MISUSED, Output, fail, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
-from frontdesk.queues.backtest.encounters_csv import (
-    EncounterEvents,
-    RowFault,
-    encounter_events,
-    read_encounters,
-)
+from frontdesk.queues.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
 from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
-    BacktestResult,
     BacktestWarning,
+    JudgedWait,
     by_hour,
     by_plan,
     by_position,
@@ -56,18 +36,8 @@ from frontdesk.queues.store.events import list_history
 # The events of a day before the judged ones tell the past that an estimate starts from.
 PAST = timedelta(days=1)
 FAULTS_SHOWN = 20
-BAR_WIDTH = 30
-COLUMNS = (
-    "patients",
-    "mean wait",
-    "mean error",
-    "bias",
-    "in interval",
-    "told 0, waited",
-    "best rival",
-    "its error",
-    "ours below by",
-)
+ERRORS = "mean_error_seconds bias_seconds wrong_zero_share"
+COLUMNS = f"matched mean_wait_seconds {ERRORS} coverage_share best_rival below_best_rival_share"
 
 
 class _Past(NamedTuple):
@@ -80,39 +50,39 @@ class _Past(NamedTuple):
 
 
 def backtest(
-    days: Annotated[int, typer.Option(help="How many days to judge, the latest.", min=1, max=366)] = 30,
+    days: Annotated[int, option("How many days to judge, the latest.", min=1, max=366)] = 30,
     csv_file: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Encounters to replay instead of the stored events; - is stdin. Columns: joined, started, ended, left, doctor, plan.",
             "--csv",
             metavar="FILE",
-            help="Encounters to replay instead of the stored events; - is stdin. "
-            "Columns: joined, started, ended, left, doctor, plan.",
         ),
     ] = None,
     *,
     time_zone: Annotated[
         str | None,
-        typer.Option(
-            "--time-zone",
-            metavar="ZONE",
-            help="Of times without an offset in the CSV, such as America/New_York. Without it they are UTC.",
+        option(
+            "Of the CSV's times without an offset, such as America/New_York. Default: UTC.", metavar="ZONE"
         ),
     ] = None,
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave out rows of the CSV that have faults.")
+        bool, option("Leave out rows of the CSV that have faults.", "--skip-bad-rows")
     ] = False,
 ) -> Output:
     """Replay past queues and compare the estimate that each patient would have got with the wait that came.
 
     Beside it stand the rules that others use. Nothing is stored. With --csv no database is needed.
-
-    Example: frontdesk queue backtest --days 30
     """
     config = settings()
     zone = None if time_zone is None else _zone(time_zone)
     past = _stored(config, days) if csv_file is None else _from_csv(csv_file, days, zone, skip_bad_rows)
-    with _progress(past.warnings) as show:
+    with progress(MofNCompleteColumn()) as bar:
+        task = bar.add_task("judging", total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
         found = run_backtest(past.told.events, since=past.since, progress=show)
     warnings = [*past.warnings, *warnings_of(past.told.events, found)]
     counts = {
@@ -123,7 +93,18 @@ def backtest(
         "bad_rows": past.left_out,
         "rows_without_end": past.told.without_end,
     }
-    return _report(counts, found, past.told.plans, warnings=warnings, with_ids=csv_file is None)
+    value: dict[str, Any] = counts | {"warnings": [warning._asdict() for warning in warnings]}
+    said = _sentences(warnings)
+    if not found.judged:
+        return Output(
+            value, [*said, f"No patient that joined in the last {days} days and was seen can be judged."]
+        )
+    figures = _figures(found.judged, past.told.plans, with_ids=csv_file is None)
+    said.append(
+        "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty, "
+        "{rows_without_end:,} rows without an end of the wait left out.".format_map(counts)
+    )
+    return Output(value | figures, [*said, *_tables(figures)])
 
 
 def _stored(config: Config, days: int) -> _Past:
@@ -154,135 +135,61 @@ def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) 
         text.detach()  # `opened_file` closes the stream
     warnings = list(warnings_of_file(found))
     if found.faults and not (skip_bad_rows and found.rows):
-        _refuse(found.faults, warnings)
+        lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in found.faults[:FAULTS_SHOWN]]
+        if len(found.faults) > FAULTS_SHOWN:
+            lines.append(f"and {len(found.faults) - FAULTS_SHOWN} more")
+        remedy = "Correct the rows, or leave them out with --skip-bad-rows."
+        fail("\n".join(["The file has faults.", *lines, *_sentences(warnings), remedy]))
     told = encounter_events(found.rows)
     until = max((event.at for event in told.events), default=0.0)
     since = until - timedelta(days=days).total_seconds()
     return _Past(told, since, found.faulty_rows, warnings)
 
 
-def _refuse(faults: Sequence[RowFault], warnings: Iterable[BacktestWarning]) -> NoReturn:
-    lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in faults[:FAULTS_SHOWN]]
-    if len(faults) > FAULTS_SHOWN:
-        lines.append(f"and {len(faults) - FAULTS_SHOWN} more")
-    remedy = "Correct the rows, or leave them out with --skip-bad-rows."
-    fail("\n".join(["The file has faults.", *lines, *map(_warning_text, warnings), remedy]), status=FAILED)
+def _sentences(warnings: Iterable[BacktestWarning]) -> list[str]:
+    return [f"Warning: {warning.message}" for warning in warnings]
 
 
-@contextmanager
-def _progress(warnings: Iterable[BacktestWarning]) -> Iterator[Callable[[int, int], None]]:
-    """On a terminal: the warnings about the file, since judging may take minutes, and how far it is."""
-    with progress(MofNCompleteColumn()) as bar:
-        if bar.console.is_terminal:
-            for warning in warnings:
-                bar.console.print(_warning_text(warning))
-        task = bar.add_task("judging", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _report(
-    counts: dict[str, int],
-    found: BacktestResult,
-    plans: Mapping[int, str],
-    *,
-    warnings: Sequence[BacktestWarning],
-    with_ids: bool,
-) -> Output:
-    """`warnings` and `counts` go before the figures. `plans`: their names by id.
-
-    `with_ids` false: the ids are not the service's.
-    """
-    judged, warned = found.judged, [warning._asdict() for warning in warnings]
-    if not judged:
-        nothing = "No patient that joined in the last {days} days and was seen can be judged.".format(
-            **counts
-        )
-        return Output(counts | {"warnings": warned}, [*map(_warning_text, warnings), nothing])
-    everyone = figures_of(judged)
-    of_plans, of_hours, of_positions = by_plan(judged), by_hour(judged), by_position(judged)
-    value = counts | {
-        "warnings": warned,
-        "all": _item(everyone),
+def _figures(judged: Sequence[JudgedWait], plans: Mapping[int, str], *, with_ids: bool) -> dict[str, Any]:
+    """The figures of all the waits and of groups of them. `with_ids` false: the plans' ids are not the service's."""
+    return {
+        "all": _item(figures_of(judged)),
         "by_plan": [
             {"plan_id": id_ if with_ids else None, "plan": plans.get(id_)} | _item(one)
-            for id_, one in of_plans.items()
+            for id_, one in by_plan(judged).items()
         ],
-        "by_hour": [{"hour": hour} | _item(one) for hour, one in of_hours.items()],
-        "by_position": [{"position": _positions(first)} | _item(one) for first, one in of_positions.items()],
+        "by_position": [
+            {"position": _positions(first)} | _item(one) for first, one in by_position(judged).items()
+        ],
+        "by_hour": [{"hour": hour} | _item(one) for hour, one in by_hour(judged).items()],
     }
-    parts: list[Part] = [
-        *map(_warning_text, warnings),
-        "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty.".format(
-            **counts
-        ),
-        *_left_out(counts),
-        heading("The estimate beside the rules that others use"),
-        _estimators(everyone),
-        _outside(everyone),
-        heading("By plan"),
-        _table("plan", {_plan(id_, plans, with_ids): one for id_, one in of_plans.items()}),
-        heading("By position in the line"),
-        _table("position", {_positions(first): one for first, one in of_positions.items()}),
-        heading("Mean error by hour of the day (UTC): the estimate, below it the best rival"),
-        *_chart(of_hours),
-    ]
-    return Output(value, parts)
-
-
-def _warning_text(warning: BacktestWarning) -> str:
-    return f"Warning: {warning.message}"
-
-
-def _plan(id_: int, plans: Mapping[int, str], with_ids: bool) -> str:
-    return f"{id_} {plans.get(id_, '')}".strip() if with_ids else plans[id_]
-
-
-def _left_out(counts: Mapping[str, int]) -> list[Part]:
-    rows = counts["rows_without_end"]
-    if not rows:
-        return []
-    told = (
-        "1 row tells no end of the wait and is"
-        if rows == 1
-        else f"{rows:,} rows tell no end of the wait and are"
-    )
-    return [f"{told} left out."]
 
 
 def _item(figures: BacktestFigures) -> dict[str, Any]:
-    own = figures.accuracy
-    return {
-        "patients": own.matched,
-        "mean_wait_seconds": round(own.mean_wait_seconds, 1),
-        "p90_error_seconds": round(own.p90_error_seconds, 1),
-        **_errors(own),
-        "interval": {
-            "share": INTERVAL_SHARE,
-            "inside": _rounded(own.coverage_share),
-            "below": _rounded(figures.below_share),
-            "above": _rounded(figures.above_share),
-        },
-        "best_rival": figures.best_rival[0],
-        "below_best_rival": _rounded(_below(figures)),
-        "rivals": [{"name": name} | _errors(rival) for name, rival in figures.rivals.items()],
+    own, (best, rival) = figures.accuracy, figures.best_rival
+    least = rival.mean_error_seconds
+    beside = {
+        "below_share": figures.below_share,
+        "above_share": figures.above_share,
+        "best_rival": best,
+        "below_best_rival_share": 1 - own.mean_error_seconds / least if least else None,
     }
+    rivals = [{"name": name} | _rounded(picked(one, ERRORS)) for name, one in figures.rivals.items()]
+    return accuracy_item(own) | _rounded(beside) | {"rivals": rivals}
 
 
-def _errors(one: EstimateAccuracy) -> dict[str, float | None]:
+def accuracy_item(accuracy: EstimateAccuracy) -> dict[str, Any]:
+    """The accuracy of some estimates, of whichever plan: shares with three decimals, seconds with one."""
+    item = _rounded(accuracy._asdict())
+    del item["plan_id"]
+    return item
+
+
+def _rounded(item: Item) -> dict[str, Any]:
     return {
-        "mean_error_seconds": round(one.mean_error_seconds, 1),
-        "bias_seconds": round(one.bias_seconds, 1),
-        "wrong_zero_share": _rounded(one.wrong_zero_share),
+        name: round(value, 3 if name.endswith("_share") else 1) if isinstance(value, float) else value
+        for name, value in item.items()
     }
-
-
-def _rounded(share: float | None) -> float | None:
-    return None if share is None else round(share, 3)
-
-
-def _below(figures: BacktestFigures) -> float | None:
-    best = figures.best_rival[1].mean_error_seconds
-    return 1 - figures.accuracy.mean_error_seconds / best if best else None
 
 
 def _positions(first: int) -> str:
@@ -292,41 +199,17 @@ def _positions(first: int) -> str:
     return f"{first} and more" if last is None else str(first) if last == first else f"{first} to {last}"
 
 
-def _estimators(figures: BacktestFigures) -> Table:
-    everyone = {"frontdesk": figures.accuracy} | figures.rivals
-    rows = [
-        (
-            name,
-            minutes_text(one.mean_error_seconds),
-            minutes_text(one.bias_seconds),
-            share_text(one.wrong_zero_share),
-        )
-        for name, one in everyone.items()
+def _tables(figures: dict[str, Any]) -> list[Part]:
+    everyone = figures["all"]
+    return [
+        heading("The estimate beside the rules that others use"),
+        table([{"name": "frontdesk"} | everyone, *everyone["rivals"]], f"name {ERRORS}"),
+        heading(f"The waits and their intervals: {INTERVAL_SHARE:.0%} inside are meant"),
+        table([everyone], "coverage_share below_share above_share"),
+        heading("By plan"),
+        table(figures["by_plan"], f"plan_id plan {COLUMNS}"),
+        heading("By position in the line"),
+        table(figures["by_position"], f"position {COLUMNS}"),
+        heading("By hour of the day (UTC)"),
+        table(figures["by_hour"], f"hour {COLUMNS}"),
     ]
-    return table(("estimator", "mean error", "bias", "told 0, waited"), rows)
-
-
-def _outside(figures: BacktestFigures) -> str:
-    shares = figures.accuracy.coverage_share, figures.below_share, figures.above_share
-    inside, shorter, longer = map(share_text, shares)
-    if inside is None:
-        return "In the interval: no patient had a wait to expect."
-    meant = f"{INTERVAL_SHARE:.0%} is meant"
-    return f"In the interval: {inside} of the waits that were expected ({meant}); shorter {shorter}, longer {longer}."
-
-
-def _table(noun: str, groups: Mapping[str, BacktestFigures]) -> Table:
-    rows = []
-    for name, figures in groups.items():
-        own, (best, accuracy) = figures.accuracy, figures.best_rival
-        seconds = own.mean_wait_seconds, own.mean_error_seconds, own.bias_seconds
-        shares = own.coverage_share, own.wrong_zero_share
-        rival = best, minutes_text(accuracy.mean_error_seconds), share_text(_below(figures))
-        rows.append((name, own.matched, *map(minutes_text, seconds), *map(share_text, shares), *rival))
-    return table((noun, *COLUMNS), rows)
-
-
-def _chart(hours: Mapping[int, BacktestFigures]) -> list[str]:
-    heads = [head for hour in hours for head in (f"{hour:02d}h", "   ")]
-    errors = [each.mean_error_seconds for one in hours.values() for each in (one.accuracy, one.best_rival[1])]
-    return bars(heads, errors, width=BAR_WIDTH, marks="█░")

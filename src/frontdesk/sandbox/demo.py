@@ -13,8 +13,9 @@ import typer
 
 from frontdesk.cli.command_group import change_in, opened_database
 from frontdesk.cli.installation import bring_up_to_date
+from frontdesk.cli.layout import Part, field_table, heading
 from frontdesk.cli.options import Json
-from frontdesk.cli.output import Output, Part, fail, field_table, heading, settings
+from frontdesk.cli.output import Output, fail, settings
 from frontdesk.cli.serve import listening_address, serve
 from frontdesk.config import Environment
 from frontdesk.sandbox.demo_data import Demo, set_up_demo

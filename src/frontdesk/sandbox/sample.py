@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from frontdesk.cli.layout import say
 from frontdesk.cli.options import Json
-from frontdesk.cli.output import MISUSED, fail, print_json, say
+from frontdesk.cli.output import MISUSED, fail, print_json
 from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members

@@ -13,8 +13,9 @@ import typer
 
 from frontdesk.access.accounts import get_account
 from frontdesk.cli.command_group import migrated_database
+from frontdesk.cli.layout import say
 from frontdesk.cli.options import Json, OnlyAccount
-from frontdesk.cli.output import fail, print_json, say, settings
+from frontdesk.cli.output import fail, print_json, settings
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Database, Tx
