@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from frontdesk.access import store
 from frontdesk.access.accounts import find_client
-from frontdesk.access.model import ApiClient, digest
+from frontdesk.access.callers import digest
+from frontdesk.access.model import ApiClient
 from frontdesk.db import Tx
 from frontdesk.errors import RateLimited
 
