@@ -9,7 +9,6 @@ from frontdesk import audit
 from frontdesk.app import App
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
-from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
 from frontdesk.invitations.message import find_link_target, registration_link
 from frontdesk.invitations.model import SuppressionReason
@@ -35,9 +34,7 @@ _NOTHING = Markup(
 async def register(app: App, request: Request) -> Response:
     """`GET /register/:token`: redirects to the account's own page, for mails that were written before it had one."""
     token = request.path_parameters["token"]
-    target = await app.read_in_thread(
-        lambda: app.db.ask(lambda tx: find_link_target(tx, "registration", token))
-    )
+    target = await app.ask(lambda tx: find_link_target(tx, "registration", token))
     if target is None:
         return page_response("This link leads nowhere", _NOTHING, status=404)
     if target.registration_url is None:
@@ -73,9 +70,6 @@ async def unsubscribe(app: App, request: Request) -> Response:
             )
             audit.record(tx, [entry], now=now)
 
-    def run() -> None:
-        if app.db.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is not None:
-            write_alone(app.db, record)  # a guessed token must not take a writer
-
-    await app.in_thread(run)
+    if await app.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is not None:
+        await app.write(record)  # a guessed token must not take a writer
     return page_response("You will get no more invitations", _DONE)

@@ -1,16 +1,12 @@
 """A person's data over the operator's interface: shown whole, erased (docs/erasure.md)."""
 
-from typing import Any
-
-import orjson
-
 from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.privacy.erasure import erase_person, export_person, get_person
 from frontdesk.privacy.model import Erasure, PersonalData
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
-from frontdesk.web.response import Response
+from frontdesk.web.response import Response, json_response
 
 
 async def export(app: App, request: Request) -> Response:
@@ -23,7 +19,7 @@ async def export(app: App, request: Request) -> Response:
     def run() -> PersonalData:
         return export_person(app.db, app.db.ask(lambda tx: get_person(tx, member_id)), requester)
 
-    return _response((await app.in_thread(run))._asdict())
+    return json_response((await app.in_thread(run))._asdict())
 
 
 async def erase(app: App, request: Request) -> Response:
@@ -39,9 +35,4 @@ async def erase(app: App, request: Request) -> Response:
         return erasure
 
     made = await app.in_thread(run)
-    return _response(made._asdict() | {"erased_at": wire_time(made.erased_at)})
-
-
-def _response(content: dict[str, Any]) -> Response:
-    body = orjson.dumps(content, option=orjson.OPT_UTC_Z)
-    return Response(200, body, ((b"cache-control", b"no-store"),))
+    return json_response(made._asdict() | {"erased_at": wire_time(made.erased_at)})

@@ -16,7 +16,6 @@ from frontdesk.access.authentication import network_of
 from frontdesk.access.model import WORKING, RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
-from frontdesk.db.races import write_alone
 from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
 from frontdesk.web.problems import problem_response
@@ -236,8 +235,4 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
 async def record_read(app: App, request: Request, action: str, subject_id: int) -> None:
     """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
     requester, account_id = requester_of(app, request), request.caller.account_id
-    await app.in_thread(
-        lambda: write_alone(
-            app.db, lambda tx: audit.record_action(tx, requester, action, account_id, subject_id)
-        )
-    )
+    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id))

@@ -19,9 +19,7 @@ from frontdesk.queues import list_current, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
 
 RECENT = timedelta(hours=1)
-SELDOM = (
-    100  # times as long as a read took: the invitations are counted one by one, so it grows with their number
-)
+SELDOM = 100  # times as long as a read took, which grows with the number of invitations
 
 Read = Callable[[Tx, datetime], list[Metric]]
 
@@ -64,19 +62,6 @@ class StoredMetrics:
             if self._fresh_seconds:
                 self._fresh_until = now + max(self._fresh_seconds, (now - started) * SELDOM)
         yield from self._metrics
-
-
-class DatabaseUp:
-    """A collector of one metric: whether the database answers."""
-
-    def __init__(self, *, is_up: bool) -> None:
-        self._is_up = is_up
-
-    def collect(self) -> Iterator[Metric]:
-        sentence = (
-            "1 while the database answers this process; 0 while it does not, and no metric is read from it."
-        )
-        yield GaugeMetricFamily("frontdesk_database_up", sentence, value=self._is_up)
 
 
 def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
