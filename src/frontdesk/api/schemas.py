@@ -180,11 +180,11 @@ Plan: A plan. Only reads have `queue_info`.
     provider_group: ProviderGroup
     queue_info?: PlanQueueInfo
     queue_interval?: PlanQueueInterval
-PlansLinks: Addresses of this page of plans and the next.
+PageLinks: Addresses of this page and of the next.
     self: string — The request's address.
-    next?: string — The next page, if `page[size]` was given and more plans follow.
+    next?: string — The next page, if there is one.
 Plans: Plans in the order of `id`; one plan is an array of one.
-    links: PlansLinks
+    links: PageLinks
     data: Plan[]
 PlanPatch: Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but another `id`,
         `type`, `active` or `created_at` is the fault `read_only`.
@@ -238,11 +238,8 @@ FileLinks: Addresses of the file and of its report.
 EligibilityFile: An eligibility file in its envelope.
     links: FileLinks
     data: File
-FilePageLinks: Addresses of this page and of the next one, if there is one.
-    self: string
-    next?: string
 EligibilityFiles: A page of eligibility files, the newest first.
-    links: FilePageLinks
+    links: PageLinks
     data: File[]
 StoredMapping: A mapping that the account keeps.
     type: "eligibility_mappings"
