@@ -389,17 +389,8 @@ _MAPPING_TYPES = COMMON_TYPES | {
             {"type": "array", "items": _NOT_BLANK, "minItems": 1},
         ]
     },
-    "member_way": {
-        "anyOf": [
-            _WAY,
-            {
-                "type": "object",
-                "properties": {"subscriber": _WAY, "dependent": _WAY},
-                "required": ["subscriber", "dependent"],
-                "additionalProperties": False,
-            },
-        ]
-    },
+    "way": _WAY,
+    "member_way": {"anyOf": [_WAY, ref("MemberWays")]},
     "reference": _whole(mapping.REFERENCE),
     "plan_ways": _one_or_several(
         _whole(mapping.SOURCES, maxLength=mapping.LONGEST_WAY), mapping.MOST_ALTERNATIVES
@@ -451,6 +442,9 @@ MappingOf834: What an account says of its 834s.
     family_coverage?: family_word — Whether a subscriber's coverage for the family (HD05) covers dependents without their own.
     verify?: verify_word — The meaning of BGN08 = 4.
     counts?: counts_word — Whether wrong counts are refused.
+MemberWays: What identifiers are made from: one way each for subscribers and dependents.
+    subscriber: way
+    dependent: way
 """
 
 
@@ -470,16 +464,12 @@ def _mapping_schemas() -> dict[str, Schema]:
 
 
 def _member_schemas() -> dict[str, Schema]:
-    text = {"type": "string"}
-    member: Schema = {
-        "type": "object",
-        "properties": {field.name: _member_property(field) for field in FIELDS.values()},
-    }
-    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, text) | {
+    properties = {field.name: _member_property(field) for field in FIELDS.values()}
+    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, _TEXT) | {
         "id": {"type": "integer", "description": "Identifier of the member record."},
-        "dob": text | {"format": "date"},
-        "gender": text | {"enum": sorted(GENDERS)},
-        "metadata": {"type": "object", "additionalProperties": text},
+        "dob": COMMON_TYPES["date"],
+        "gender": _TEXT | {"enum": sorted(GENDERS)},
+        "metadata": {"type": "object", "additionalProperties": _TEXT},
     }
     return {
         # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
@@ -488,16 +478,18 @@ def _member_schemas() -> dict[str, Schema]:
             "anyOf": [ref("NewMember"), ref("MemberChange")],
         },
         "NewMember": {
+            "type": "object",
             "description": "A member that may be new. Text is trimmed and must not hold control characters.",
+            "properties": properties,
             "required": list(REQUIRED),
-        }
-        | member,
+        },
         "MemberChange": {
+            "type": "object",
             "description": "A change of a stored member: absent fields keep their values, and null or blank clears an optional "
             "one. Text is trimmed and must not hold control characters.",
+            "properties": properties,
             "required": ["external_id"],
-        }
-        | member,
+        },
         "Eligibility": {
             "type": "object",
             "description": "These nine fields, and no others.",
