@@ -12,10 +12,10 @@ from frontdesk.access.callers import OneAtATime, RequestLimits, TokenCheck
 from frontdesk.access.model import Caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.db.checks import WriteProbe
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SharedReads, SqliteLookups
-from frontdesk.db.races import Writers, overdue
+from frontdesk.db.races import Writers, overdue, write_alone
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable
@@ -78,6 +78,14 @@ class App:
     async def read_in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
+
+    async def ask(self, question: Callable[[Tx], Result]) -> Result:
+        """`question(tx)` in a reading transaction, in a thread. Raises Unavailable."""
+        return await self.read_in_thread(lambda: self.db.ask(question))
+
+    async def write(self, work: Callable[[Tx], Result]) -> Result:
+        """`work(tx)` in a transaction, in a thread, run again when it loses a race. Raises as `work` does, and Unavailable."""
+        return await self.in_thread(lambda: write_alone(self.db, work))
 
     async def compute(self, work: Callable[[], Result], at_end: Callable[[], None]) -> Result:
         """Run work that needs no database in threads of its own. `at_end` is called once it has ended, or will never begin.

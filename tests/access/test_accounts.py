@@ -19,7 +19,8 @@ from frontdesk.access.accounts import (
     suspend_account,
 )
 from frontdesk.access.authentication import note_use, recognise_client
-from frontdesk.access.model import NewClient, Scope, digest
+from frontdesk.access.callers import digest
+from frontdesk.access.model import NewClient, Scope
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import client_secrets
 from frontdesk.db import Database

@@ -13,10 +13,11 @@ from frontdesk.access.callers import (
     LIFETIME_SECONDS,
     LIVE_TOKENS,
     TokenCheck,
+    digest,
     issue_token,
     revoke_token,
 )
-from frontdesk.access.model import AccountState, Caller, Scope, digest
+from frontdesk.access.model import AccountState, Caller, Scope
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
 from frontdesk.db import Database

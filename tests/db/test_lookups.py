@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from frontdesk import plans
 from frontdesk.access import caller_of
-from frontdesk.access.model import digest
+from frontdesk.access.callers import digest
 from frontdesk.db import Database, lookups
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, SqliteLookups
 from frontdesk.errors import NotFound, Unavailable

@@ -1,5 +1,7 @@
-"""The size of the house: lines, files, decisions, rooms that a chunk of a file visits. What needs more takes some away."""
+"""The size of the house: lines, files, decisions, rooms that a request or a chunk visits. What needs more takes some away."""
 
+import asyncio
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,13 +12,18 @@ from types import FrameType
 
 import pytest
 
-from frontdesk.db import Database
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import Config
+from frontdesk.db import Database, open_database
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
 from frontdesk.files.load import ChunkWriter, parse_rows
 from frontdesk.files.model import FileStep
+from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock
-from tests.factories import make_customer
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.in_process import Nowhere, call_asgi
 from tests.files.loading import Desk, csv_of, row
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +32,7 @@ PACKAGE = ROOT / "src/frontdesk"
 LINES = {"": 32_400, "formats mapping files": 7_000, "eligibility": 2_300}
 MOST_FILES = 194
 MOST_DECISIONS = 40
-ROOMS_OF_A_CHUNK = 26
+ROOMS_OF_A_CHUNK, ROOMS_OF_A_POST = 26, 22
 BENCH_LINES = 2_200  # of the benchmarks, with their peers and pages
 BENCH_KINDS = {".py", ".md", ".sql", ".js", ".lua"}
 
@@ -87,3 +94,22 @@ def test_a_chunk_visits_few_rooms(db: Database, clock: SetClock) -> None:
     with visited() as rooms:
         writer.write(next(chunks))
     assert len(rooms) <= ROOMS_OF_A_CHUNK, sorted(rooms)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_post_visits_few_rooms(config: Config, kept_customer: Customer, clock: SetClock) -> None:
+    async def post_twice() -> set[str]:
+        app = App(config, open_database(config.database_url), clock)
+        service, path = (
+            build_asgi(app, Telemetry(Nowhere())),
+            f"/v2/plans/{kept_customer.plan_ids[0]}/eligibility",
+        )
+        bodies = [json.dumps(member_body(number)).encode() for number in range(2)]
+        assert await call_asgi(service, "POST", path, kept_customer.token, bodies[0]) == 201
+        with visited() as rooms:
+            assert await call_asgi(service, "POST", path, kept_customer.token, bodies[1]) == 201
+        await app.close()
+        return rooms
+
+    rooms = asyncio.run(post_twice())
+    assert len(rooms) <= ROOMS_OF_A_POST, sorted(rooms)

@@ -8,6 +8,7 @@ import secrets
 from datetime import datetime
 
 from frontdesk.access import store
+from frontdesk.access.callers import digest, new_secret
 from frontdesk.access.model import (
     Account,
     AccountState,
@@ -15,8 +16,6 @@ from frontdesk.access.model import (
     ClientSecret,
     NewClient,
     Scope,
-    digest,
-    new_secret,
     scope_text,
 )
 from frontdesk.db import Tx

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from frontdesk.access import store
 from frontdesk.access.accounts import find_client
-from frontdesk.access.model import ApiClient, digest
+from frontdesk.access.callers import digest
+from frontdesk.access.model import ApiClient
 from frontdesk.db import Tx
 from frontdesk.errors import RateLimited
 
@@ -64,15 +65,10 @@ def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bo
     client_at_address, at_address = _limits(client_id, address)
     # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
     store.lock_failures(tx, at_address)
-    refuse_if_limited(tx, client_id=client_id, address=address, now=now)
-    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
-    return seconds_limited(tx, client_id=client_id, address=address, now=now) > 0
-
-
-def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> None:
-    """Raises RateLimited while there are too many failures."""
     if wait := seconds_limited(tx, client_id=client_id, address=address, now=now):
         raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
+    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
+    return seconds_limited(tx, client_id=client_id, address=address, now=now) > 0
 
 
 def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> int:

@@ -10,6 +10,8 @@ may let a twentieth more through.
 """
 
 import asyncio
+import hashlib
+import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from frontdesk.access import store
-from frontdesk.access.model import ApiClient, Caller, RequestAllowance, Scope, digest, new_secret, scope_text
+from frontdesk.access.model import ApiClient, Caller, RequestAllowance, Scope, scope_text
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
@@ -37,6 +39,14 @@ LATELY_SECONDS = 300
 BLOCK_SHARE = 20
 WAIT_SECONDS = 1  # for the writer, under the installation's limit
 RETRY_AFTER_SECONDS = 5
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:

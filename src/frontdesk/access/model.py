@@ -4,8 +4,6 @@ Secrets and tokens are 256 random bits each, of which only the SHA-256 is kept. 
 cost 220 ms a request (docs/decisions/0004).
 """
 
-import hashlib
-import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,15 +29,8 @@ class AccountState(StrEnum):
     CLOSED = "closed"
 
 
+WORKING = (None, AccountState.ACTIVE)  # states in which a token passes; an operator's has no account
 _CUSTOMER = {Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE}
-
-
-def new_secret() -> str:
-    return secrets.token_urlsafe(32)
-
-
-def digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def parse_scopes(text: str) -> frozenset[Scope] | None:
@@ -126,10 +117,6 @@ class Caller:
     scopes: frozenset[Scope]
     expires_at: datetime
     account_state: AccountState | None
-
-    @property
-    def is_suspended(self) -> bool:
-        return self.account_state not in (None, AccountState.ACTIVE)
 
 
 class RequestAllowance(NamedTuple):

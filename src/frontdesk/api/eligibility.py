@@ -15,10 +15,9 @@ from frontdesk.mapping.suggest.names import likely_field as likely_field_of
 from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
-from frontdesk.web.response import Header, Response
+from frontdesk.web.response import NO_STORE, Header, Response
 
 _INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
-_NO_STORE: Header = (b"cache-control", b"no-store")
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 
@@ -46,7 +45,7 @@ async def enrol_member(app: App, request: Request) -> Response:
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
     headers = _headers(enrolled)
     if (left := enrolled.left_plan_id) is not None:
-        names = await app.in_thread(lambda: app.db.ask(lambda tx: external_ids_of(tx, [left])))
+        names = await app.ask(lambda tx: external_ids_of(tx, [left]))
         headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
     return Response(status, orjson.dumps(enrolled.answer), headers)
 
@@ -71,7 +70,7 @@ def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     headers: tuple[Header, ...] = (
         (b"eligibility-outcome", enrolled.outcome.encode()),
         (b"invitation", _INVITATION.get(decision) or b"none; reason=" + decision.encode()),
-        _NO_STORE,
+        NO_STORE,
     )
     if enrolled.outcome is not Outcome.CREATED:
         changed = ",".join(name for name in enrolled.changes if name in FIELDS)

@@ -3,7 +3,6 @@ mapping is suggested, and a person decides about the file (docs/interface.md, El
 
 import asyncio
 import gzip
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from email.message import Message
@@ -15,8 +14,6 @@ from urllib.parse import urlencode
 from frontdesk.api.parameters import read_query
 from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
-from frontdesk.db import Tx
-from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files import actions
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState, NewFile
@@ -35,12 +32,20 @@ from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, dete
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import GZIPPED, VARIES, Header, HttpError, Response, gzip_pieces
+from frontdesk.web.response import (
+    GZIPPED,
+    NO_STORE,
+    VARIES,
+    Header,
+    HttpError,
+    Response,
+    gzip_pieces,
+    json_response,
+)
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
 _KEY = re.compile("[!-~]{1,255}")
-NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
 # The first thousand rows are in it, of all but the widest files. What follows is read and let go.
 SAMPLE_BYTES = 2 * 1024 * 1024
@@ -79,7 +84,7 @@ async def _upload(app: App, request: Request) -> Response:
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
 
-    file = await _write(app, lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
+    file = await app.write(lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
     upload = actions.Upload(app.db, file, is_limited=True)
     upload.write(start)
     try:
@@ -155,7 +160,7 @@ async def _suggest(
     rule = "must not be given with suggest_mapping, which loads nothing"
     if faults := [Fault(name, "not_allowed", rule) for name in request.query(*_OF_A_LOAD)]:
         raise Invalid(faults)
-    await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
+    await app.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id))
     is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
     today = app.clock().date().isoformat()
@@ -212,11 +217,11 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
         sha256=query.get("sha256"),
         before_id=query.get("page[after]"),
     )
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.find_files(tx, wanted)))
+    found = await app.ask(lambda tx: actions.find_files(tx, wanted))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
         links["next"] = _next(app, request, query | {"page[size]": size, "page[after]": found[size - 1].id})
-    return _json({"links": links, "data": [serialize_file(file) for file in found[:size]]})
+    return json_response({"links": links, "data": [serialize_file(file) for file in found[:size]]})
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -277,13 +282,9 @@ async def _act(
     app: App, request: Request, action: Callable[..., EligibilityFile], *, status: int = 200
 ) -> Response:
     key, requester = _key(request), requester_of(app, request)
-    file_after = await _write(app, lambda tx: action(tx, key, requester))
+    file_after = await app.write(lambda tx: action(tx, key, requester))
     app.db.announce_work()
     return _response(app, file_after, status=status)
-
-
-async def _write(app: App, work: Callable[[Tx], EligibilityFile]) -> EligibilityFile:
-    return await app.in_thread(lambda: write_alone(app.db, work))
 
 
 async def report_eligibility_file(app: App, request: Request) -> Response:
@@ -350,20 +351,18 @@ def _key(request: Request) -> FileKey:
 async def _find_file(app: App, request: Request) -> EligibilityFile:
     """The file that the path names. Raises NotFound."""
     key = _key(request)
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_file(tx, key)))
+    return await app.ask(lambda tx: actions.get_file(tx, key))
 
 
 def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
     body = {"links": {"self": address, "report": f"{address}/report"}, "data": serialize_file(file)}
-    return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
+    return json_response(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 
 def enveloped(app: App, request: Request, data: object, *, status: int = 200) -> Response:
     """What was asked for, with the request's address."""
-    return _json({"links": {"self": app.config.base_url + request.target}, "data": data}, status=status)
-
-
-def _json(body: object, *headers: Header, status: int = 200) -> Response:
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, NO_STORE))
+    return json_response(
+        {"links": {"self": app.config.base_url + request.target}, "data": data}, status=status
+    )

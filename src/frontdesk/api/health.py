@@ -1,18 +1,16 @@
 """Health probes and metrics: `/healthz`, `/readyz`, `/metrics`."""
 
 import asyncio
-import json
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from frontdesk.app import App
 from frontdesk.db.checks import HEAD, other_schema, revision_of
 from frontdesk.errors import Unavailable
 from frontdesk.web.request import Request
-from frontdesk.web.response import Response
-from frontdesk.web.stored_metrics import DatabaseUp
+from frontdesk.web.response import NO_STORE, Response, json_response
 
-_NO_STORE = ((b"cache-control", b"no-store"),)
+_UP = "1 while the database answers this process; 0 while it does not, and no metric is read from it."
 
 
 async def is_alive(_app: App, _request: Request) -> Response:
@@ -20,7 +18,7 @@ async def is_alive(_app: App, _request: Request) -> Response:
 
     200 Health: The process runs.
     """
-    return Response(200, b'{"status":"ok"}', _NO_STORE)
+    return json_response({"status": "ok"})
 
 
 async def is_ready(app: App, _request: Request) -> Response:
@@ -42,7 +40,7 @@ async def is_ready(app: App, _request: Request) -> Response:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
     if revision != HEAD:
         raise Unavailable(other_schema(revision).remedy)
-    return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _NO_STORE)
+    return json_response({"status": "ready", "revision": revision})
 
 
 async def metrics(app: App, _request: Request) -> Response:
@@ -51,12 +49,14 @@ async def metrics(app: App, _request: Request) -> Response:
 
     200 text/plain: Prometheus text.
     """
-    is_up, stored = True, b""
+    availability, stored = CollectorRegistry(), b""
+    up = Gauge("frontdesk_database_up", _UP, registry=availability)
     try:
         await app.probe("up", lambda: revision_of(app.db))
         stored = await app.read_in_thread(lambda: generate_latest(app.stored_metrics))
+        up.set(1)
     except Unavailable:
-        is_up = False
+        up.set(0)
     in_memory = await asyncio.to_thread(generate_latest, app.metrics)
-    text = generate_latest(DatabaseUp(is_up=is_up)) + in_memory + stored
-    return Response(200, text, _NO_STORE, CONTENT_TYPE_LATEST.encode())
+    text = generate_latest(availability) + in_memory + stored
+    return Response(200, text, (NO_STORE,), CONTENT_TYPE_LATEST.encode())

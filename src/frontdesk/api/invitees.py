@@ -7,9 +7,8 @@ from markupsafe import Markup
 
 from frontdesk import audit
 from frontdesk.app import App
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
-from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
 from frontdesk.invitations.message import find_link_target, registration_link
 from frontdesk.invitations.model import SuppressionReason
@@ -35,9 +34,7 @@ _NOTHING = Markup(
 async def register(app: App, request: Request) -> Response:
     """`GET /register/:token`: redirects to the account's own page, for mails that were written before it had one."""
     token = request.path_parameters["token"]
-    target = await app.read_in_thread(
-        lambda: app.db.ask(lambda tx: find_link_target(tx, "registration", token))
-    )
+    target = await app.ask(lambda tx: find_link_target(tx, "registration", token))
     if target is None:
         return page_response("This link leads nowhere", _NOTHING, status=404)
     if target.registration_url is None:
@@ -57,25 +54,16 @@ async def unsubscribe(app: App, request: Request) -> Response:
     """`POST /unsubscribe/:token`: the button, or one click in a mail program (RFC 8058)."""
     await request.body()
     token = request.path_parameters["token"]
+    requester = Requester("unsubscribe-link", request.request_id, app.clock())
 
     def record(tx: Tx) -> None:
-        target, now = find_link_target(tx, "unsubscribe", token), app.clock()
+        target = find_link_target(tx, "unsubscribe", token)
         if target is None:
             return
         reason, account_id = SuppressionReason.UNSUBSCRIBE, target.account_id
-        if suppress(tx, target.address, reason, now=now, account_id=account_id):
-            entry = AuditEntry(
-                action="suppression.added",
-                actor="unsubscribe-link",
-                request_id=request.request_id,
-                account_id=target.account_id,
-                subject_id=target.invitation_id,
-            )
-            audit.record(tx, [entry], now=now)
+        if suppress(tx, target.address, reason, now=requester.now, account_id=account_id):
+            audit.record_action(tx, requester, "suppression.added", account_id, target.invitation_id)
 
-    def run() -> None:
-        if app.db.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is not None:
-            write_alone(app.db, record)  # a guessed token must not take a writer
-
-    await app.in_thread(run)
+    if await app.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is not None:
+        await app.write(record)  # a guessed token must not take a writer
     return page_response("You will get no more invitations", _DONE)

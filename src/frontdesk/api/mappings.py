@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from frontdesk.api.eligibility_files import NO_STORE, enveloped
+from frontdesk.api.eligibility_files import enveloped
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
-from frontdesk.db.races import write_alone
+from frontdesk.db import Tx
 from frontdesk.files import actions, list_mappings
 from frontdesk.files.model import MappingName, StoredMapping
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import Response
+from frontdesk.web.response import NO_STORE, Response
 
 
 async def list_eligibility_mappings(app: App, request: Request) -> Response:
@@ -19,7 +19,7 @@ async def list_eligibility_mappings(app: App, request: Request) -> Response:
     200 EligibilityMappings: The mappings, by name.
     """
     account_id = request.account_id
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: list_mappings(tx, account_id)))
+    found = await app.ask(lambda tx: list_mappings(tx, account_id))
     return enveloped(app, request, [actions.serialize_mapping(each) for each in found])
 
 
@@ -29,7 +29,7 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
     200 EligibilityMapping: The mapping.
     """
     key = _key(request)
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_mapping(tx, key)))
+    found = await app.ask(lambda tx: actions.get_mapping(tx, key))
     return enveloped(app, request, actions.serialize_mapping(found))
 
 
@@ -47,16 +47,11 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
     key, requester = _key(request), requester_of(app, request)
     content: dict[str, Any] = parse_json_object(await request.body())
 
-    def save() -> tuple[bool, StoredMapping]:
-        return write_alone(
-            app.db,
-            lambda tx: (
-                actions.save_mapping(tx, key, content, requester, default=default),
-                actions.get_mapping(tx, key),
-            ),
-        )
+    def save(tx: Tx) -> tuple[bool, StoredMapping]:
+        is_new = actions.save_mapping(tx, key, content, requester, default=default)
+        return is_new, actions.get_mapping(tx, key)
 
-    is_new, saved = await app.in_thread(save)
+    is_new, saved = await app.write(save)
     return enveloped(app, request, actions.serialize_mapping(saved), status=201 if is_new else 200)
 
 
@@ -66,7 +61,7 @@ async def delete_eligibility_mapping(app: App, request: Request) -> Response:
     204: The mapping is gone.
     """
     key, requester = _key(request), requester_of(app, request)
-    await app.in_thread(lambda: write_alone(app.db, lambda tx: actions.delete_mapping(tx, key, requester)))
+    await app.write(lambda tx: actions.delete_mapping(tx, key, requester))
     return Response(204, b"", (NO_STORE,))
 
 

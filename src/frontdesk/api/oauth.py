@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeVar
 from urllib.parse import parse_qsl, unquote_plus
 
 from python_multipart.multipart import parse_options_header
@@ -18,20 +17,18 @@ from frontdesk.access.authentication import Recognised
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.app import App
 from frontdesk.db import Tx
-from frontdesk.db.races import write_alone
 from frontdesk.errors import Malformed, RateLimited, Suspended
 from frontdesk.text import Rejected, refuse_control_characters
 from frontdesk.web.endpoint import count_request, requester_of
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import Header, HttpError, Response
+from frontdesk.web.response import NO_STORE, Header, HttpError, Response
 
-NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
+OF_TOKENS: tuple[Header, ...] = (NO_STORE, (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
 CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
 UNKNOWN = "unknown"
 
 Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
-Result = TypeVar("Result")
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 LARGEST_FIELD_COUNT = 100
 
@@ -81,7 +78,7 @@ async def revoke_token(app: App, request: Request) -> Response:
 
 async def _answer(app: App, request: Request, action: Action) -> Response:
     """What the action answers, or an error of RFC 6749."""
-    request.extra_headers = NO_STORE  # also on problem details
+    request.extra_headers = OF_TOKENS  # also on problem details
     try:
         form = await read_form(request)
         return await app.in_time(action(app, request, form))
@@ -110,7 +107,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         _record(app, request, tx, "token.issued", client)
         return callers.issue_token(tx, client, scopes, now=now)
 
-    if (token := await _write(app, issue)) is None:
+    if (token := await app.write(issue)) is None:
         detail = "The account is suspended; the operator of the service can resume it."
         raise OAuthError("invalid_client", detail)
     body = {
@@ -134,7 +131,7 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
         if callers.revoke_token(tx, client, token):
             _record(app, request, tx, "token.revoked", client)
 
-    await _write(app, revoke)
+    await app.write(revoke)
     app.tokens.forget(token)
     return Response(200)
 
@@ -166,14 +163,14 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
             _record(app, request, tx, "token.limited", known)
 
     # A read, so that callers over the limit never occupy the writer.
-    recognised, wait = await app.read_in_thread(lambda: app.db.ask(look))
+    recognised, wait = await app.ask(look)
     try:
         if recognised is not None:
             if wait:
                 await asyncio.sleep(authentication.PAUSE_SECONDS)
             return await _admitted(app, request, recognised)
         if not wait:
-            await _write(app, refuse)
+            await app.write(refuse)
     except RateLimited as error:
         raise _limited(error.detail, error.retry_after_seconds) from None
     if wait:
@@ -190,7 +187,7 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
     client = recognised.client
     await count_request(app, request, client=client.id, own_limit=client.requests_per_minute)
     if recognised.is_first_today:
-        await _write(app, lambda tx: authentication.note_use(tx, recognised, now=app.clock()))
+        await app.write(lambda tx: authentication.note_use(tx, recognised, now=app.clock()))
     return client
 
 
@@ -200,10 +197,6 @@ def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient |
     requester = requester_of(app, request, actor=client.client_id if client else UNKNOWN)
     account, subject = (client.account_id, client.id) if client else (None, None)
     audit.record_action(tx, requester, action, account, subject, **detail)
-
-
-async def _write(app: App, work: Callable[[Tx], Result]) -> Result:
-    return await app.in_thread(lambda: write_alone(app.db, work))
 
 
 async def read_form(request: Request) -> dict[str, str]:

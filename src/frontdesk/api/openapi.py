@@ -13,7 +13,7 @@ of the schema of JSON. `Body`, `Parameters`, `Problems`, `Faults` and `Errors` l
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from importlib.resources import files
@@ -87,7 +87,8 @@ _SCOPES = {
 _ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
 _OF_UNKNOWN_PARAMETERS = ("Ignored-Parameters", "Did-You-Mean")
 _OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-_NO_STORE = ("Cache-Control", "Pragma")
+# An error has these where what came before it adds them; those of /oauth are not to be stored.
+_ON_ERRORS = ("Cache-Control", "Pragma", *_OF_LIMITED_CLIENTS, "Ignored-Fields", *_OF_UNKNOWN_PARAMETERS)
 _OF_PROBLEMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), ("WWW-Authenticate",)),
     **dict.fromkeys(("timeout", "too_large"), ("Connection",)),
@@ -98,12 +99,6 @@ _OF_PROBLEMS: dict[str, tuple[str, ...]] = {
 _OF_EVERY_ENDPOINT = {"method_not_allowed", "headers_too_large", "internal"}
 _OF_TOKENS = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
 _OF_BODIES = {"malformed", "timeout", "too_large", "unsupported_media_type", "unavailable"}
-# The service sends these before it knows the client and its limit.
-_BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
-# The service sends these before it looks at names of the query and the body.
-_BEFORE_NAMES = {"forbidden", "not_acceptable", "timeout", "too_large", "unsupported_media_type"}
-# The service sends these before the handler of /oauth.
-_BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
 _IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
 _NOUNS = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
 
@@ -152,11 +147,7 @@ class Operation(Endpoint):
     summary: str
     description: str
     answers: tuple[Answer, ...]
-    body: tuple[str, ...]
-    parameters: tuple[str, ...]
-    problems: tuple[str, ...]
-    faults: tuple[str, ...]
-    errors: tuple[str, ...]
+    words: dict[str, tuple[str, ...]]  # by each of _LISTS
 
     @property
     def id(self) -> str:
@@ -198,7 +189,6 @@ def operation(
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
         listed["Parameters"] += () if strict_query else ("prefer",)
         listed["Faults"] += ("unknown_parameter",)
-    lists: Any = {name.lower(): words for name, words in listed.items()}
     return Operation(
         method=method,
         path=path,
@@ -211,7 +201,7 @@ def operation(
         summary=summary,
         description=description,
         answers=tuple(answers),
-        **lists,
+        words=listed,
         **options,
     )
 
@@ -219,10 +209,17 @@ def operation(
 def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
-    errors = _ErrorResponses(examples, base_url)
+    shared: dict[str, Schema] = {}
     paths: defaultdict[str, Schema] = defaultdict(dict)
     for operation in operations:
-        responses = _answers(operation, examples) | errors.of(operation)
+        responses = _answers(operation, examples)
+        for status, name, response in (
+            *_problems(operation, examples, base_url),
+            *_oauth_errors(operation, examples),
+        ):
+            responses[status] = {"$ref": f"#/components/responses/{name}"} if name else response
+            if name:
+                shared.setdefault(name, response)
         described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[operation.path][operation.method.lower()] = described
     return {
@@ -239,7 +236,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
         "paths": dict(paths),
         "components": {
             "schemas": schemas(),
-            "responses": errors.shared,
+            "responses": shared,
             "headers": {
                 name: header | {"example": examples["headers"][name]} for name, header in HEADERS.items()
             },
@@ -275,7 +272,7 @@ def read_examples(base_url: str) -> Schema:
 
 def _operation(operation: Operation, examples: Schema) -> Schema:
     """The operation without its answers."""
-    names = (*re.findall(r"{(\w+)}", operation.path), *operation.parameters, "request_id")
+    names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
     no_token: list[Schema] = [{"basic": []}, {}] if operation.is_oauth else []
     described: Schema = {
@@ -286,7 +283,7 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
         "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
-    for name in operation.body:
+    for name in operation.words["Body"]:
         schemas = (
             dict.fromkeys(UPLOAD_TYPES, _FILE)
             if name == "file"
@@ -330,92 +327,72 @@ def _content(content: dict[str, Schema], shown: Schema) -> Schema:
     return described
 
 
-class _ErrorResponses:
-    """Describes errors. Responses that several operations share are collected in `shared`, by name.
+def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator[tuple[str, str, Schema]]:
+    """The problems of the operation: the status, the name under which operations share the response or "", and the response.
 
-    `examples` are those of assets/examples.json: the words of each problem by the response's name, or by operation and
-    status where an operation has words of its own.
+    The words are in `examples` by the response's name, or by operation and status where they are the operation's own.
     """
-
-    def __init__(self, examples: Schema, base_url: str) -> None:
-        self.shared: dict[str, Schema] = {}
-        self._examples = examples
-        self._base_url = base_url
-
-    def of(self, operation: Operation) -> Schema:
-        """The operation's errors by status."""
-        kinds = {*_OF_EVERY_ENDPOINT, *operation.problems}
-        for applies, more in (
-            (operation.scope, _OF_TOKENS),
-            (operation.takes_json, _OF_BODIES),
-            (operation.is_oauth, _OF_BODIES - {"malformed"}),
-            ("{" in operation.path and operation.method != "PUT", {"not_found"}),
-            (operation.serves_json, {"not_acceptable"}),
-            (operation.faults, {"invalid"}),
-        ):
-            kinds |= more if applies else set()
-        problems = {
-            str(PROBLEMS[kind].status): self._problem(kind, operation) for kind in PROBLEMS if kind in kinds
-        }
-        statuses = {OAUTH_ERRORS[code][0] for code in operation.errors}
-        return problems | {str(status): self._oauth_error(status, operation) for status in sorted(statuses)}
-
-    def _problem(self, kind: str, operation: Operation) -> Schema:
-        own = f"{operation.id} {PROBLEMS[kind].status}"
-        shared = own if own in self._examples["problems"] else _response_name(kind, operation)
-        details = self._examples["problems"][shared]
+    for kind in _kinds_of_problems(operation):
+        status = str(PROBLEMS[kind].status)
+        own = f"{operation.id} {status}"
+        shared = "" if own in examples["problems"] else _response_name(kind, operation)
+        details = examples["problems"][shared or own]
         # An example that is named for another kind, with the same status, is of that kind.
         kinds = {example: example if example in PROBLEMS else kind for example in details}
         text = "\n\n".join(
-            f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}" for kind in dict.fromkeys(kinds.values())
+            f"{PROBLEMS[each].title}. {PROBLEMS[each].happens}" for each in dict.fromkeys(kinds.values())
         )
         more: Schema = {}
         if kind == "invalid":
-            faults = self._examples["faults"].get(operation.id) or self._examples["faults"]["others"]
+            faults = examples["faults"].get(operation.id) or examples["faults"]["others"]
             more["errors"] = [Fault(*fault).serialize() for fault in faults]
-            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
-        values = {
-            example: self._example(kinds[example], operation) | more | _said(kinds[example], detail)
-            for example, detail in details.items()
-        }
-        response = _response(text, _problem_headers(kind, operation), "application/problem+json", values)
-        return response if kind == "invalid" or shared == own else self._share(shared, response)
+            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
+            shared = ""
+        values = {name: _example(kinds[name], details[name], operation, base_url) | more for name in details}
+        yield status, shared, _response(kind, text, "application/problem+json", values)
 
-    def _example(self, kind: str, operation: Operation) -> Schema:
-        return {
-            "type": f"{self._base_url}/problems#{kind}",
-            "title": PROBLEMS[kind].title,
-            "status": PROBLEMS[kind].status,
-            "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path),
-            "request_id": REQUEST_ID,
-        }
 
-    def _oauth_error(self, status: int, operation: Operation) -> Schema:
-        codes = [code for code in operation.errors if OAUTH_ERRORS[code][0] == status]
-        headers = _header_refs((*_NO_STORE, *(name for code in codes for name in _OF_PROBLEMS.get(code, ()))))
-        if status == 429:
-            headers |= _header_refs(_OF_LIMITED_CLIENTS)
-        if status == 401:
-            headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
-        said = self._examples["oauth_errors"]
+def _kinds_of_problems(operation: Operation) -> list[str]:
+    kinds = {*_OF_EVERY_ENDPOINT, *operation.words["Problems"]}
+    for applies, more in (
+        (operation.scope, _OF_TOKENS),
+        (operation.takes_json, _OF_BODIES),
+        (operation.is_oauth, _OF_BODIES - {"malformed"}),
+        ("{" in operation.path and operation.method != "PUT", {"not_found"}),
+        (operation.serves_json, {"not_acceptable"}),
+        (operation.words["Faults"], {"invalid"}),
+    ):
+        kinds |= more if applies else set()
+    return [kind for kind in PROBLEMS if kind in kinds]
+
+
+def _example(kind: str, detail: str, operation: Operation, base_url: str) -> Schema:
+    """The problem in these words; those of a wrong state are a fault too."""
+    example: Schema = {
+        "type": f"{base_url}/problems#{kind}",
+        "title": PROBLEMS[kind].title,
+        "status": PROBLEMS[kind].status,
+        "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path),
+        "request_id": REQUEST_ID,
+        "detail": detail,
+    }
+    return example | ({"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {})
+
+
+def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str, str, Schema]]:
+    """The errors of RFC 6749, as `_problems` gives problems."""
+    for status in sorted({OAUTH_ERRORS[code][0] for code in operation.words["Errors"]}):
+        codes = [code for code in operation.words["Errors"] if OAUTH_ERRORS[code][0] == status]
+        said = examples["oauth_errors"]
         values = {code: {"error": code, "error_description": said[code]} for code in codes}
         text = explained({code: OAUTH_ERRORS[code][1] for code in codes})
-        response = _response(text, headers, JSON, values)
-        return response if status == 400 else self._share(f"OAuth{_pascal(codes[0])}", response)
-
-    def _share(self, name: str, response: Schema) -> Schema:
-        self.shared.setdefault(name, response)
-        return {"$ref": f"#/components/responses/{name}"}
+        name = "" if status == 400 else f"OAuth{_pascal(codes[0])}"
+        yield str(status), name, _response(codes[0], text, JSON, values)
 
 
-def _said(kind: str, detail: str) -> Schema:
-    """The words of an answer; of a wrong state they are a fault too."""
-    faults = {"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {}
-    return {"detail": detail} | faults
-
-
-def _response(text: str, headers: Schema, media_type: str, values: Schema) -> Schema:
+def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
     """An error response with its examples."""
+    headers = _header_refs((*_OF_PROBLEMS.get(kind, ()), *_ON_ERRORS))
     schema = ref("OAuthError" if media_type == JSON else "Problem")
     content = {"schema": schema, "examples": {name: {"value": value} for name, value in values.items()}}
     return {"description": text, "headers": headers, "content": {media_type: content}}
@@ -426,26 +403,6 @@ def _header_refs(names: Iterable[str]) -> Schema:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ON_EVERY_ANSWER, *names)}
 
 
-def _problem_headers(kind: str, operation: Operation) -> Schema:
-    names = _OF_PROBLEMS.get(kind, ())
-    if _is_oauth(kind, operation):
-        names += _NO_STORE
-    elif kind not in _BEFORE_LIMITS:
-        names += _OF_LIMITED_CLIENTS
-        names += ("Ignored-Fields", *_OF_UNKNOWN_PARAMETERS) if kind not in _BEFORE_NAMES else ()
-    headers = _header_refs(names)
-    if kind == "forbidden":
-        example = f'Bearer error="insufficient_scope", scope="{operation.scope}"'
-        # It is not sent when the account is suspended.
-        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example, "required": False}
-    return headers
-
-
-def _is_oauth(kind: str, operation: Operation) -> bool:
-    """Whether the handler of /oauth answers, which forbids storing its answers."""
-    return operation.is_oauth and kind not in _BEFORE_OAUTH
-
-
 def _response_name(kind: str, operation: Operation) -> str:
     """The response's name. Operations have the same name where they answer alike."""
     if kind == "not_found":
@@ -454,7 +411,7 @@ def _response_name(kind: str, operation: Operation) -> str:
         return f"Lacks{_pascal(operation.scope)}"
     if kind == "malformed" and not operation.takes_json:
         return "TwoTokens"
-    return ("OAuth" if _is_oauth(kind, operation) else "") + _pascal(kind)
+    return _pascal(kind)
 
 
 def _pascal(name: str) -> str:

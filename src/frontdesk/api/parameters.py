@@ -90,8 +90,8 @@ X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the re
 X-Content-Type-Options: "nosniff" — Browsers must not guess another content type.
 Referrer-Policy: "no-referrer" — No page that is opened from here learns this address.
 Content-Security-Policy: string — The page loads from this service only, and sends requests to it only.
-Cache-Control: string — Whether, and how long, the answer may be kept.
-Pragma: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
+Cache-Control?: string — Whether, and how long, the answer may be kept.
+Pragma?: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
 Connection: "close" — The server does not read the rest of the body.
 Location: string — Address of the new file.
 Vary: string — The answer depends on this header of the request.
@@ -100,7 +100,7 @@ Link?: string — Address of the next page, if there is one (RFC 8288).
 Content-Disposition: string — Name to save the file by.
 ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.
 Allow: string — Methods of this path.
-WWW-Authenticate: string — How to authenticate, and what was wrong.
+WWW-Authenticate?: string — How to authenticate, and what was wrong.
 Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
 RateLimit-Limit?: count — Requests per minute of this client. The three RateLimit headers come with each answer to a client
         with a limit of its own, to others when less than a tenth is left.

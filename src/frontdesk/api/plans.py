@@ -11,7 +11,6 @@ from frontdesk import audit, plans
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db import Tx
-from frontdesk.db.races import write_alone
 from frontdesk.plans.changes import CHANGEABLE
 from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
@@ -124,7 +123,7 @@ async def change_plan(app: App, request: Request) -> Response:
             audit.record_action(tx, requester, "plan.changed", account_id, plan.id, fields=changed)
         return plan
 
-    plan = await app.in_thread(lambda: write_alone(app.db, write))
+    plan = await app.write(write)
     app.db.announce_work()  # a plan that accepts patients again has its batches delivered
     body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
     return Response(200, orjson.dumps(body), ((b"etag", b'"v%d"' % plan.version),))

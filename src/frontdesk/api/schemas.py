@@ -180,11 +180,11 @@ Plan: A plan. Only reads have `queue_info`.
     provider_group: ProviderGroup
     queue_info?: PlanQueueInfo
     queue_interval?: PlanQueueInterval
-PlansLinks: Addresses of this page of plans and the next.
+PageLinks: Addresses of this page and of the next.
     self: string — The request's address.
-    next?: string — The next page, if `page[size]` was given and more plans follow.
+    next?: string — The next page, if there is one.
 Plans: Plans in the order of `id`; one plan is an array of one.
-    links: PlansLinks
+    links: PageLinks
     data: Plan[]
 PlanPatch: Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but another `id`,
         `type`, `active` or `created_at` is the fault `read_only`.
@@ -238,11 +238,8 @@ FileLinks: Addresses of the file and of its report.
 EligibilityFile: An eligibility file in its envelope.
     links: FileLinks
     data: File
-FilePageLinks: Addresses of this page and of the next one, if there is one.
-    self: string
-    next?: string
 EligibilityFiles: A page of eligibility files, the newest first.
-    links: FilePageLinks
+    links: PageLinks
     data: File[]
 StoredMapping: A mapping that the account keeps.
     type: "eligibility_mappings"
@@ -392,17 +389,8 @@ _MAPPING_TYPES = COMMON_TYPES | {
             {"type": "array", "items": _NOT_BLANK, "minItems": 1},
         ]
     },
-    "member_way": {
-        "anyOf": [
-            _WAY,
-            {
-                "type": "object",
-                "properties": {"subscriber": _WAY, "dependent": _WAY},
-                "required": ["subscriber", "dependent"],
-                "additionalProperties": False,
-            },
-        ]
-    },
+    "way": _WAY,
+    "member_way": {"anyOf": [_WAY, ref("MemberWays")]},
     "reference": _whole(mapping.REFERENCE),
     "plan_ways": _one_or_several(
         _whole(mapping.SOURCES, maxLength=mapping.LONGEST_WAY), mapping.MOST_ALTERNATIVES
@@ -454,6 +442,9 @@ MappingOf834: What an account says of its 834s.
     family_coverage?: family_word — Whether a subscriber's coverage for the family (HD05) covers dependents without their own.
     verify?: verify_word — The meaning of BGN08 = 4.
     counts?: counts_word — Whether wrong counts are refused.
+MemberWays: What identifiers are made from: one way each for subscribers and dependents.
+    subscriber: way
+    dependent: way
 """
 
 
@@ -473,16 +464,12 @@ def _mapping_schemas() -> dict[str, Schema]:
 
 
 def _member_schemas() -> dict[str, Schema]:
-    text = {"type": "string"}
-    member: Schema = {
-        "type": "object",
-        "properties": {field.name: _member_property(field) for field in FIELDS.values()},
-    }
-    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, text) | {
+    properties = {field.name: _member_property(field) for field in FIELDS.values()}
+    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, _TEXT) | {
         "id": {"type": "integer", "description": "Identifier of the member record."},
-        "dob": text | {"format": "date"},
-        "gender": text | {"enum": sorted(GENDERS)},
-        "metadata": {"type": "object", "additionalProperties": text},
+        "dob": COMMON_TYPES["date"],
+        "gender": _TEXT | {"enum": sorted(GENDERS)},
+        "metadata": {"type": "object", "additionalProperties": _TEXT},
     }
     return {
         # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
@@ -491,16 +478,18 @@ def _member_schemas() -> dict[str, Schema]:
             "anyOf": [ref("NewMember"), ref("MemberChange")],
         },
         "NewMember": {
+            "type": "object",
             "description": "A member that may be new. Text is trimmed and must not hold control characters.",
+            "properties": properties,
             "required": list(REQUIRED),
-        }
-        | member,
+        },
         "MemberChange": {
+            "type": "object",
             "description": "A change of a stored member: absent fields keep their values, and null or blank clears an optional "
             "one. Text is trimmed and must not hold control characters.",
+            "properties": properties,
             "required": ["external_id"],
-        }
-        | member,
+        },
         "Eligibility": {
             "type": "object",
             "description": "These nine fields, and no others.",

@@ -1,6 +1,5 @@
 """Delivery reports of relays that call back: each event is parsed and applied by itself, and may come twice."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import read_message_id, read_status, receive_report
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import Response
+from frontdesk.web.response import Response, json_response
 
 LARGEST_COUNT = 500
 
@@ -23,7 +22,7 @@ async def receive(app: App, request: Request) -> Response:
         raise Invalid([Fault("events", "wrong_type", f"must be an array of 1 to {LARGEST_COUNT} events")])
     parsed = [_parse_event(event) for event in events]
     results = await app.in_thread(lambda: _results(app, parsed))
-    return Response(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
+    return json_response({"results": results})
 
 
 def _results(app: App, parsed: Sequence[DeliveryReport | list[Fault]]) -> list[dict[str, Any]]:

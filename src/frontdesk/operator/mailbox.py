@@ -31,9 +31,7 @@ async def list_(app: App, request: Request) -> Response:
     await _admit(app, request)
     text = request.query("before").get("before", "")
     before = int(text) if _ID.fullmatch(text) else None
-    messages = await app.read_in_thread(
-        lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
-    )
+    messages = await app.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     older = messages[-1].id if len(messages) == PAGE_SIZE else None
     return _page("Caught mail", "mailbox.html", messages=messages, older=older, older_than=before)
 
@@ -62,7 +60,7 @@ async def _message(app: App, request: Request) -> CaughtMessage:
     """The message in the path, for a reader who may see it."""
     await _admit(app, request)
     id_ = request.path_id("message_id", of="message")
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, id_)))
+    return await app.ask(lambda tx: get_message(tx, id_))
 
 
 async def _admit(app: App, request: Request) -> None:

@@ -1,16 +1,11 @@
 """A person's data over the operator's interface: shown whole, erased (docs/erasure.md)."""
 
-from typing import Any
-
-import orjson
-
 from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.privacy.erasure import erase_person, export_person, get_person
-from frontdesk.privacy.model import Erasure, PersonalData
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
-from frontdesk.web.response import Response
+from frontdesk.web.response import Response, json_response
 
 
 async def export(app: App, request: Request) -> Response:
@@ -19,11 +14,9 @@ async def export(app: App, request: Request) -> Response:
     Raises NotFound.
     """
     member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
-
-    def run() -> PersonalData:
-        return export_person(app.db, app.db.ask(lambda tx: get_person(tx, member_id)), requester)
-
-    return _response((await app.in_thread(run))._asdict())
+    person = await app.ask(lambda tx: get_person(tx, member_id))
+    kept = await app.in_thread(lambda: export_person(app.db, person, requester))
+    return json_response(kept._asdict())
 
 
 async def erase(app: App, request: Request) -> Response:
@@ -32,16 +25,6 @@ async def erase(app: App, request: Request) -> Response:
     Raises NotFound, UnderLegalHold, FilesUnfinished.
     """
     member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
-
-    def run() -> Erasure:
-        person = app.db.ask(lambda tx: get_person(tx, member_id))
-        [erasure] = erase_person(app.db, [person], requester, app.clock)
-        return erasure
-
-    made = await app.in_thread(run)
-    return _response(made._asdict() | {"erased_at": wire_time(made.erased_at)})
-
-
-def _response(content: dict[str, Any]) -> Response:
-    body = orjson.dumps(content, option=orjson.OPT_UTC_Z)
-    return Response(200, body, ((b"cache-control", b"no-store"),))
+    person = await app.ask(lambda tx: get_person(tx, member_id))
+    [made] = await app.in_thread(lambda: erase_person(app.db, [person], requester, app.clock))
+    return json_response(made._asdict() | {"erased_at": wire_time(made.erased_at)})

@@ -4,8 +4,6 @@ a plan's queue (docs/operator.md): what its customer is told now, with the inter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import orjson
-
 from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
@@ -14,7 +12,7 @@ from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
 from frontdesk.web.request import Request, parse_json
-from frontdesk.web.response import Header, Response, name_list
+from frontdesk.web.response import Response, json_response, name_list
 
 BODY_LIMIT_BYTES = 1024 * 1024
 MAX_EVENTS = 1000
@@ -37,10 +35,8 @@ def _store(app: App, raw: bytes, *, strict: bool) -> Response:
     stored = write_together(app.db, events, lambda tx, some: ingest(tx, some, now=now)) if events else []
     body = _body(parsed, iter(stored))
     ignored = tuple(sorted({name for one in parsed for name in one.ignored}))
-    headers: tuple[Header, ...] = ((b"cache-control", b"no-store"),)
-    if ignored and not strict:
-        headers += ((b"ignored-fields", name_list(ignored)),)
-    return Response(207, orjson.dumps(body), headers)
+    headers = ((b"ignored-fields", name_list(ignored)),) if ignored and not strict else ()
+    return json_response(body, *headers, status=207)
 
 
 def _list(body: object) -> Sequence[object]:
@@ -78,10 +74,10 @@ async def show(app: App, request: Request) -> Response:
     `queue_info` and `queue_interval` are absent while no values can be had. Raises NotFound and Unavailable.
     """
     plan_id = request.path_id("plan_id")
-    plan = await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, None, plan_id)))
+    plan = await app.ask(lambda tx: get_plan(tx, None, plan_id))
     snapshot = await app.queue_snapshot(plan.account_id, [plan_id])
     body: dict[str, object] = {"plan_id": plan_id, "account_id": plan.account_id}
     if snapshot is not None and plan_id in snapshot.queues:
         body["queue_info"] = snapshot.serialize(plan_id)
         body["queue_interval"] = snapshot.queues[plan_id].serialize_interval()
-    return Response(200, orjson.dumps(body), ((b"cache-control", b"no-store"),))
+    return json_response(body)

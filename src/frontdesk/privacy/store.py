@@ -273,10 +273,9 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
 
 def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> list[dict[str, Any]]:
     """The rows of all files that are about the member, but for those that changed nothing, by column."""
-    rows: list[dict[str, Any]] = []
-    for mine in _report_rows_about([person.member_id], external_ids, person.account_id):
-        found = tx.execute(sa.select(file_rows).where(mine)).mappings()
-        rows += ({str(name): row[name] for name in row} for row in found)
+    conditions = _report_rows_about([person.member_id], external_ids, person.account_id)
+    found = chain(*(tx.execute(sa.select(file_rows).where(mine)).mappings() for mine in conditions))
+    rows = ({str(name): value for name, value in row.items()} for row in found)
     return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
 
 

@@ -1,17 +1,21 @@
-"""Endpoints, and the steps of every request: authentication, authorization, request limits, errors, logging, the audit trail."""
+"""Endpoints, and the steps of every request: routing, authentication, authorization, request limits, errors, logging, the audit
+trail."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 from time import perf_counter
 from typing import Any
 
+from starlette.routing import Match, Route
+
 from frontdesk import audit
 from frontdesk.access.authentication import network_of
-from frontdesk.access.model import RequestAllowance, Scope
+from frontdesk.access.model import WORKING, RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
-from frontdesk.db.races import write_alone
 from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
 from frontdesk.web.problems import problem_response
@@ -28,10 +32,13 @@ from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
 Handler = Callable[[App, Request], Awaitable[Response]]
+Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAY_BE_EMPTY = {b"application/x-ndjson"}
 LOW_SHARE = 10  # of a client's requests of the minute
 DIGEST_LETTERS = 16
+# Paths that were found are cached, since plans are few. Longer ones are not: they would fill the memory.
+CACHED_PATHS, LONGEST_CACHED = 1024, 200
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
@@ -125,10 +132,44 @@ class Resource:
             if lately is None:
                 raise
             caller = request.known_caller = lately
-        if caller.is_suspended:
+        if caller.account_state not in WORKING:
             raise Suspended
         if scope not in caller.scopes:
             raise Forbidden(scope)
+
+
+def routed(app: App, telemetry: Telemetry, endpoints: Sequence[Endpoint]) -> Asgi:
+    """The endpoints as one ASGI application. When its lifespan ends it finishes what is under way and closes the App."""
+    deadlines = PeerDeadlines()
+    routes = [
+        Route(path, Resource(app, telemetry, deadlines, list(methods)))
+        for path, methods in groupby(endpoints, lambda endpoint: endpoint.path)
+    ]
+    not_found = Resource(app, telemetry, deadlines, ())
+
+    def find(path: str) -> tuple[Asgi, dict[str, str]]:
+        for route in routes:
+            match, found = route.matches({"type": "http", "method": "GET", "path": path})
+            if match is Match.FULL:
+                return found["endpoint"], found["path_params"]
+        return not_found, {}
+
+    find_cached = lru_cache(maxsize=CACHED_PATHS)(find)
+
+    async def asgi(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await app.close()
+            telemetry.close()
+            await send({"type": "lifespan.shutdown.complete"})
+        else:
+            path = scope["path"]
+            resource, scope["path_params"] = find(path) if len(path) > LONGEST_CACHED else find_cached(path)
+            await resource(scope, receive, send)
+
+    return asgi
 
 
 async def _send(response: Response, request: Request, send: Send, deadlines: PeerDeadlines) -> None:
@@ -194,8 +235,4 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
 async def record_read(app: App, request: Request, action: str, subject_id: int) -> None:
     """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
     requester, account_id = requester_of(app, request), request.caller.account_id
-    await app.in_thread(
-        lambda: write_alone(
-            app.db, lambda tx: audit.record_action(tx, requester, action, account_id, subject_id)
-        )
-    )
+    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id))

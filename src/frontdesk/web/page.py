@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from frontdesk.web.response import Header, Response
+from frontdesk.web.response import NO_STORE, Header, Response
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -37,11 +37,7 @@ _POLICY = (
 )
 
 # The address of a page may be a secret: no cache, index or Referer may keep it.
-PRIVATE: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-robots-tag", b"noindex"),
-)
+PRIVATE: tuple[Header, ...] = (NO_STORE, (b"referrer-policy", b"no-referrer"), (b"x-robots-tag", b"noindex"))
 
 
 def page_response(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:

@@ -1,6 +1,7 @@
 """Errors as problem details (RFC 9457). No message repeats a value that was sent."""
 
 import json
+import re
 from dataclasses import dataclass
 
 from frontdesk import errors
@@ -20,60 +21,32 @@ class ProblemType:
     happens: str
 
 
-PROBLEMS: dict[str, ProblemType] = {
-    "malformed": ProblemType(
-        400, "The request can't be read", "Not JSON, not an object, duplicate keys, bad framing."
-    ),
-    "unauthorized": ProblemType(
-        401, "No valid access token", "The token is missing, unknown, expired or revoked."
-    ),
-    "forbidden": ProblemType(
-        403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."
-    ),
-    "second_person_needed": ProblemType(
-        403,
-        "Another person has to approve",
-        "The account wants another client or operator than the uploader for this.",
-    ),
-    "suspended": ProblemType(
-        403,
-        "The account is suspended",
-        "The account is suspended; the operator of the service can resume it.",
-    ),
-    "not_found": ProblemType(404, "Not found", "There is nothing here, or it is another account's."),
-    "method_not_allowed": ProblemType(405, "Method not allowed", "Allow names the methods of this path."),
-    "not_acceptable": ProblemType(406, "Only JSON is served", "The Accept header excludes application/json."),
-    "timeout": ProblemType(408, "The request took too long", "The body did not arrive in time."),
-    "conflict": ProblemType(409, "Changed by somebody else", "Two callers changed the same plan at once."),
-    "wrong_state": ProblemType(
-        409, "Not possible in this state", "The thing is in a state in which that can't be done to it."
-    ),
-    "precondition_failed": ProblemType(
-        412, "The copy is stale", "If-Match names a version that is no longer the current one."
-    ),
-    "too_large": ProblemType(
-        413,
-        "The body is too large",
-        "The body is larger than this endpoint takes: 64 KiB, or what its description says.",
-    ),
-    "unsupported_media_type": ProblemType(
-        415,
-        "This type of body is not taken",
-        "The body is declared as something other than what is read here.",
-    ),
-    "invalid": ProblemType(422, "Some fields are not valid", "`errors` names every field at fault."),
-    "rate_limited": ProblemType(429, "Too many requests", "Retry-After says when the next one is welcome."),
-    "headers_too_large": ProblemType(
-        431, "The headers are too large", "Names and values of the request's headers have more than 16 KiB."
-    ),
-    "internal": ProblemType(
-        500, "Something went wrong here", "A fault of the service; the request id finds it in the log."
-    ),
-    "unavailable": ProblemType(
-        503, "Not available now", "The database can't answer; sending it again is safe."
-    ),
+# Status, kind, title, and when it happens.
+_PROBLEMS = """\
+400 malformed: The request can't be read. Not JSON, not an object, duplicate keys, bad framing.
+401 unauthorized: No valid access token. The token is missing, unknown, expired or revoked.
+403 forbidden: The token's scope is too narrow. The token lacks the scope of this endpoint.
+403 second_person_needed: Another person has to approve. The account wants another client or operator than the uploader for this.
+403 suspended: The account is suspended. The account is suspended; the operator of the service can resume it.
+404 not_found: Not found. There is nothing here, or it is another account's.
+405 method_not_allowed: Method not allowed. Allow names the methods of this path.
+406 not_acceptable: Only JSON is served. The Accept header excludes application/json.
+408 timeout: The request took too long. The body did not arrive in time.
+409 conflict: Changed by somebody else. Two callers changed the same plan at once.
+409 wrong_state: Not possible in this state. The thing is in a state in which that can't be done to it.
+412 precondition_failed: The copy is stale. If-Match names a version that is no longer the current one.
+413 too_large: The body is too large. The body is larger than this endpoint takes: 64 KiB, or what its description says.
+415 unsupported_media_type: This type of body is not taken. The body is declared as something other than what is read here.
+422 invalid: Some fields are not valid. `errors` names every field at fault.
+429 rate_limited: Too many requests. Retry-After says when the next one is welcome.
+431 headers_too_large: The headers are too large. Names and values of the request's headers have more than 16 KiB.
+500 internal: Something went wrong here. A fault of the service; the request id finds it in the log.
+503 unavailable: Not available now. The database can't answer; sending it again is safe.
+"""
+PROBLEMS = {
+    kind: ProblemType(int(status), title, happens)
+    for status, kind, title, happens in re.findall(r"(\d{3}) (\w+): (.*?)\. (.*)", _PROBLEMS)
 }
-
 
 # Codes of `errors` that say more exactly what a problem of another kind than `invalid` is.
 QUOTA_CODES = {

@@ -40,6 +40,7 @@ _PATH_ID = re.compile(r"[0-9]{1,18}")
 # Some proxies write [address]:port or address:port.
 _LONGEST_ADDRESS = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 # Nearly every request has one of these; a header that is taken apart takes 3 µs.
+_JSON_RANGES = ("application/json", "application/*", "*/*")
 _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/json"}
 
 
@@ -328,29 +329,24 @@ def parse_json(raw: bytes) -> object:
 
 def _accepts_json(accept: str) -> bool:
     """The most specific range that matches decides, and q=0 excludes (RFC 9110, section 12.5.1)."""
-    best, quality = -1, 0.0
-    for part in accept.split(","):
-        media, parameters = _media_type(part)
-        rank = {"*/*": 0, "application/*": 1, "application/json": 2}.get(media, -1)
-        if rank >= best and rank >= 0:
-            weight = next((_weight(value) for name, value in parameters if name == "q"), 1.0)
-            quality = max(quality, weight) if rank == best else weight
-            best = rank
-    return quality > 0 or not accept.strip()
+    weights = dict.fromkeys(_JSON_RANGES, -1.0)
+    for media, parameters in map(_media_type, accept.split(",")):
+        weights[media] = max(weights.get(media, -1.0), _weight(parameters.get("q", "1")))
+    weight = next((weights[each] for each in _JSON_RANGES if weights[each] >= 0), None)
+    return not accept.strip() if weight is None else weight > 0
 
 
 def _is_json(content_type: str) -> bool:
     media, parameters = _media_type(content_type)
     is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
-    charsets = {value.strip('" ') for name, value in parameters if name == "charset"}
-    return is_json and charsets <= {"utf-8", "utf8"}
+    return is_json and parameters.get("charset", "utf-8").strip('" ') in ("utf-8", "utf8")
 
 
-def _media_type(text: str) -> tuple[str, list[tuple[str, str]]]:
+def _media_type(text: str) -> tuple[str, dict[str, str]]:
     """A media type or range and its parameters, in lower case."""
     media, *parameters = (piece.strip().lower() for piece in text.split(";"))
     pairs = (parameter.partition("=") for parameter in parameters)
-    return media, [(name.strip(), value.strip()) for name, _, value in pairs]
+    return media, {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _weight(text: str) -> float:

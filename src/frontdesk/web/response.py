@@ -4,6 +4,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import orjson
+
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 Header = tuple[bytes, bytes]
@@ -11,6 +13,7 @@ Header = tuple[bytes, bytes]
 LEVEL = 5
 _GZIP_WINDOW = 31  # zlib's largest window, in gzip's format
 
+NO_STORE: Header = (b"cache-control", b"no-store")
 # A cache must not give a compressed answer to a caller that takes none.
 VARIES: Header = (b"vary", b"accept-encoding")
 GZIPPED: Header = (b"content-encoding", b"gzip")
@@ -37,6 +40,11 @@ class Response:
     content_type: bytes = b"application/json"
     pieces: AsyncIterator[bytes] | None = None
     at_end: Callable[[], None] | None = None
+
+
+def json_response(body: object, *headers: Header, status: int = 200) -> Response:
+    """The body as JSON, with times in UTC. No cache may keep it."""
+    return Response(status, orjson.dumps(body, option=orjson.OPT_UTC_Z), (*headers, NO_STORE))
 
 
 def name_list(names: Sequence[str]) -> bytes:

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,64 +20,41 @@ from frontdesk.queues import list_current, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
 
 RECENT = timedelta(hours=1)
-SELDOM = (
-    100  # times as long as a read took: the invitations are counted one by one, so it grows with their number
-)
+SELDOM = 100  # times as long as a read took, which grows with the number of invitations
 
 Read = Callable[[Tx, datetime], list[Metric]]
 
 
+@dataclass(slots=True, eq=False)
 class StoredMetrics:
     """A Prometheus collector that reads at most every `fresh_seconds`, and less often if that would be 1 % of the time.
 
     It reads each time when `fresh_seconds` is 0. It yields nothing while the database can't answer.
     """
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        read: Read,
-        *,
-        fresh_seconds: float = 0.0,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._db = db
-        self._clock = clock
-        self._read = read
-        self._fresh_seconds = fresh_seconds
-        self._monotonic = monotonic
-        self._fresh_until = float("-inf")
-        self._metrics: list[Metric] = []
+    db: Database
+    clock: Clock
+    read: Read
+    fresh_seconds: float = 0.0
+    monotonic: Callable[[], float] = time.monotonic
+    fresh_until: float = float("-inf")
+    metrics: list[Metric] = field(default_factory=list)
 
     def describe(self) -> Iterable[Metric]:
         """Empty: registering must not read the database."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        started = self._monotonic()
-        if started > self._fresh_until:
+        started = self.monotonic()
+        if started > self.fresh_until:
             try:
-                self._metrics = self._db.ask(lambda tx: self._read(tx, self._clock()))
+                self.metrics = self.db.ask(lambda tx: self.read(tx, self.clock()))
             except Unavailable:
                 return
-            now = self._monotonic()
-            if self._fresh_seconds:
-                self._fresh_until = now + max(self._fresh_seconds, (now - started) * SELDOM)
-        yield from self._metrics
-
-
-class DatabaseUp:
-    """A collector of one metric: whether the database answers."""
-
-    def __init__(self, *, is_up: bool) -> None:
-        self._is_up = is_up
-
-    def collect(self) -> Iterator[Metric]:
-        sentence = (
-            "1 while the database answers this process; 0 while it does not, and no metric is read from it."
-        )
-        yield GaugeMetricFamily("frontdesk_database_up", sentence, value=self._is_up)
+            now = self.monotonic()
+            if self.fresh_seconds:
+                self.fresh_until = now + max(self.fresh_seconds, (now - started) * SELDOM)
+        yield from self.metrics
 
 
 def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
