@@ -201,3 +201,24 @@ async def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
     assert commits.groups[1:] == [[3, 4, 5]]
     commits.go.set()
     await asyncio.gather(*calls)
+
+
+@in_event_loop
+async def test_the_free_lane_takes_what_came_while_both_were_busy() -> None:
+    """The first lane goes on being held, and no further caller comes."""
+    commits = Commits(lanes=2)
+    held = commits.go
+    calls = commits.submitted(0)
+    await commits.begun()
+    commits.go = second = asyncio.Event()
+    calls += commits.submitted(1)
+    await commits.begun()
+    calls += commits.submitted(2)
+    await asyncio.sleep(2 * races.HELD_UP_SECONDS)
+    commits.go = asyncio.Event()
+    second.set()
+    await commits.begun()
+    assert commits.groups == [[0], [1], [2]]
+    held.set()
+    commits.go.set()
+    await asyncio.gather(*calls)

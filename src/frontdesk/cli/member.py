@@ -48,7 +48,7 @@ commands = CommandGroup("member")
 
 @commands.change("show", '"AB 123356" --account 1')
 def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history. The audit trail keeps who read it."""
+    """Show a member's record and its history. The audit trail keeps each reading."""
     tx = context.tx
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])

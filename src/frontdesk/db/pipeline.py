@@ -150,8 +150,8 @@ class PipelineDatabase:
 
 
 class GroupWriter(GroupCommit[Item, Result]):
-    """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, in two lanes;
-    on SQLite in a thread, in one lane. A subclass says how a group is written."""
+    """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, with a
+    second lane; on SQLite in a thread. A subclass says how a group is written."""
 
     def __init__(self, db: Database, url: str, deadlines: Deadlines) -> None:
         super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)

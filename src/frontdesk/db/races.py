@@ -208,10 +208,10 @@ class GroupCommit(ABC, Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         caller: _Caller[Item, Result] = _Caller(item, loop.create_future(), loop.time())
         self._waiting.append(caller)
-        if not self._lanes_running:
+        if self._lanes_running:
+            self._watch(loop)
+        else:
             self._start_lane()
-        elif self._lanes_running < self._most_lanes and self._look is None:
-            self._look = loop.call_later(HELD_UP_SECONDS, self._help_held_up, loop)
         try:
             with self._deadlines.timeout():
                 return await caller.future
@@ -230,15 +230,18 @@ class GroupCommit(ABC, Generic[Item, Result]):
         self._lanes.add(lane)
         lane.add_done_callback(self._lanes.discard)
 
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look again when the oldest waiting item has waited for HELD_UP_SECONDS, while a lane is free."""
+        if self._look is None and self._waiting and self._lanes_running < self._most_lanes:
+            ends_at = self._waiting[0].arrived_at + HELD_UP_SECONDS
+            self._look = loop.call_at(ends_at, self._help_held_up, loop)
+
     def _help_held_up(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start another lane if callers have waited for HELD_UP_SECONDS: one that began sooner would make the groups smaller."""
         self._look = None
-        if self._waiting and self._lanes_running < self._most_lanes:
-            ends_at = self._waiting[0].arrived_at + HELD_UP_SECONDS
-            if ends_at <= loop.time():
-                self._start_lane()
-                ends_at = loop.time() + HELD_UP_SECONDS
-            self._look = loop.call_at(ends_at, self._help_held_up, loop)
+        if self._waiting and self._waiting[0].arrived_at + HELD_UP_SECONDS <= loop.time():
+            self._start_lane()
+        self._watch(loop)
 
     async def _run_lane(self) -> None:
         while group := self._next_group():
@@ -252,8 +255,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
             if self._lanes_running > 1:
-                break  # what waits is the other lane's
+                break  # what waits is the other lane's, unless that is held up
         self._lanes_running -= 1
+        self._watch(asyncio.get_running_loop())
 
     def _next_group(self) -> list[_Caller[Item, Result]]:
         """The callers that have waited longest. A caller that was answered already is left out: its answer must stay true."""

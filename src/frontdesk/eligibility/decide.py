@@ -119,7 +119,7 @@ class ChunkKeys:
         return holder if holder is not None and holder.values["account_id"] == account_id else None
 
     def taken(self, values: Values, account_id: int, own: StoredMember | None) -> list[str]:
-        """The unique fields of `values` whose key a member other than `own` carries, which the caller is told."""
+        """The unique fields of `values` with a key of another member than `own`, which the caller is told."""
         scope, found = scope_of(account_id, self.uniqueness), []
         for name, column in UNIQUE.items():
             key = values.get(column)

@@ -33,7 +33,7 @@ from frontdesk.plans.model import Plan
 from frontdesk.text import are_mostly_ssns
 
 DENSE_ROWS = 10_000  # a smaller file may have more rows than bytes, compressed
-SAMPLED_ROWS = 200  # whose identifiers are looked at
+SAMPLED_ROWS = 200  # rows with identifiers to look at
 LOOKUP_KEYS = 2000
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
 LISTED_TOGETHER = 5000  # members, which are only read
@@ -173,7 +173,7 @@ class _FileCheck:
         return CheckResult(header, rows, mode, day, unnamed, *members.finish(), differing, apart, families)
 
     def _check_ssns(self, sample: Sequence[Row]) -> None:
-        """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
+        """Raises Unreadable if identifiers of a table look like social security numbers, unless its mapping wants them."""
         if parse_mapping(self._file.mapping or {}).ssn == PLAIN:
             return
         for name in ("external_id", "member_id"):

@@ -172,7 +172,7 @@ def claim_next(
     before: datetime | None = None,
 ) -> FileClaim | None:
     """Claim the oldest file of the account with the oldest last turn; None if there is none. `only` that file; with `before`,
-    only of an account whose last turn began earlier."""
+    only of an account with an earlier last turn."""
     while True:
         file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, before=before))
         if file is None:

@@ -103,7 +103,7 @@ class FamilyRecogniser:
         self._ids = array("q", (entry & (2**64 - 1) for entry in entries))
 
     def _find(self, family: Family | None) -> Sequence[int]:
-        """The members who may keep the digests of the family's rows."""
+        """The members that may keep the digests of the family's rows."""
         if family is None:
             return ()
         key = int.from_bytes(self._digest(family)[:8], "big")

@@ -164,7 +164,7 @@ class RowRecogniser:
             ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(eligibility.row_digest_key)
         )
         self._text_hasher = self._hasher.copy()
-        self._families = FamilyRecogniser(db, file, plans)
+        self._families = check.families or FamilyRecogniser(db, file, plans)
         told = (file.plan_id, check.header.columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE

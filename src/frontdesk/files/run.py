@@ -226,7 +226,7 @@ class FileTurns:
         self._slice_began = 0.0
 
     def take(self) -> bool:
-        """Work on one file until it ends or its turn is over: a new one, or the paused one whose turn is longest ago. False if
+        """Work on one file until it ends or its turn is over: a new one, or the paused one with the oldest turn. False if
         there is none. Raises Unavailable, and faults of the service, so that they are logged."""
         self._loads = [load for load in self._loads if load.is_open]
         load = min(self._loads, key=lambda load: load.claim.turn_at, default=None)
@@ -246,9 +246,9 @@ class FileTurns:
             self._loads.pop().give_back()
 
     def _claim(self, before: datetime | None) -> FileClaim | None:
-        """Claim a file of an account whose last turn began earlier, if the worker has room for it."""
+        """Claim a file of an account with an earlier last turn, if the worker has room for it."""
         if len(self._loads) >= MOST_OPEN:
-            # The one whose turn was last: its account's next turn comes after those of the others.
+            # The load with the latest turn: the next turn of its account comes last.
             loads = [load for load in self._loads if load.can_be_given_back]
             last = max(loads, key=lambda load: load.claim.turn_at, default=None)
             if last is None or not self._is_waited_for(before):

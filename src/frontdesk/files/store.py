@@ -103,7 +103,7 @@ def find_claimable(
     tx: Tx, now: datetime, *, only: int | None = None, before: datetime | None = None
 ) -> EligibilityFile | None:
     """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
-    with the oldest last turn. With `before`, only of accounts whose last turn began earlier."""
+    with the oldest last turn. With `before`, only of accounts with an earlier last turn."""
     busy = sa.select(_columns.account_id).where(_columns.state == FileState.RUNNING)
     waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(busy)
     own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
@@ -248,7 +248,7 @@ def delete_parts(tx: Tx, file_id: int) -> bool:
 
 
 def ended_files_with_parts(tx: Tx) -> list[int]:
-    """The files that have ended, and whose content is not deleted yet."""
+    """The ended files with content that is not deleted yet."""
     ids, last = [], 0
     first_after = sa.select(sa.func.min(file_parts.c.file_id)).where(
         file_parts.c.file_id > sa.bindparam("last")

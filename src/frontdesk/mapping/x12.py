@@ -1,6 +1,6 @@
 """Members of an 834: what an account's mapping makes of the INS loops (docs/834.md).
 
-A member has the loops with its identifier, whose elements become the fields of a record. Names and birth dates stand in an
+The elements of the loops with a member's identifier become the fields of its record. Names and birth dates stand in an
 identifier only as a short keyed digest, and so does a social security number.
 """
 
@@ -258,7 +258,7 @@ class MemberNames:
         return ""
 
     def person(self, loop: MemberLoop) -> PersonSaid:
-        """Who the loop is about, for the person check."""
+        """The person of the loop, for the person check."""
         role = "Primary" if loop.is_subscriber else "Dependent"
         family = loop.family and self._family_digest(loop.family)  # accounts share no family
         said = (*loop.named(loop.person), role, family, loop.ins[17])

@@ -140,7 +140,7 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         uses = draft.uses(position).keys()
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
         can_be_asked = not uses and draft.sample.can_be_mapped(position)
-        # Plans that members chose, and those who chose none.
+        # A column of chosen plans, with a word for none.
         is_choice = uses <= {"medical_plan_description"} and not _OTHER.search(name.casefold())
         is_waived = is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
         if is_flag or is_waived or (can_be_asked and _is_status(name, words)):

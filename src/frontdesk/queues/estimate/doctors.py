@@ -117,7 +117,7 @@ class Turns:
         self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
 
     def _learn_late_ends(self, overruns: dict[int, float]) -> None:
-        """Take the mean delay off the visits whose own delay is not known."""
+        """Take the mean delay off the visits without a known delay of their own."""
         self.late_ends, self.late_seconds = None, 0.0
         if max(overruns.values(), default=0.0) <= LEAST_SECONDS:
             return
