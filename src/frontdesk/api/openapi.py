@@ -15,21 +15,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from importlib.resources import files
 from inspect import cleandoc
-from typing import Any, NamedTuple
+from typing import Any
 
 from frontdesk import __version__
 from frontdesk.access.model import Scope
 from frontdesk.api.oauth import OAUTH_ERRORS
 from frontdesk.api.parameters import HEADERS, PARAMETERS
-from frontdesk.api.schemas import COMMON_TYPES, Schema, explained, ref, schemas
+from frontdesk.api.schemas import Schema, explained, filled_in, read_type, ref, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
-from frontdesk.files.model import REPORT_CODES
-from frontdesk.files.report import COLUMNS
 from frontdesk.web.endpoint import Endpoint, Handler
 from frontdesk.web.problems import PROBLEMS
 
@@ -45,14 +42,9 @@ FILE_TYPES = {
 UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
 # The media type of RFC 6749: of several, generators of clients send none right.
 FORM = "application/x-www-form-urlencoded"
-_FILE: Schema = {"type": "string", "format": "binary"}
 
 _LISTS = ("Body", "Parameters", "Problems", "Faults", "Errors")
 _ANSWER = re.compile(r"(\d{3}) ?([^[:]*?) ?(?:\[(.*?)\])?: (.*)")
-_FILLED_IN = {
-    "{COLUMNS}": ", ".join(f"`{name}`" for name in COLUMNS),
-    " {REPORT_CODES}": f"\n\n{explained(REPORT_CODES)}",
-}
 
 REQUEST_ID = "5f0c1a2b00000001"
 
@@ -99,61 +91,25 @@ _OF_PROBLEMS: dict[str, tuple[str, ...]] = {
 _OF_EVERY_ENDPOINT = {"method_not_allowed", "headers_too_large", "internal"}
 _OF_TOKENS = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
 _OF_BODIES = {"malformed", "timeout", "too_large", "unsupported_media_type", "unavailable"}
+# The parameters of paths in examples of problems.
 _IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
-_NOUNS = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
-
-
-def _link(target: str, **parameters: str) -> Schema:
-    return {"operationId": target, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
-
-
-_OF_NEW_FILE = {
-    name: _link(name, file_id="$response.body#/data/id")
-    for name in ("showEligibilityFile", "reportEligibilityFile")
-}
-_SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
-# Links by operation and status.
-_LINKS = {
-    "listPlans 200": {
-        f"{name}OfFirst": _link(name, plan_id="$response.body#/data/0/id")
-        for name in ("showPlan", "changePlan", "enrolMember")
-    },
-    "showPlan 200": {
-        "changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})
-    },
-    "enrolMember 200": _SEND_AGAIN,
-    "enrolMember 201": _SEND_AGAIN,
-    "uploadEligibilityFile 202": _OF_NEW_FILE,
-    "undoEligibilityFile 202": _OF_NEW_FILE,
-    "showEligibilityFile 200": {
-        "reportEligibilityFile": _link("reportEligibilityFile", file_id="$request.path.file_id")
-    },
-}
-
-
-class Answer(NamedTuple):
-    """A good answer: its content's schema or media types, and the names of its headers, as the docstring has them."""
-
-    status: str
-    content: str
-    headers: str | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Endpoint):
-    """An endpoint as the document describes it."""
+    """An endpoint as the document describes it. A good answer is its status, the schema or media types of its content, the names
+    of its headers and its text, as the docstring has them."""
 
     summary: str
     description: str
-    answers: tuple[Answer, ...]
+    answers: tuple[Sequence[str], ...]
     words: dict[str, tuple[str, ...]]  # by each of _LISTS
 
     @property
     def id(self) -> str:
         """The name of the handler as the document writes it: `listPlans` for `list_plans`."""
-        first, *others = self.handler.__name__.split("_")
-        return first + "".join(map(str.capitalize, others))
+        name = _pascal(self.handler.__name__)
+        return name[0].lower() + name[1:]
 
     @property
     def is_oauth(self) -> bool:
@@ -173,12 +129,12 @@ def operation(
     """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
     told, _, notes = cleandoc(handler.__doc__ or "").partition("\n\n")
     summary, _, description = told.replace("\n", " ").partition(". ")
-    answers: list[Answer] = []
+    answers: list[Sequence[str]] = []
     listed: dict[str, tuple[str, ...]] = dict.fromkeys(_LISTS, ())
     for line in re.sub(r"\n {4,}", " ", notes).splitlines():
         name, _, words = line.partition(": ")
         if match := _ANSWER.fullmatch(line):
-            answers.append(Answer(*match.groups()))
+            answers.append(match.groups(""))
         elif name in listed:
             listed[name] = (*words.split(),)
         else:
@@ -195,7 +151,7 @@ def operation(
         handler=handler,
         scope=scope,
         takes_json=path.startswith("/v2/") and listed["Body"] not in ((), ("file",)),
-        serves_json=not any("/" in answer.content for answer in answers),
+        serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
         summary=summary,
@@ -217,11 +173,12 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
             *_problems(operation, examples, base_url),
             *_oauth_errors(operation, examples),
         ):
-            responses[status] = {"$ref": f"#/components/responses/{name}"} if name else response
+            responses[status] = ref(name, "responses") if name else response
             if name:
                 shared.setdefault(name, response)
         described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[operation.path][operation.method.lower()] = described
+    token = {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -246,9 +203,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
                 "client": {
                     "type": "oauth2",
                     "description": "A token that the client gets for itself.",
-                    "flows": {
-                        "clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}
-                    },
+                    "flows": {"clientCredentials": token},
                 },
                 "basic": {
                     "type": "http",
@@ -281,49 +236,37 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
         "summary": operation.summary,
         "description": operation.description,
         "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
+        "parameters": [ref(name, "parameters") for name in names],
     }
     for name in operation.words["Body"]:
-        schemas = (
-            dict.fromkeys(UPLOAD_TYPES, _FILE)
-            if name == "file"
-            else {FORM if operation.is_oauth else JSON: ref(name)}
-        )
-        content = _content(schemas, examples["requests"].get(operation.id, {}))
+        types = UPLOAD_TYPES if name == "file" else (FORM if operation.is_oauth else JSON,)
+        content = _content(types, read_type(name), examples["requests"].get(operation.id, {}))
         described["requestBody"] = {"required": True, "content": content}
     return described
 
 
 def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
-    is_limited = operation.scope or operation.is_oauth
-    common: tuple[str, ...] = _OF_LIMITED_CLIENTS if is_limited else ()
+    common: tuple[str, ...] = _OF_LIMITED_CLIENTS if operation.scope or operation.is_oauth else ()
     common += () if operation.query is None else _OF_UNKNOWN_PARAMETERS
     shown = examples["answers"].get(operation.id, {})
     answers: Schema = {}
-    for status, words, headers, text in operation.answers:
-        content = dict.fromkeys(words.split(), COMMON_TYPES["string"])
-        if content and operation.serves_json:
-            content = {JSON: COMMON_TYPES.get(words) or ref(words)}
-        described = {
-            "description": reduce(lambda said, filling: said.replace(*filling), _FILLED_IN.items(), text),
-            "headers": _header_refs((*(headers or "Cache-Control").split(), *common)),
-            "content": _content(content, shown.get(status, {})),
-            "links": _LINKS.get(f"{operation.id} {status}"),
-        }
-        answers[status] = {name: value for name, value in described.items() if value}
+    for status, content, headers, text in operation.answers:
+        names = (*(headers or "Cache-Control").split(), *common)
+        answers[status] = {"description": filled_in(text), "headers": _headers(names)}
+        if content:
+            types, type_ = ((JSON,), content) if operation.serves_json else (content.split(), "string")
+            answers[status]["content"] = _content(types, read_type(type_), shown.get(status, {}))
     return answers
 
 
-def _content(content: dict[str, Schema], shown: Schema) -> Schema:
+def _content(media_types: Iterable[str], schema: Schema, shown: Schema) -> Schema:
     """Schema and examples of each media type; examples of files belong to the media type of their format."""
     described: Schema = {}
-    for media_type, schema in content.items():
+    for media_type in media_types:
         format_ = FILE_TYPES.get(media_type)
         examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
-        described[media_type] = {"schema": schema}
-        if examples:
-            described[media_type]["examples"] = examples
+        described[media_type] = {"schema": schema} | ({"examples": examples} if examples else {})
     return described
 
 
@@ -333,23 +276,21 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
     The words are in `examples` by the response's name, or by operation and status where they are the operation's own.
     """
     for kind in _kinds_of_problems(operation):
-        status = str(PROBLEMS[kind].status)
-        own = f"{operation.id} {status}"
-        shared = "" if own in examples["problems"] else _response_name(kind, operation)
-        details = examples["problems"][shared or own]
+        status, name, more = str(PROBLEMS[kind].status), _response_name(kind, operation), {}
+        own = examples["problems"].get(f"{operation.id} {status}")
+        details = own or examples["problems"][name]
         # An example that is named for another kind, with the same status, is of that kind.
         kinds = {example: example if example in PROBLEMS else kind for example in details}
         text = "\n\n".join(
             f"{PROBLEMS[each].title}. {PROBLEMS[each].happens}" for each in dict.fromkeys(kinds.values())
         )
-        more: Schema = {}
         if kind == "invalid":
             faults = examples["faults"].get(operation.id) or examples["faults"]["others"]
             more["errors"] = [Fault(*fault).serialize() for fault in faults]
-            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
-            shared = ""
-        values = {name: _example(kinds[name], details[name], operation, base_url) | more for name in details}
-        yield status, shared, _response(kind, text, "application/problem+json", values)
+            text += explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
+        values = {each: _example(kinds[each], details[each], operation, base_url) | more for each in details}
+        response = _response(kind, text, "application/problem+json", values)
+        yield status, "" if own or more else name, response
 
 
 def _kinds_of_problems(operation: Operation) -> list[str]:
@@ -383,32 +324,35 @@ def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str,
     """The errors of RFC 6749, as `_problems` gives problems."""
     for status in sorted({OAUTH_ERRORS[code][0] for code in operation.words["Errors"]}):
         codes = [code for code in operation.words["Errors"] if OAUTH_ERRORS[code][0] == status]
-        said = examples["oauth_errors"]
-        values = {code: {"error": code, "error_description": said[code]} for code in codes}
-        text = explained({code: OAUTH_ERRORS[code][1] for code in codes})
+        values = {
+            each: {"error": each, "error_description": examples["oauth_errors"][each]} for each in codes
+        }
+        text = explained({code: OAUTH_ERRORS[code][1] for code in codes}).strip()
         name = "" if status == 400 else f"OAuth{_pascal(codes[0])}"
         yield str(status), name, _response(codes[0], text, JSON, values)
 
 
 def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
     """An error response with its examples."""
-    headers = _header_refs((*_OF_PROBLEMS.get(kind, ()), *_ON_ERRORS))
-    schema = ref("OAuthError" if media_type == JSON else "Problem")
-    content = {"schema": schema, "examples": {name: {"value": value} for name, value in values.items()}}
+    content = {
+        "schema": ref("OAuthError" if media_type == JSON else "Problem"),
+        "examples": {name: {"value": value} for name, value in values.items()},
+    }
+    headers = _headers((*_OF_PROBLEMS.get(kind, ()), *_ON_ERRORS))
     return {"description": text, "headers": headers, "content": {media_type: content}}
 
 
-def _header_refs(names: Iterable[str]) -> Schema:
+def _headers(names: Iterable[str]) -> Schema:
     """References to the named headers and to those of every answer."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ON_EVERY_ANSWER, *names)}
+    return {name: ref(name, "headers") for name in (*_ON_EVERY_ANSWER, *names)}
 
 
 def _response_name(kind: str, operation: Operation) -> str:
     """The response's name. Operations have the same name where they answer alike."""
     if kind == "not_found":
-        return "NoSuch" + next(_NOUNS[part] for part in _NOUNS if part in operation.path)
-    if kind == "forbidden" and operation.scope:
-        return f"Lacks{_pascal(operation.scope)}"
+        return f"NoSuch{_pascal(re.findall('{([a-z]+)', operation.path)[-1])}"
+    if kind == "forbidden":
+        return f"Lacks{_pascal(operation.scope or '')}"
     if kind == "malformed" and not operation.takes_json:
         return "TwoTokens"
     return _pascal(kind)

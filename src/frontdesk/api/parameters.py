@@ -5,67 +5,43 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from frontdesk.api.schemas import COMMON_TYPES, NotedField, Schema, explained, read_fields
-from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
+from frontdesk.api.schemas import NotedField, Schema, read_fields
 from frontdesk.errors import Fault, Invalid
-from frontdesk.files.actions import FILE_NAME_LENGTH, MAPPING_NAME
-from frontdesk.files.model import COUNTS
-from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.request import Request
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
 _EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
-_WARNING = "|".join(WARNINGS).replace(SIMILAR_MEMBER, f"{SIMILAR_MEMBER};member=[0-9]+")
-
-_TYPES = COMMON_TYPES | {
-    "outcome": {"type": "string", "enum": list(COUNTS)},
-    "file_name": {"type": "string", "minLength": 1, "maxLength": FILE_NAME_LENGTH},
-    "mapping_name": {"type": "string", "pattern": f"^{MAPPING_NAME.pattern}$"},
-    "page_start": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
-    "enrolled": {"type": "string", "enum": [*map(str, Outcome)]},
-    "warnings": {"type": "string", "pattern": f"^(?:{_WARNING})(?:,(?:{_WARNING}))*$"},
-    "invitation": {
-        "type": "string",
-        "pattern": f"^(?:immediate|queued|none; reason=(?:{'|'.join(NotInvitedReason)}))$",
-    },
-}
-
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
 plan_id: integer — `id` of the plan.
 asset: string — Name of the file.
 file_id: integer — `id` of the file.
-file_format?: format — Format of the file. Without it `Content-Type` decides, then the content. With it `Content-Type` does
-        not count.
-file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none. It goes before what an 834 says of
-        itself.
+file_format?: Format — Format of the file, whatever `Content-Type` says. Without it `Content-Type` decides, then the content.
+file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none, whatever an 834 says of itself.
 file_dry_run?: boolean — `true`: the report and the counts, without a change.
-file_encoding?: string {"pattern": "^[A-Za-z0-9._-]{1,32}$"} — Encoding of the text; without it the `charset` of
-        `Content-Type`, else utf-8. A byte order mark goes before it.
+file_encoding?: string {"pattern": "^[A-Za-z0-9._-]{1,32}$"} — Encoding of a text without a byte order mark; without it the
+        `charset` of `Content-Type`, else utf-8.
 file_sheet?: sheet — Name of the sheet of a workbook; without it the mapping's, else the first one.
-file_file_name?: file_name — The file's name, for people; without it that of `Content-Disposition`. It must not name a
-        member.
+file_file_name?: string {"minLength": 1, "maxLength": FILE_NAME_LENGTH} — The file's name, for people; without it that of
+        `Content-Disposition`. It must not name a member.
 file_header_row?: header_row — Number of the row with the names of the columns; without it the mapping's, else it is found.
 file_mapping?: string — Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the
         account's default mapping counts; `{}` is none.
 file_suggest_mapping?: boolean — `true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at,
         and nothing is loaded or stored.
-mapping_name: mapping_name — Name of the mapping: letters, digits, `.`, `_` or `-`.
-mapping_default?: boolean — `true`: the files that come without a mapping are read by this one. Without it nothing changes
-        about that.
+mapping_name: MAPPING_NAME — Name of the mapping: letters, digits, `.`, `_` or `-`.
+mapping_default?: boolean — `true`: files that come without a mapping are read by this one. Without it that stays as it is.
 mapping_keep?: boolean — `false`: the mapping is for this file only; else it becomes the account's default.
 report_format?: "csv"|"jsonl" — Format of the report; jsonl by default.
-report_outcome?: outcome — Only lines with this outcome.
+report_outcome?: COUNTS — Only lines with this outcome.
 report_code?: string {"pattern": "^[a-z_]{1,64}$"} — Only lines with this code.
-report_external_id?: string {"minLength": 1, "maxLength": 255} — Only the rows of the member with exactly this `external_id`.
-report_page_size?: integer {"minimum": 1, "maximum": 10000} — Lines per page; without it and `page[after]` the answer holds
-        every line.
-report_page_after?: string {"pattern": "^[0-9]{1,9}[.][0-9]{1,9}$"} — Where the page starts; the `Link` of the page before has
-        it.
-file_state?: file_state — Only files in this state.
+report_external_id?: string {"minLength": 1, "maxLength": 255} — Only rows of the member with exactly this `external_id`.
+report_page_size?: integer {"minimum": 1, "maximum": 10000} — Lines per page; without it and `page[after]` all lines.
+report_page_after?: string {"pattern": "^[0-9]{1,9}[.][0-9]{1,9}$"} — Where the page starts, from `Link` of the page before.
+file_state?: FileState — Only files in this state.
 file_sha256?: sha256 — Only files with this SHA-256 of the body.
 file_page_size?: integer {"minimum": 1, "maximum": 1000} — Files per page; 100 by default.
 file_page_after?: page_start — The `id` below which the page starts; `links.next` has it.
@@ -77,16 +53,15 @@ external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
 page_after?: page_start — The `id` after which the page starts; `links.next` has it.
 If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
-If-Match?: string — The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the
-        answer is 412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.
+If-Match?: string — The `ETag` of a read of the one plan, such as `"v3.8c6c1d7f0a3b2e19"`: 412 if the plan has changed since.
+        `*` is any version.
 Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
 X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
 """
 
 # Headers of answers. One without `?` is in each answer that lists it.
 _HEADERS = r"""
-X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the request in the log: the caller's `X-Request-Id` if
-        it has 1 to 64 letters, digits, `.`, `_` or `-`, else one that the service makes.
+X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the request in the log: the caller's, else a new one.
 X-Content-Type-Options: "nosniff" — Browsers must not guess another content type.
 Referrer-Policy: "no-referrer" — No page that is opened from here learns this address.
 Content-Security-Policy: string — The page loads from this service only, and sends requests to it only.
@@ -110,15 +85,14 @@ Ignored-Fields?: string — Unknown fields of the body, which were ignored: perc
         most; `+3` at the end stands for 3 more. A refusal names them too.
 Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
 Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
-        with the known name that is near to it.
-Eligibility-Outcome: enrolled — What the request did. `moved`: the record was under another plan of the account and is under
-        this one now.
-Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed; absent if it changed
-        none.
+        with the known name near to it.
+Eligibility-Outcome: Outcome — What the request did. `moved`: the record was under another plan of the account.
+Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed, if any.
 Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.
-Eligibility-Warnings?: warnings — Likely mistakes that are no faults; the record is written.
-Invitation: invitation — Whether the member is invited by e-mail: at once, in the account's batches (`queued`), or not, with the
-        reason.
+Eligibility-Warnings?: string {"pattern": "^[a-z_]+(?:;member=[0-9]+)?(?:,[a-z_]+(?:;member=[0-9]+)?)*$"} — Likely mistakes
+        that are no faults; the record is written. {WARNINGS}
+Invitation: string {"pattern": "^(?:immediate|queued|none; reason=[a-z_]+)$"} — Whether the member is invited by e-mail: at
+        once, in the account's batches (`queued`), or not, with the reason. {REASONS}
 """
 
 
@@ -136,12 +110,11 @@ def _parameter(noted: NotedField) -> tuple[str, Schema]:
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})
 
 
-PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS, _TYPES)))
+PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS)))
 HEADERS: dict[str, Schema] = {
     header.name: {"description": header.text, "required": not header.is_optional, "schema": header.schema}
-    for header in read_fields(_HEADERS, _TYPES)
+    for header in read_fields(_HEADERS)
 }
-HEADERS["Eligibility-Warnings"]["description"] += "\n\n" + explained(WARNINGS)
 
 
 def read_query(request: Request) -> dict[str, Any]:
