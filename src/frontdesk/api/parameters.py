@@ -1,15 +1,9 @@
-"""The parameters and headers of the customers' endpoints in two tables, in the notation of `schemas`: the handlers read the
-query by the first, the reference describes both."""
+"""The parameters and headers of the customers' endpoints in two tables, in the notation of `schemas`."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from frontdesk.api.schemas import NotedField, Schema, read_fields
-from frontdesk.errors import Fault, Invalid
-from frontdesk.web.request import Request
 
-_NUMBER = re.compile(r"[0-9]{1,18}")
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
 _EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
@@ -115,34 +109,3 @@ HEADERS: dict[str, Schema] = {
     header.name: {"description": header.text, "required": not header.is_optional, "schema": header.schema}
     for header in read_fields(_HEADERS)
 }
-
-
-def read_query(request: Request) -> dict[str, Any]:
-    """The endpoint's query parameters that were sent, by name: whole numbers and flags as such, other values as text. Raises
-    Invalid with a fault for every value that is not as the table has it."""
-    if not request.query_string:
-        return {}
-    schemas = request.query_schemas
-    query = request.query(*schemas)
-    rules = {name: _broken_rule(query[name], schema) for name, schema in schemas.items() if name in query}
-    if faults := [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]:
-        raise Invalid(faults)
-    read: dict[str, Callable[[str], Any]] = {"boolean": "true".__eq__, "integer": int, "string": str}
-    return {name: read[schemas[name]["type"]](value) for name, value in query.items()}
-
-
-def _broken_rule(text: str, schema: Schema) -> str | None:
-    match schema:
-        case {"type": "boolean"} if text not in ("true", "false"):
-            return "must be true or false"
-        case {"enum": choices} if text not in choices:
-            return "must be one of " + ", ".join(choices)
-        case {"minimum": least, "maximum": most} if not (
-            _NUMBER.fullmatch(text) and least <= int(text) <= most
-        ):
-            return f"must be a whole number up to {most}"
-        case {"maxLength": most} if not 0 < len(text) <= most:
-            return f"must have 1 to {most} characters"
-        case {"pattern": pattern} if not re.fullmatch(pattern, text):
-            return f"must have the form {pattern}"
-    return None
