@@ -13,7 +13,7 @@ of the schema of JSON. `Body`, `Parameters`, `Problems`, `Faults` and `Errors` l
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from inspect import cleandoc
@@ -28,7 +28,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint, Handler
-from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.problems import PROBLEMS, problem_content
 
 JSON = "application/json"
 # Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
@@ -43,8 +43,9 @@ UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spre
 # The media type of RFC 6749: of several, generators of clients send none right.
 FORM = "application/x-www-form-urlencoded"
 
-_LISTS = ("Body", "Parameters", "Problems", "Faults", "Errors")
-_ANSWER = re.compile(r"(\d{3}) ?([^[:]*?) ?(?:\[(.*?)\])?: (.*)")
+# Lines of a handler's docstring.
+_ANSWER = re.compile(r"^(\d{3}) ?([^[:\n]*?) ?(?:\[(.*?)\])?: (.*)$", re.MULTILINE)
+_LISTED = re.compile(r"^(Body|Parameters|Problems|Faults|Errors): (.*)$", re.MULTILINE)
 
 REQUEST_ID = "5f0c1a2b00000001"
 
@@ -76,45 +77,43 @@ _SCOPES = {
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 
-_ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
-_OF_UNKNOWN_PARAMETERS = ("Ignored-Parameters", "Did-You-Mean")
-_OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-# An error has these where what came before it adds them; those of /oauth are not to be stored.
-_ON_ERRORS = ("Cache-Control", "Pragma", *_OF_LIMITED_CLIENTS, "Ignored-Fields", *_OF_UNKNOWN_PARAMETERS)
-_OF_PROBLEMS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), ("WWW-Authenticate",)),
-    **dict.fromkeys(("timeout", "too_large"), ("Connection",)),
-    **dict.fromkeys(("rate_limited", "unavailable"), ("Retry-After",)),
-    "method_not_allowed": ("Allow",),
+_SECURITY: Schema = {
+    "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
+    "client": {"type": "oauth2", "description": "A token that the client gets for itself."},
+    "basic": {"type": "http", "scheme": "basic", "description": "`client_id` and `client_secret`."},
 }
 
-_OF_EVERY_ENDPOINT = {"method_not_allowed", "headers_too_large", "internal"}
-_OF_TOKENS = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
-_OF_BODIES = {"malformed", "timeout", "too_large", "unsupported_media_type", "unavailable"}
+# Headers, each in the table of `parameters`.
+_ON_EVERY_ANSWER = "X-Request-Id X-Content-Type-Options"
+_OF_UNKNOWN_PARAMETERS = "Ignored-Parameters Did-You-Mean"
+_OF_LIMITED_CLIENTS = "RateLimit-Limit RateLimit-Remaining RateLimit-Reset"
+# An error has these where what came before it adds them; those of /oauth are not to be stored.
+_ON_ERRORS = f"Cache-Control Pragma {_OF_LIMITED_CLIENTS} Ignored-Fields {_OF_UNKNOWN_PARAMETERS}"
+_OF_PROBLEMS = {
+    **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), "WWW-Authenticate"),
+    **dict.fromkeys(("timeout", "too_large"), "Connection"),
+    **dict.fromkeys(("rate_limited", "unavailable"), "Retry-After"),
+    "method_not_allowed": "Allow",
+}
+
 # The parameters of paths in examples of problems.
 _IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Endpoint):
-    """An endpoint as the document describes it. A good answer is its status, the schema or media types of its content, the names
-    of its headers and its text, as the docstring has them."""
+    """An endpoint with the docstring of its handler: its first paragraph; of each good answer the status, the schema or media
+    types of its content, the names of its headers and its text; and the words of each list."""
 
-    summary: str
-    description: str
-    answers: tuple[Sequence[str], ...]
-    words: dict[str, tuple[str, ...]]  # by each of _LISTS
+    about: str
+    answers: Sequence[tuple[str, str, str, str]]
+    words: Mapping[str, Sequence[str]]
 
     @property
     def id(self) -> str:
         """The name of the handler as the document writes it: `listPlans` for `list_plans`."""
         name = _pascal(self.handler.__name__)
         return name[0].lower() + name[1:]
-
-    @property
-    def is_oauth(self) -> bool:
-        """Whether it is one of /oauth, where clients send their credentials."""
-        return self.path.startswith("/oauth/")
 
 
 def operation(
@@ -127,37 +126,29 @@ def operation(
     **options: Any,
 ) -> Operation:
     """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
-    told, _, notes = cleandoc(handler.__doc__ or "").partition("\n\n")
-    summary, _, description = told.replace("\n", " ").partition(". ")
-    answers: list[Sequence[str]] = []
-    listed: dict[str, tuple[str, ...]] = dict.fromkeys(_LISTS, ())
-    for line in re.sub(r"\n {4,}", " ", notes).splitlines():
-        name, _, words = line.partition(": ")
-        if match := _ANSWER.fullmatch(line):
-            answers.append(match.groups(""))
-        elif name in listed:
-            listed[name] = (*words.split(),)
-        else:
-            raise ValueError(line)
+    about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
+    answers = _ANSWER.findall(notes)
+    words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
+    if len(answers) + len(words) != len(notes.splitlines()):
+        raise ValueError(notes)
     query = None
-    if path.startswith("/v2/"):
-        sent = [PARAMETERS[key] for key in listed["Parameters"]]
+    if is_of_v2 := path.startswith("/v2/"):
+        sent = [PARAMETERS[key] for key in words["Parameters"]]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
-        listed["Parameters"] += () if strict_query else ("prefer",)
-        listed["Faults"] += ("unknown_parameter",)
+        words["Parameters"] += [] if strict_query else ["prefer"]
+        words["Faults"] += ["unknown_parameter"]
     return Operation(
-        method=method,
-        path=path,
-        handler=handler,
-        scope=scope,
-        takes_json=path.startswith("/v2/") and listed["Body"] not in ((), ("file",)),
+        method,
+        path,
+        handler,
+        scope,
+        takes_json=is_of_v2 and words["Body"] not in ([], ["file"]),
         serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
-        summary=summary,
-        description=description,
-        answers=tuple(answers),
-        words=listed,
+        about=about.replace("\n", " "),
+        answers=answers,
+        words=words,
         **options,
     )
 
@@ -178,7 +169,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
                 shared.setdefault(name, response)
         described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[operation.path][operation.method.lower()] = described
-    token = {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}
+    flows = {"clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -198,19 +189,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
                 name: header | {"example": examples["headers"][name]} for name, header in HEADERS.items()
             },
             "parameters": PARAMETERS,
-            "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
-                "client": {
-                    "type": "oauth2",
-                    "description": "A token that the client gets for itself.",
-                    "flows": {"clientCredentials": token},
-                },
-                "basic": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "`client_id` and `client_secret`.",
-                },
-            },
+            "securitySchemes": _SECURITY | {"client": _SECURITY["client"] | {"flows": flows}},
         },
     }
 
@@ -227,19 +206,22 @@ def read_examples(base_url: str) -> Schema:
 
 def _operation(operation: Operation, examples: Schema) -> Schema:
     """The operation without its answers."""
-    names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
-    no_token: list[Schema] = [{"basic": []}, {}] if operation.is_oauth else []
+    security: list[Schema] = [{"basic": []}, {}] if operation.words["Errors"] else []
+    if operation.scope:
+        security = [{"token": []}, {"client": [operation.scope.value]}]
+    summary, _, description = operation.about.partition(". ")
+    names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     described: Schema = {
         "tags": [_TAGS[operation.handler.__module__.rpartition(".")[2]][0]],
         "operationId": operation.id,
-        "summary": operation.summary,
-        "description": operation.description,
-        "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
+        "summary": summary,
+        "description": description,
+        "security": security,
         "parameters": [ref(name, "parameters") for name in names],
     }
     for name in operation.words["Body"]:
-        types = UPLOAD_TYPES if name == "file" else (FORM if operation.is_oauth else JSON,)
+        types = UPLOAD_TYPES if name == "file" else (JSON if operation.takes_json else FORM,)
         content = _content(types, read_type(name), examples["requests"].get(operation.id, {}))
         described["requestBody"] = {"required": True, "content": content}
     return described
@@ -247,13 +229,13 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
 
 def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
-    common: tuple[str, ...] = _OF_LIMITED_CLIENTS if operation.scope or operation.is_oauth else ()
-    common += () if operation.query is None else _OF_UNKNOWN_PARAMETERS
+    common = _OF_LIMITED_CLIENTS if operation.scope or operation.words["Errors"] else ""
+    common += "" if operation.query is None else f" {_OF_UNKNOWN_PARAMETERS}"
     shown = examples["answers"].get(operation.id, {})
     answers: Schema = {}
-    for status, content, headers, text in operation.answers:
-        names = (*(headers or "Cache-Control").split(), *common)
-        answers[status] = {"description": filled_in(text), "headers": _headers(names)}
+    for status, content, names, text in operation.answers:
+        headers = _headers(names or "Cache-Control", common)
+        answers[status] = {"description": filled_in(text), "headers": headers}
         if content:
             types, type_ = ((JSON,), content) if operation.serves_json else (content.split(), "string")
             answers[status]["content"] = _content(types, read_type(type_), shown.get(status, {}))
@@ -275,61 +257,53 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
 
     The words are in `examples` by the response's name, or by operation and status where they are the operation's own.
     """
+    path = re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path)
+    invalid = examples["faults"].get(operation.id) or examples["faults"]["others"]
     for kind in _kinds_of_problems(operation):
-        status, name, more = str(PROBLEMS[kind].status), _response_name(kind, operation), {}
+        status, name = str(PROBLEMS[kind].status), _response_name(kind, operation)
         own = examples["problems"].get(f"{operation.id} {status}")
-        details = own or examples["problems"][name]
-        # An example that is named for another kind, with the same status, is of that kind.
-        kinds = {example: example if example in PROBLEMS else kind for example in details}
-        text = "\n\n".join(
-            f"{PROBLEMS[each].title}. {PROBLEMS[each].happens}" for each in dict.fromkeys(kinds.values())
-        )
+        texts, values = {}, {}
+        for example, detail in (own or examples["problems"][name]).items():
+            # An example that is named for another kind, with the same status, is of that kind.
+            shown = example if example in PROBLEMS else kind
+            texts[shown] = f"{PROBLEMS[shown].title}. {PROBLEMS[shown].happens}"
+            values[example] = problem_content(base_url, shown, detail, instance=path, request_id=REQUEST_ID)
+            if faults := {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown):
+                values[example]["errors"] = [Fault(*fault).serialize() for fault in faults]
+        text = "\n\n".join(texts.values())
         if kind == "invalid":
-            faults = examples["faults"].get(operation.id) or examples["faults"]["others"]
-            more["errors"] = [Fault(*fault).serialize() for fault in faults]
-            text += explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
-        values = {each: _example(kinds[each], details[each], operation, base_url) | more for each in details}
-        response = _response(kind, text, "application/problem+json", values)
-        yield status, "" if own or more else name, response
-
-
-def _kinds_of_problems(operation: Operation) -> list[str]:
-    kinds = {*_OF_EVERY_ENDPOINT, *operation.words["Problems"]}
-    for applies, more in (
-        (operation.scope, _OF_TOKENS),
-        (operation.takes_json, _OF_BODIES),
-        (operation.is_oauth, _OF_BODIES - {"malformed"}),
-        ("{" in operation.path and operation.method != "PUT", {"not_found"}),
-        (operation.serves_json, {"not_acceptable"}),
-        (operation.words["Faults"], {"invalid"}),
-    ):
-        kinds |= more if applies else set()
-    return [kind for kind in PROBLEMS if kind in kinds]
-
-
-def _example(kind: str, detail: str, operation: Operation, base_url: str) -> Schema:
-    """The problem in these words; those of a wrong state are a fault too."""
-    example: Schema = {
-        "type": f"{base_url}/problems#{kind}",
-        "title": PROBLEMS[kind].title,
-        "status": PROBLEMS[kind].status,
-        "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path),
-        "request_id": REQUEST_ID,
-        "detail": detail,
-    }
-    return example | ({"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {})
+            own, text = (
+                True,
+                text + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]}),
+            )
+        yield status, "" if own else name, _response(kind, text, "application/problem+json", values)
 
 
 def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str, str, Schema]]:
     """The errors of RFC 6749, as `_problems` gives problems."""
-    for status in sorted({OAUTH_ERRORS[code][0] for code in operation.words["Errors"]}):
-        codes = [code for code in operation.words["Errors"] if OAUTH_ERRORS[code][0] == status]
+    errors = {code: OAUTH_ERRORS[code] for code in operation.words["Errors"]}
+    for status in sorted({status for status, _ in errors.values()}):
+        texts = {code: text for code, (its_status, text) in errors.items() if its_status == status}
         values = {
-            each: {"error": each, "error_description": examples["oauth_errors"][each]} for each in codes
+            code: {"error": code, "error_description": examples["oauth_errors"][code]} for code in texts
         }
-        text = explained({code: OAUTH_ERRORS[code][1] for code in codes}).strip()
-        name = "" if status == 400 else f"OAuth{_pascal(codes[0])}"
-        yield str(status), name, _response(codes[0], text, JSON, values)
+        name = "" if status == 400 else f"OAuth{_pascal(next(iter(texts)))}"
+        yield str(status), name, _response(next(iter(texts)), explained(texts).strip(), JSON, values)
+
+
+def _kinds_of_problems(operation: Operation) -> list[str]:
+    kinds = {"method_not_allowed", "headers_too_large", "internal", *operation.words["Problems"]}
+    if operation.scope:
+        kinds |= {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
+    if operation.takes_json or operation.words["Errors"]:
+        kinds |= {"timeout", "too_large", "unsupported_media_type", "unavailable"}
+    if "{" in operation.path and operation.method != "PUT":
+        kinds.add("not_found")
+    if operation.serves_json:
+        kinds.add("not_acceptable")
+    if operation.words["Faults"]:
+        kinds.add("invalid")
+    return [kind for kind in PROBLEMS if kind in kinds]
 
 
 def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
@@ -338,13 +312,13 @@ def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
         "schema": ref("OAuthError" if media_type == JSON else "Problem"),
         "examples": {name: {"value": value} for name, value in values.items()},
     }
-    headers = _headers((*_OF_PROBLEMS.get(kind, ()), *_ON_ERRORS))
+    headers = _headers(_OF_PROBLEMS.get(kind, ""), _ON_ERRORS)
     return {"description": text, "headers": headers, "content": {media_type: content}}
 
 
-def _headers(names: Iterable[str]) -> Schema:
+def _headers(*names: str) -> Schema:
     """References to the named headers and to those of every answer."""
-    return {name: ref(name, "headers") for name in (*_ON_EVERY_ANSWER, *names)}
+    return {name: ref(name, "headers") for name in " ".join((_ON_EVERY_ANSWER, *names)).split()}
 
 
 def _response_name(kind: str, operation: Operation) -> str:

@@ -1,11 +1,11 @@
 """Every named schema of the OpenAPI document, in the notation of the interface's tables: the JSON bodies (docs/interface.md), and
 the mapping of eligibility files. A member's fields are those of the table `eligibility.fields`.
 
-A table has a line for each field: `name?: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
-type: it may be null. `[]` is an array, `+` one value or several, `{…}` an object of such values; `|` stands between alternatives,
-and `"a"|"b"` are words to choose from. A type is one of `_TYPES`, a schema, or the package's name of an enum, of words or of a
-pattern. Keywords are JSON Schema, also on a line of their own, and may name the package's limits and patterns; `{NAME}` in a text
-stands for its words or codes. A line that is indented by 8 spaces continues the line above.
+A table has lines of fields: `name?, name: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
+type: it may be null. `[]` is an array, `+` one value or several, `{…}` an object of such values, `Links&Type` an envelope; `|` is
+between alternatives, and `"a"|"b"` are words to choose from. A type is one of `_TYPES`, a schema, or an enum, words or a pattern
+by the package's name. Keywords are JSON Schema, and may name limits and patterns of the package; `{NAME}` in a text stands for
+words or codes of the package. A line that is indented by 8 spaces continues the line above.
 
 The mapping's schema takes what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
 no two names of columns, nor two words, are the same once letter case and spaces are taken away, and an open question is taken
@@ -44,7 +44,8 @@ _NAMED: ChainMap[str, Any] = ChainMap(
     },
     *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
 )
-_LINE = re.compile(r"(\S+?)(\??): (\S+)(?: (\{.*?\}))?(?: — (.*))?")
+_FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
+_TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
 
 
 class NotedField(NamedTuple):
@@ -55,48 +56,35 @@ class NotedField(NamedTuple):
     schema: Schema
     text: str
 
-    def described(self) -> Schema:
-        return self.schema | ({"description": self.text} if self.text else {})
-
 
 def read_fields(table: str) -> Iterator[NotedField]:
     """The fields of a table."""
-    return map(_read_field, _lines(table))
+    for line in _joined(table).splitlines():
+        [(names, type_, keywords, text)] = _FIELD.findall(line)
+        schema, text = read_type(type_, **_keywords(keywords)), filled_in(text)
+        for name in names.split(", "):
+            yield NotedField(name.rstrip("?"), name.endswith("?"), schema, text)
 
 
-def read_objects(table: str, *, closed: bool = False) -> dict[str, Schema]:
-    """The schemas of a table of objects: `Name: text` is followed by its fields, indented; `Name = type: text` has none. Only
-    `closed` ones refuse other fields."""
+def read_objects(table: str) -> dict[str, Schema]:
+    """The schemas of a table of objects, of which each has a title, `Name = type {keywords}: text`, and its fields, indented. No
+    type stands for an object."""
     schemas: dict[str, Schema] = {}
-    for block in re.split(r"\n(?=\S)", "\n".join(_lines(table))):
-        title, *lines = block.splitlines()
-        name, text = title.split(": ", 1)
-        name, _, type_ = name.partition(" = ")
-        schemas[name] = (read_type(type_) if type_ else _object(lines, closed=closed)) | {"description": text}
+    for block in re.split(r"\n(?=\S)", _joined(table)):
+        title, _, lines = block.partition("\n")
+        [(name, type_, keywords, text)] = _TITLE.findall(title)
+        schema = read_type(type_ or "object", **_keywords(keywords)) | {"description": text}
+        for field in read_fields(lines):
+            about = {"description": field.text} if field.text else {}
+            schema.setdefault("properties", {})[field.name] = field.schema | about
+            if not field.is_optional:
+                schema.setdefault("required", []).append(field.name)
+        schemas[name] = schema
     return schemas
 
 
-def _object(lines: list[str], *, closed: bool) -> Schema:
-    noted = [_read_field(line) for line in lines if not line.lstrip().startswith("{")]
-    schema: Schema = {"type": "object", "properties": {each.name: each.described() for each in noted}}
-    schema |= {"additionalProperties": False} if closed else {}
-    required = [each.name for each in noted if not each.is_optional]
-    schema |= {"required": required} if required else {}
-    for line in lines[len(noted) :]:
-        schema |= _keywords(line)
-    return schema
-
-
-def _lines(table: str) -> list[str]:
-    return re.sub(r"\n {8,}", " ", table.strip()).splitlines()
-
-
-def _read_field(line: str) -> NotedField:
-    match = _LINE.fullmatch(line.strip())
-    if match is None:
-        raise ValueError(line)
-    name, optional, type_, keywords, text = match.groups("")
-    return NotedField(name, bool(optional), read_type(type_, **_keywords(keywords or "{}")), filled_in(text))
+def _joined(table: str) -> str:
+    return re.sub(r"\n {8,}", " ", table.strip())
 
 
 def _keywords(text: str) -> Schema:
@@ -106,34 +94,41 @@ def _keywords(text: str) -> Schema:
         found = _NAMED[name[0]]
         return json.dumps(getattr(found, "pattern", found))
 
-    keywords: Schema = json.loads(re.sub(r"(?<=: )[A-Z_]+", value, text))
+    keywords: Schema = json.loads(re.sub(r"(?<=: )[A-Z_]+", value, text or "{}"))
     return keywords
 
 
 def read_type(type_: str, **keywords: Any) -> Schema:
     """The schema of a type in the notation, with these keywords."""
-    if type_.startswith("{"):
-        return {"type": "object", "additionalProperties": read_type(type_[1:-1])} | keywords
-    if re.fullmatch(r'("[^"]+"\|?)+', type_):
-        words = type_.replace('"', "").split("|")
-        return {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
-    if "|" in type_:
-        return {"anyOf": [*map(read_type, type_.split("|"))]}
     inner, last = type_[:-1], type_[-1]
-    match last:
-        case "?":
-            schema = read_type(inner, **keywords)
-            if "$ref" in schema:
-                return {"anyOf": [schema, {"type": "null"}]}
-            choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-            return schema | {"type": [schema["type"], "null"]} | choices
-        case "+":
-            one = read_type(inner)
-            most = {"minItems": 1, "maxItems": parser.MOST_WORDS}
-            return {"anyOf": [one, {"type": "array", "items": one} | most | keywords]}
-        case "]":
-            return {"type": "array", "items": read_type(type_[:-2])} | keywords
-    return _named(type_) | keywords
+    if last == "}":
+        schema: Schema = {"type": "object", "additionalProperties": read_type(inner[1:])}
+    elif re.fullmatch(r'("[^"]+"\|?)+', type_):
+        words = type_.replace('"', "").split("|")
+        schema = {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
+    elif "|" in type_:
+        schema = {"anyOf": [*map(read_type, type_.split("|"))]}
+    elif "&" in type_:
+        links, data = (read_type(part) for part in type_.split("&"))
+        properties = {"links": links, "data": data}
+        schema = {"type": "object", "properties": properties, "required": [*properties]}
+    elif last == "]":
+        schema = {"type": "array", "items": read_type(inner[:-1])}
+    elif last == "+":
+        several = {"type": "array", "items": read_type(inner), "minItems": 1, "maxItems": parser.MOST_WORDS}
+        return {"anyOf": [read_type(inner), several | keywords]}
+    elif last == "?":
+        return _nullable(read_type(inner, **keywords))
+    else:
+        schema = _named(type_)
+    return schema | keywords
+
+
+def _nullable(schema: Schema) -> Schema:
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | {"type": [schema["type"], "null"]} | choices
 
 
 def _named(name: str) -> Schema:
@@ -183,6 +178,7 @@ _MORE_TYPES = r"""
 time: string {"format": "date-time"}
 date: string {"format": "date"}
 file: string {"format": "binary"}
+closed: object {"additionalProperties": false}
 sha256: string {"pattern": "^[0-9a-f]{64}$"}
 name: string {"maxLength": NAME_LENGTH, "pattern": "\\S"}
 header_row: integer {"minimum": 1, "maximum": SEARCHED_ROWS}
@@ -201,7 +197,7 @@ plan_way: SOURCES {"maxLength": LONGEST_WAY}
 """
 _TYPES.update((each.name, each.schema) for each in read_fields(_MORE_TYPES))
 
-_BODIES = r"""
+_SCHEMAS = r"""
 ProviderGroup: The group of doctors that serves a plan.
     id: integer — Primary identifier.
     type: "provider_groups"
@@ -218,8 +214,7 @@ PlanQueueInfo: The plan's queue; all values are of one moment.
     cache_info?: PlanQueueInfoCacheInfo
 PlanQueueInterval: The interval that a share of the waits of patients joining now is expected in. Its ends count.
     share: number — Of the waits, between the ends: 0.8.
-    low: integer? — Seconds; null when no doctor is on duty for the plan.
-    high: integer? — Seconds; null when no doctor is on duty for the plan.
+    low, high: integer? — Seconds; null when no doctor is on duty for the plan.
 Plan: A plan. Only reads have `queue_info`.
     id: integer — Primary identifier of the plan in the service.
     type: "plans"
@@ -234,9 +229,7 @@ Plan: A plan. Only reads have `queue_info`.
 PageLinks: Addresses of this page and of the next.
     self: string — The request's address.
     next?: string — The next page, if there is one.
-Plans: Plans in the order of `id`; one plan is an array of one.
-    links: PageLinks
-    data: Plan[]
+Plans = PageLinks&Plan[]: Plans in the order of `id`; one plan is an array of one.
 PlanPatch: Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but another `id`,
         `type`, `active` or `created_at` is the fault `read_only`.
     name?: name
@@ -281,14 +274,9 @@ File: An eligibility file and how far it is.
     started_at: time? — null until a worker has begun with the rows.
     finished_at: time? — null until the file has ended.
 FileLinks: Addresses of the file and of its report.
-    self: string
-    report: string
-EligibilityFile: An eligibility file in its envelope.
-    links: FileLinks
-    data: File
-EligibilityFiles: A page of eligibility files, the newest first.
-    links: PageLinks
-    data: File[]
+    self, report: string
+EligibilityFile = FileLinks&File: An eligibility file in its envelope.
+EligibilityFiles = PageLinks&File[]: A page of eligibility files, the newest first.
 StoredMapping: A mapping that the account keeps.
     type: "eligibility_mappings"
     name: string
@@ -297,12 +285,8 @@ StoredMapping: A mapping that the account keeps.
     mapping: object — As it was sent.
 MappingLinks: The request's address.
     self: string
-EligibilityMapping: A mapping in its envelope.
-    links: MappingLinks
-    data: StoredMapping
-EligibilityMappings: Every mapping of the account, by name.
-    links: MappingLinks
-    data: StoredMapping[]
+EligibilityMapping = MappingLinks&StoredMapping: A mapping in its envelope.
+EligibilityMappings = MappingLinks&StoredMapping[]: Every mapping of the account, by name.
 SuggestedColumn: A column of the file, and what it may hold.
     column: string — Its name in the file.
     fields: string[] — Fields that the mapping makes of it; none if it is not used.
@@ -317,8 +301,7 @@ SuggestionQuestion: A column that a person has to decide about.
     question: string — What it may be.
     choices: AnswerChoice[] — The answers.
 RefusedRows: Rows that one fault would refuse.
-    field: string
-    code: string
+    field, code: string
     rows: count
     advice: string? — What to give for a field that no column holds, with an example.
 MappingSuggestion: A mapping that would read the file. No value of a member is in it.
@@ -340,9 +323,7 @@ ReferenceFigures: A reference of an 834 that members carry.
     people: count — Those who carry it.
     with_others: count — Those who carry a value that somebody else carries, too.
     looks_like_ssn: boolean
-EligibilityMappingSuggestion: A suggestion in its envelope.
-    links: MappingLinks
-    data: MappingSuggestion
+EligibilityMappingSuggestion = MappingLinks&MappingSuggestion: A suggestion in its envelope.
 EligibleMember = NewMember|MemberChange: A new member, or a change of a stored one: the `external_id` decides.
 NewMember: A member that may be new. Text is trimmed and must not hold control characters.
 MemberChange: A change of a stored member: absent fields keep their values. Text is read as that of a new member.
@@ -350,20 +331,16 @@ Eligibility: These nine fields, and no others.
     id: integer — Identifier of the member record.
     external_id: string
     dob: date
-    first_name: string
-    last_name: string
+    first_name, last_name: string
     gender: GENDERS
-    member_id: string
-    zipcode: string
+    member_id, zipcode: string
     metadata: {string}
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
-    client_id?: string
-    client_secret?: string
+    client_id?, client_secret?: string
     grant_type: "client_credentials"
     scope?: string — Scopes of the client, separated by spaces; without it, all of them.
 RevocationRequest: A revocation. Leave `client_id` and `client_secret` out with HTTP Basic.
-    client_id?: string
-    client_secret?: string
+    client_id?, client_secret?: string
     token: string {"minLength": 1}
     token_type_hint?: string — Changes nothing.
 Token: An access token.
@@ -379,11 +356,9 @@ Fault: One field at fault.
     did_you_mean?: string — The known name near to an unknown field or parameter.
 Problem: Problem details (RFC 9457).
     type: string — Its fragment is the kind of problem: {KINDS}.
-    title: string
+    title, detail, request_id: string
     status: integer
-    detail: string
     instance: string — The request's path.
-    request_id: string
     errors?: Fault[] {"minItems": 1} — All faults, or what is wrong more exactly.
     did_you_mean?: {string} — Ignored fields and parameters, each with the known name near to it.
 OAuthError: An error of RFC 6749, section 5.2.
@@ -392,10 +367,7 @@ OAuthError: An error of RFC 6749, section 5.2.
 Health: Health of the process.
     status: "ok"|"ready"
     revision?: string — Of the database.
-"""
-
-_MAPPING = r"""
-Mapping: How the files of a sender name things, and how their values are read. Fields may be named in any letter case.
+Mapping = closed: How the files of a sender name things, and how their values are read. Fields may be named in any letter case.
     columns?: {FIELDS|METADATA_FIELD|null} {"propertyNames": {"pattern": COLUMN_NAME}} — Column to field or `metadata.KEY`; to
         null if it is not to be read.
     fields?: rules {"propertyNames": {"pattern": TARGET}, "maxProperties": MOST_RULES} — Field, `metadata.KEY`, `plan` or
@@ -413,7 +385,8 @@ Mapping: How the files of a sender name things, and how their values are read. F
     ssn?: "plain" — Social security numbers may be identifiers, stored and shown as they are.
     834?: MappingOf834
 MappingRule = MappingSteps|MappingConstant: How the value of one field is made.
-MappingSteps: The steps that make a value, taken in this order: column, join, part, values, dates, open, pad.
+MappingSteps = closed {"anyOf": [{"required": ["pivot"]}, {"properties": {"dates": LONG_YEARS}}]}: The steps
+        that make a value, taken in this order: column, join, part, values, dates, open, pad.
     column?: column+ {"maxItems": MOST_JOINED, "uniqueItems": true} — The column, or columns to join; without it the
         one that has the field's name.
     join?: joint — What stands between joined cells; a space by default.
@@ -425,15 +398,13 @@ MappingSteps: The steps that make a value, taken in this order: column, join, pa
     pivot?: integer {"minimum": 0, "maximum": 99} — Two-digit years up to this are 20YY, others 19YY.
     open?: day+ — Dates that mean no end: the field is cleared.
     pad?: integer {"minimum": 1, "maximum": LONGEST_PAD} — Zeros are added until there are so many digits.
-    {"anyOf": [{"required": ["pivot"]}, {"properties": {"dates": LONG_YEARS}}]}
-MappingConstant: The same value in every row.
+MappingConstant = closed: The same value in every row.
     constant: constant|boolean — The value of every row.
-MappingRowRule: Rows by a cell.
+MappingRowRule = closed {"anyOf": [{"required": ["equals"]}, {"required": ["starts_with"]}]}: Rows by a cell.
     column: column {"maxLength": LONGEST_VALUE} — The column whose cell is looked at.
     equals?: string+ — The whole cell, in any letter case; the empty text is a blank cell.
     starts_with?: not_blank+ — What the cell begins with, in any letter case.
-    {"anyOf": [{"required": ["equals"]}, {"required": ["starts_with"]}]}
-MappingOf834: What an account says of its 834s.
+MappingOf834 = closed: What an account says of its 834s.
     coverages?: "all"|lines — The insurance lines whose coverages count.
     identify?: way|MemberWays — What the `external_id` is made from: one way, or one each for subscribers and dependents.
     member_id?: way|MemberWays — What the `member_id` is made from; without it, what the `external_id` is.
@@ -442,15 +413,14 @@ MappingOf834: What an account says of its 834s.
     family_coverage?: FAMILY_WORDS — Whether a subscriber's family coverage (HD05) covers dependents without their own.
     verify?: VERIFY_WORDS — The meaning of BGN08 = 4.
     counts?: COUNTS_WORDS — Whether wrong counts are refused.
-MemberWays: What identifiers are made from: one way each for subscribers and dependents.
-    subscriber: way
-    dependent: way
+MemberWays = closed: What identifiers are made from: one way each for subscribers and dependents.
+    subscriber, dependent: way
 """
 
 
 def schemas() -> dict[str, Schema]:
     """Every named schema. Bodies stay open to unknown fields, because the service ignores them."""
-    found = read_objects(_BODIES) | read_objects(_MAPPING, closed=True)
+    found = read_objects(_SCHEMAS)
     member = {field.name: _member_property(field) for field in FIELDS.values()}
     # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
     found["NewMember"] |= {"properties": member, "required": list(REQUIRED)}
