@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas` and `parameters`.
+"""The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas`.
 
 Examples are in assets/examples.json. Which errors an operation has follows from what it asks and accepts.
 
@@ -7,7 +7,7 @@ description; the second has a line for each of these, which 4 more spaces contin
 
 `200 Schema [Headers]: text` is a good answer; `Cache-Control` is its header if none is named, and media types may stand instead
 of the schema of JSON. `Body`, `Parameters`, `Problems`, `Faults` and `Errors` list words: the schema of the body, keys of
-`parameters`, the kinds of problems that don't follow from the endpoint's form, the codes of its 422, the errors of RFC 6749.
+`PARAMETERS`, the kinds of problems that don't follow from the endpoint's form, the codes of its 422, the errors of RFC 6749.
 """
 
 import json
@@ -22,8 +22,7 @@ from typing import Any
 from frontdesk import __version__
 from frontdesk.access.model import Scope
 from frontdesk.api.oauth import OAUTH_ERRORS
-from frontdesk.api.parameters import HEADERS, PARAMETERS
-from frontdesk.api.schemas import Schema, explained, filled_in, read_type, ref, schemas
+from frontdesk.api.schemas import HEADERS, PARAMETERS, Schema, explained, filled_in, read_type, ref, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
@@ -83,7 +82,7 @@ _SECURITY: Schema = {
     "basic": {"type": "http", "scheme": "basic", "description": "`client_id` and `client_secret`."},
 }
 
-# Headers, each in the table of `parameters`.
+# Keys of HEADERS.
 _ON_EVERY_ANSWER = "X-Request-Id X-Content-Type-Options"
 _OF_UNKNOWN_PARAMETERS = "Ignored-Parameters Did-You-Mean"
 _OF_LIMITED_CLIENTS = "RateLimit-Limit RateLimit-Remaining RateLimit-Reset"

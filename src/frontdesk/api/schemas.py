@@ -1,5 +1,5 @@
-"""Every named schema of the OpenAPI document, in the notation of the interface's tables: the JSON bodies (docs/interface.md), and
-the mapping of eligibility files. A member's fields are those of the table `eligibility.fields`.
+"""The tables of the interface: schemas of JSON bodies (docs/interface.md) and of the mapping of eligibility files, parameters and
+headers. A member's fields are those of the table `eligibility.fields`.
 
 A table has lines of fields: `name?, name: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
 type: it may be null. `[]` is an array, `+` one value or several, `{…}` an object of such values, `Links&Type` an envelope; `|` is
@@ -17,12 +17,11 @@ import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from enum import EnumType
-from typing import Any, NamedTuple
+from typing import Any
 
 from frontdesk.api import oauth
 from frontdesk.eligibility import fields
 from frontdesk.eligibility import model as eligibility
-from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.files import actions, report
 from frontdesk.files import model as files
 from frontdesk.invitations.model import NotInvitedReason
@@ -32,6 +31,12 @@ from frontdesk.web import problems
 
 Schema = dict[str, Any]
 
+
+def ref(name: str, kind: str = "schemas") -> Schema:
+    """A reference to a named part of the document."""
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
 _LONG_YEARS = {"pattern": "^[^Y]*(?:YYYY[^Y]*)?$"}  # those that need no pivot
 # What tables may name.
 _NAMED: ChainMap[str, Any] = ChainMap(
@@ -39,7 +44,9 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "ERROR_CODES": eligibility.FAULT_CODES | problems.EXACT_CODES,
         "REASONS": {str(reason): reason.description for reason in NotInvitedReason},
         "KINDS": tuple(problems.PROBLEMS),
-        "TARGET": f"^(?:{'|'.join((*FIELDS, values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern))})$",
+        "TARGET": f"^(?:{'|'.join((*fields.FIELDS, values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern))})$",
+        "COUNTED": {name: {"type": "integer", "minimum": 0} for name in files.COUNTS},
+        "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
     *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
@@ -48,22 +55,13 @@ _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
 _TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
 
 
-class NotedField(NamedTuple):
-    """A line of a table. `schema` is without the text."""
-
-    name: str
-    is_optional: bool
-    schema: Schema
-    text: str
-
-
-def read_fields(table: str) -> Iterator[NotedField]:
-    """The fields of a table."""
+def read_fields(table: str) -> Iterator[tuple[str, bool, Schema]]:
+    """The fields of a table: the name, whether it may be missing, and the schema with its text."""
     for line in _joined(table).splitlines():
         [(names, type_, keywords, text)] = _FIELD.findall(line)
-        schema, text = read_type(type_, **_keywords(keywords)), filled_in(text)
+        about = {"description": filled_in(text)} if text else {}
         for name in names.split(", "):
-            yield NotedField(name.rstrip("?"), name.endswith("?"), schema, text)
+            yield name.rstrip("?"), name.endswith("?"), read_type(type_, **_keywords(keywords)) | about
 
 
 def read_objects(table: str) -> dict[str, Schema]:
@@ -74,11 +72,10 @@ def read_objects(table: str) -> dict[str, Schema]:
         title, _, lines = block.partition("\n")
         [(name, type_, keywords, text)] = _TITLE.findall(title)
         schema = read_type(type_ or "object", **_keywords(keywords)) | {"description": text}
-        for field in read_fields(lines):
-            about = {"description": field.text} if field.text else {}
-            schema.setdefault("properties", {})[field.name] = field.schema | about
-            if not field.is_optional:
-                schema.setdefault("required", []).append(field.name)
+        for field, is_optional, its_schema in read_fields(lines):
+            schema.setdefault("properties", {})[field] = its_schema
+            if not is_optional:
+                schema.setdefault("required", []).append(field)
         schemas[name] = schema
     return schemas
 
@@ -143,11 +140,6 @@ def _named(name: str) -> Schema:
     return ref(name)
 
 
-def ref(name: str, kind: str = "schemas") -> Schema:
-    """A reference to a named part of the document."""
-    return {"$ref": f"#/components/{kind}/{name}"}
-
-
 def explained(codes: Iterable[str]) -> str:
     """Codes with their meanings as a list in Markdown, or words in a line."""
     if isinstance(codes, Mapping):
@@ -163,18 +155,8 @@ def filled_in(text: str) -> str:
 _TYPES: dict[str, Schema] = {
     name: {"type": name} for name in ("string", "integer", "number", "boolean", "object", "null")
 }
-_TYPES["count"] = {"type": "integer", "minimum": 0}
-_TYPES["row_counts"] = {
-    "type": "object",
-    "properties": dict.fromkeys(files.COUNTS, _TYPES["count"]),
-    "additionalProperties": False,
-}
-_TYPES["rules"] = {
-    "type": "object",
-    "properties": {name: ref("MappingSteps") for name in fields.UNIQUE},  # no constant is an identifier
-    "additionalProperties": ref("MappingRule"),
-}
 _MORE_TYPES = r"""
+count: integer {"minimum": 0}
 time: string {"format": "date-time"}
 date: string {"format": "date"}
 file: string {"format": "binary"}
@@ -195,7 +177,7 @@ lines: not_blank[] {"minItems": 1}
 way: WAY {"maxLength": LONGEST_WAY}
 plan_way: SOURCES {"maxLength": LONGEST_WAY}
 """
-_TYPES.update((each.name, each.schema) for each in read_fields(_MORE_TYPES))
+_TYPES.update((name, schema) for name, _, schema in read_fields(_MORE_TYPES))
 
 _SCHEMAS = r"""
 ProviderGroup: The group of doctors that serves a plan.
@@ -264,7 +246,7 @@ File: An eligibility file and how far it is.
     sha256: sha256? — SHA-256 of the body as it was sent.
     rows_total: count? — null until the check has ended.
     rows_done: count
-    counts: row_counts — Rows by outcome, where there are any. A row that is `warned` counts twice.
+    counts: closed {"properties": COUNTED} — Rows by outcome, where there are any. A row that is `warned` counts twice.
     codes: {count} — Report lines by code.
     members_before: count? — Full file: the plan's members with access before it.
     members_missing: count? — Full file: the members that it omits.
@@ -370,8 +352,8 @@ Health: Health of the process.
 Mapping = closed: How the files of a sender name things, and how their values are read. Fields may be named in any letter case.
     columns?: {FIELDS|METADATA_FIELD|null} {"propertyNames": {"pattern": COLUMN_NAME}} — Column to field or `metadata.KEY`; to
         null if it is not to be read.
-    fields?: rules {"propertyNames": {"pattern": TARGET}, "maxProperties": MOST_RULES} — Field, `metadata.KEY`, `plan` or
-        `family` to the rule that makes its value.
+    fields?: {MappingRule} {"properties": OF_IDENTIFIERS, "propertyNames": {"pattern": TARGET}, "maxProperties": MOST_RULES} —
+        Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.
     skip?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows to leave out, also those of `end`.
     end?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows that end their members, on their `expiry_date`, else on the
         file's day.
@@ -417,18 +399,124 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
     subscriber, dependent: way
 """
 
+# Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
+# every request that a reader tries.
+_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+# By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
+# the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
+_PARAMETERS = r"""
+plan_id: integer — `id` of the plan.
+asset: string — Name of the file.
+file_id: integer — `id` of the file.
+file_format?: Format — Format of the file, whatever `Content-Type` says. Without it `Content-Type` decides, then the content.
+file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none, whatever an 834 says of itself.
+file_dry_run?: boolean — `true`: the report and the counts, without a change.
+file_encoding?: string {"pattern": "^[A-Za-z0-9._-]{1,32}$"} — Encoding of a text without a byte order mark; without it the
+        `charset` of `Content-Type`, else utf-8.
+file_sheet?: sheet — Name of the sheet of a workbook; without it the mapping's, else the first one.
+file_file_name?: string {"minLength": 1, "maxLength": FILE_NAME_LENGTH} — The file's name, for people; without it that of
+        `Content-Disposition`. It must not name a member.
+file_header_row?: header_row — Number of the row with the names of the columns; without it the mapping's, else it is found.
+file_mapping?: string — Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the
+        account's default mapping counts; `{}` is none.
+file_suggest_mapping?: boolean — `true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at,
+        and nothing is loaded or stored.
+mapping_name: MAPPING_NAME — Name of the mapping: letters, digits, `.`, `_` or `-`.
+mapping_default?: boolean — `true`: files that come without a mapping are read by this one. Without it that stays as it is.
+mapping_keep?: boolean — `false`: the mapping is for this file only; else it becomes the account's default.
+report_format?: "csv"|"jsonl" — Format of the report; jsonl by default.
+report_outcome?: COUNTS — Only lines with this outcome.
+report_code?: string {"pattern": "^[a-z_]{1,64}$"} — Only lines with this code.
+report_external_id?: string {"minLength": 1, "maxLength": 255} — Only rows of the member with exactly this `external_id`.
+report_page_size?: integer {"minimum": 1, "maximum": 10000} — Lines per page; without it and `page[after]` all lines.
+report_page_after?: string {"pattern": "^[0-9]{1,9}[.][0-9]{1,9}$"} — Where the page starts, from `Link` of the page before.
+file_state?: FileState — Only files in this state.
+file_sha256?: sha256 — Only files with this SHA-256 of the body.
+file_page_size?: integer {"minimum": 1, "maximum": 1000} — Files per page; 100 by default.
+file_page_after?: page_start — The `id` below which the page starts; `links.next` has it.
+Accept-Encoding?: string — `gzip` for a compressed report.
+Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
+        parameters answers the file of the first; with others it is refused.
+queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
+external_id?: string — Only the plan with exactly this `external_id`.
+page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
+page_after?: page_start — The `id` after which the page starts; `links.next` has it.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
+If-Match?: string — The `ETag` of a read of the one plan, such as `"v3.8c6c1d7f0a3b2e19"`: 412 if the plan has changed since.
+        `*` is any version.
+Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
+X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
+"""
+
+# Headers of answers. One without `?` is in each answer that lists it.
+_HEADERS = r"""
+X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the request in the log: the caller's, else a new one.
+X-Content-Type-Options: "nosniff" — Browsers must not guess another content type.
+Referrer-Policy: "no-referrer" — No page that is opened from here learns this address.
+Content-Security-Policy: string — The page loads from this service only, and sends requests to it only.
+Cache-Control?: string — Whether, and how long, the answer may be kept.
+Pragma?: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
+Connection: "close" — The server does not read the rest of the body.
+Location: string — Address of the new file.
+Vary: string — The answer depends on this header of the request.
+Content-Encoding?: "gzip" — `gzip` if the request accepts it.
+Link?: string — Address of the next page, if there is one (RFC 8288).
+Content-Disposition: string — Name to save the file by.
+ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.
+Allow: string — Methods of this path.
+WWW-Authenticate?: string — How to authenticate, and what was wrong.
+Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
+RateLimit-Limit?: count — Requests per minute of this client. The three RateLimit headers come with each answer to a client
+        with a limit of its own, to others when less than a tenth is left.
+RateLimit-Remaining?: count — Requests left in this minute.
+RateLimit-Reset?: count — Seconds until the minute ends.
+Ignored-Fields?: string — Unknown fields of the body, which were ignored: percent-encoded, 40 characters of each, 20 names at
+        most; `+3` at the end stands for 3 more. A refusal names them too.
+Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
+Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
+        with the known name near to it.
+Eligibility-Outcome: Outcome — What the request did. `moved`: the record was under another plan of the account.
+Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed, if any.
+Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.
+Eligibility-Warnings?: string {"pattern": "^[a-z_]+(?:;member=[0-9]+)?(?:,[a-z_]+(?:;member=[0-9]+)?)*$"} — Likely mistakes
+        that are no faults; the record is written. {WARNINGS}
+Invitation: string {"pattern": "^(?:immediate|queued|none; reason=[a-z_]+)$"} — Whether the member is invited by e-mail: at
+        once, in the account's batches (`queued`), or not, with the reason. {REASONS}
+"""
+
+
+def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Schema]:
+    """The parameter as OpenAPI describes it, by its key."""
+    name, place = key, "query" if is_optional else "path"
+    if key[0].isupper():
+        key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
+    elif is_optional:
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|report)_", "", key))
+    parameter = {"name": name, "in": place, "description": schema.pop("description")}
+    parameter |= {"required": not is_optional, "schema": schema}
+    return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})
+
+
+PARAMETERS: dict[str, Schema] = dict(
+    _parameter(key, schema, is_optional=is_optional) for key, is_optional, schema in read_fields(_PARAMETERS)
+)
+HEADERS: dict[str, Schema] = {
+    name: {"description": schema.pop("description"), "required": not is_optional, "schema": schema}
+    for name, is_optional, schema in read_fields(_HEADERS)
+}
+
 
 def schemas() -> dict[str, Schema]:
     """Every named schema. Bodies stay open to unknown fields, because the service ignores them."""
     found = read_objects(_SCHEMAS)
-    member = {field.name: _member_property(field) for field in FIELDS.values()}
+    member = {field.name: _member_property(field) for field in fields.FIELDS.values()}
     # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
-    found["NewMember"] |= {"properties": member, "required": list(REQUIRED)}
+    found["NewMember"] |= {"properties": member, "required": list(fields.REQUIRED)}
     found["MemberChange"] |= {"properties": member, "required": ["external_id"]}
     return found
 
 
-def _member_property(field: Field) -> Schema:
+def _member_property(field: fields.Field) -> Schema:
     """The field's schema, widened by what every field allows: spaces around text, and null or blank to clear it."""
     schema = dict(field.kind.schema)
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
