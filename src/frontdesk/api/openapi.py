@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from inspect import cleandoc
-from typing import Any
 
 from frontdesk import __version__
 from frontdesk.access.model import Scope
@@ -116,24 +115,20 @@ class Operation(Endpoint):
 
 
 def operation(
-    method: str,
-    path: str,
-    handler: Handler,
-    scope: Scope | None = None,
-    *,
-    strict_query: bool = False,
-    **options: Any,
+    method: str, path: str, handler: Handler, scope: Scope | None = None, *, outlives_database: bool = False
 ) -> Operation:
-    """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
+    """The operation of a route. Those of /v2 name unknown query parameters. With a body they refuse them: a misspelt parameter of
+    an upload or a mapping may be a `dry_run` or a `default`."""
     about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
     answers = _ANSWER.findall(notes)
     words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
     if len(answers) + len(words) != len(notes.splitlines()):
         raise ValueError(notes)
-    query = None
+    query, strict_query = None, False
     if is_of_v2 := path.startswith("/v2/"):
         sent = [PARAMETERS[key] for key in words["Parameters"]]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
+        strict_query = bool(query and words["Body"])
         words["Parameters"] += [] if strict_query else ["prefer"]
         words["Faults"] += ["unknown_parameter"]
     return Operation(
@@ -148,7 +143,7 @@ def operation(
         about=about.replace("\n", " "),
         answers=answers,
         words=words,
-        **options,
+        outlives_database=outlives_database,
     )
 
 
@@ -292,16 +287,13 @@ def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str,
 
 def _kinds_of_problems(operation: Operation) -> list[str]:
     kinds = {"method_not_allowed", "headers_too_large", "internal", *operation.words["Problems"]}
-    if operation.scope:
-        kinds |= {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
-    if operation.takes_json or operation.words["Errors"]:
-        kinds |= {"timeout", "too_large", "unsupported_media_type", "unavailable"}
-    if "{" in operation.path and operation.method != "PUT":
-        kinds.add("not_found")
-    if operation.serves_json:
-        kinds.add("not_acceptable")
-    if operation.words["Faults"]:
-        kinds.add("invalid")
+    of_tokens = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
+    of_bodies = {"timeout", "too_large", "unsupported_media_type", "unavailable"}
+    kinds |= of_tokens if operation.scope else set()
+    kinds |= of_bodies if operation.takes_json or operation.words["Errors"] else set()
+    kinds |= {"not_found"} if "{" in operation.path and operation.method != "PUT" else set()
+    kinds |= {"not_acceptable"} if operation.serves_json else set()
+    kinds |= {"invalid"} if operation.words["Faults"] else set()
     return [kind for kind in PROBLEMS if kind in kinds]
 
 

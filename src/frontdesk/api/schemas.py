@@ -355,8 +355,7 @@ Mapping = closed: How the files of a sender name things, and how their values ar
     fields?: {MappingRule} {"properties": OF_IDENTIFIERS, "propertyNames": {"pattern": TARGET}, "maxProperties": MOST_RULES} —
         Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.
     skip?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows to leave out, also those of `end`.
-    end?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows that end their members, on their `expiry_date`, else on the
-        file's day.
+    end?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows that end their members, on `expiry_date` or the file's day.
     questions?: {"unrelated"} {"propertyNames": {"pattern": COLUMN_NAME}} — Columns of a suggestion that may say whose access has
         ended: `unrelated` says nothing about access; `open` is refused until `end` or `skip` names the column.
     delimiter?: DELIMITERS
@@ -369,14 +368,12 @@ Mapping = closed: How the files of a sender name things, and how their values ar
 MappingRule = MappingSteps|MappingConstant: How the value of one field is made.
 MappingSteps = closed {"anyOf": [{"required": ["pivot"]}, {"properties": {"dates": LONG_YEARS}}]}: The steps
         that make a value, taken in this order: column, join, part, values, dates, open, pad.
-    column?: column+ {"maxItems": MOST_JOINED, "uniqueItems": true} — The column, or columns to join; without it the
-        one that has the field's name.
+    column?: column+ {"maxItems": MOST_JOINED, "uniqueItems": true} — The column, or columns to join; by default the field's.
     join?: joint — What stands between joined cells; a space by default.
     blank?: joint — What stands for a joined cell, other than the first, that is blank.
     part?: CELL_PARTS — What to take of the cell.
     values?: {cell|boolean|null} — Word to value, in any letter case; the empty word is a blank cell, null clears the field.
-    dates?: date_format+ {"maxItems": MOST_FORMATS} — `MM/DD/YYYY`, `DD-MON-YY`, `excel`; the first that fits counts. `YY` needs
-        `pivot`.
+    dates?: date_format+ {"maxItems": MOST_FORMATS} — `MM/DD/YYYY`, `DD-MON-YY`, `excel`; the first that fits. `YY` needs `pivot`.
     pivot?: integer {"minimum": 0, "maximum": 99} — Two-digit years up to this are 20YY, others 19YY.
     open?: day+ — Dates that mean no end: the field is cleared.
     pad?: integer {"minimum": 1, "maximum": LONGEST_PAD} — Zeros are added until there are so many digits.
@@ -419,8 +416,7 @@ file_file_name?: string {"minLength": 1, "maxLength": FILE_NAME_LENGTH} — The 
 file_header_row?: header_row — Number of the row with the names of the columns; without it the mapping's, else it is found.
 file_mapping?: string — Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the
         account's default mapping counts; `{}` is none.
-file_suggest_mapping?: boolean — `true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at,
-        and nothing is loaded or stored.
+file_suggest_mapping?: boolean — `true`: answer a mapping that would read the first 1,000 rows; nothing is loaded or stored.
 mapping_name: MAPPING_NAME — Name of the mapping: letters, digits, `.`, `_` or `-`.
 mapping_default?: boolean — `true`: files that come without a mapping are read by this one. Without it that stays as it is.
 mapping_keep?: boolean — `false`: the mapping is for this file only; else it becomes the account's default.
@@ -442,8 +438,7 @@ external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
 page_after?: page_start — The `id` after which the page starts; `links.next` has it.
 If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
-If-Match?: string — The `ETag` of a read of the one plan, such as `"v3.8c6c1d7f0a3b2e19"`: 412 if the plan has changed since.
-        `*` is any version.
+If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version.
 Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
 X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
 """

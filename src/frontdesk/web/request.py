@@ -22,8 +22,6 @@ from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly,
 from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
-LARGEST_PORT = 65535
-NO_NAMES: Mapping[str, str] = {}
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -61,7 +59,7 @@ class Request:
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
-        self.did_you_mean = NO_NAMES
+        self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
 
     @property
@@ -92,7 +90,7 @@ class Request:
         host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
         named = None if b"host" in self._repeated else _HOST.fullmatch(host)
-        if not is_old and (named is None or int(named[1] or 0) > LARGEST_PORT):
+        if not is_old and (named is None or int(named[1] or 0) > 65535):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
@@ -400,4 +398,4 @@ def _note_likely_names(
 ) -> None:
     likely = {shown_name(name): likely_name(name) for name in names[:SHOWN_NAMES]}
     near = {name: known for name, known in likely.items() if known is not None}
-    request.did_you_mean = {**request.did_you_mean, **near}
+    request.did_you_mean |= near
