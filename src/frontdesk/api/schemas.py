@@ -130,9 +130,9 @@ def _nullable(schema: Schema) -> Schema:
 
 def _named(name: str) -> Schema:
     """One of _TYPES, the package's words or pattern of this name, or a schema."""
+    if name in _TYPES:
+        return _TYPES[name]
     match _NAMED.get(name):
-        case _ if name in _TYPES:
-            return _TYPES[name]
         case re.Pattern(pattern=pattern):
             return {"type": "string", "pattern": f"^(?:{pattern})$"}
         case EnumType() | tuple() | dict() as words:
