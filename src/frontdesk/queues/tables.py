@@ -74,7 +74,7 @@ queue_snapshots = sa.Table(
     sa.Column("records", Json, nullable=True),  # how the intervals have held; null: told by an older version
 )
 
-# What was told, to be compared with what came (queue_state.py).
+# What was told, to be compared with what came (model.measure_accuracy).
 estimate_log = sa.Table(
     "estimate_log",
     metadata,
