@@ -166,7 +166,7 @@ name: string {"maxLength": NAME_LENGTH, "pattern": "\\S"}
 header_row: integer {"minimum": 1, "maximum": SEARCHED_ROWS}
 sheet: string {"minLength": 1, "maxLength": LONGEST_SHEET_NAME}
 page_start: integer {"minimum": 0, "maximum": 999999999999999999}
-not_blank: string {"pattern": "\\S"}
+not_blank: string {"pattern": "[^\\s\\x1c-\\x1f\\x85]"}
 constant: not_blank {"maxLength": LONGEST_VALUE}
 cell: string {"maxLength": LONGEST_VALUE}
 column: string {"pattern": COLUMN_NAME}
