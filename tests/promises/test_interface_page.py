@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from frontdesk.access.model import Scope
 from frontdesk.api.oauth import OAUTH_ERRORS
-from frontdesk.api.parameters import HEADERS
 from frontdesk.api.routes import ENDPOINTS
-from frontdesk.api.schemas import schemas
+from frontdesk.api.schemas import HEADERS, schemas
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.db import Database

@@ -11,7 +11,6 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from frontdesk.api.parameters import read_query
 from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
@@ -81,7 +80,7 @@ async def _upload(app: App, request: Request) -> Response:
     while len(start) < START_BYTES and (data := await anext(pieces, b"")):
         start += data  # enough to recognise what it is of
     check_start(start, encoding=new.encoding, **_declared(request))
-    if request.query("suggest_mapping").get("suggest_mapping") == "true":
+    if request.parameters.get("suggest_mapping"):
         return await _suggest(app, request, new, start, pieces)
 
     file = await app.write(lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
@@ -106,7 +105,7 @@ def _new_file(request: Request) -> NewFile:
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
-    query = read_query(request)
+    query = request.parameters
     means = MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
     head = Message()
@@ -128,9 +127,9 @@ def _new_file(request: Request) -> NewFile:
 
 def _declared(request: Request) -> dict[str, Any]:
     """The format or the media type that the caller names, as `check_start` takes them."""
-    format_ = request.query("format").get("format")
+    format_ = request.parameters.get("format")
     media_type = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
-    return {"media_type": media_type, "format": Format(format_) if format_ in set(Format) else None}
+    return {"media_type": media_type, "format": Format(format_) if format_ else None}
 
 
 def _mapping(sent: str | None) -> dict[str, Any]:
@@ -158,7 +157,7 @@ async def _suggest(
     """The suggestion for the body, of which the start has been read. Raises NotFound, Invalid, Unreadable; RateLimited
     while another one is being made for the account."""
     rule = "must not be given with suggest_mapping, which loads nothing"
-    if faults := [Fault(name, "not_allowed", rule) for name in request.query(*_OF_A_LOAD)]:
+    if faults := [Fault(name, "not_allowed", rule) for name in _OF_A_LOAD if name in request.parameters]:
         raise Invalid(faults)
     await app.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id))
     is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
@@ -207,7 +206,7 @@ async def list_eligibility_files_of_plan(app: App, request: Request) -> Response
 
 
 async def _list(app: App, request: Request, plan_id: int | None) -> Response:
-    query = read_query(request)
+    query = request.parameters
     size = query.get("page[size]", FILES_PER_PAGE)
     wanted = FileFilter(
         request.account_id,
@@ -254,7 +253,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     Problems: wrong_state
     Faults: required wrong_type not_a_date not_allowed repeated unknown_field
     """
-    keep = read_query(request).get("keep", True)
+    keep = request.parameters.get("keep", True)
     mapping: dict[str, Any] = parse_json_object(await request.body())
     return await _act(app, request, partial(actions.accept_mapping, mapping=mapping, keep=keep))
 
@@ -297,7 +296,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
         of a POST, and: {REPORT_CODES}
     Faults: not_allowed repeated
     """
-    query = read_query(request)
+    query = request.parameters
     file = await _find_file(app, request)
     await record_read(app, request, "file.report_read", file.id)
     as_csv, is_packed = query.get("format") == "csv", request.accepts_gzip()

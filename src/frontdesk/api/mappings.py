@@ -3,7 +3,6 @@
 from typing import Any
 
 from frontdesk.api.eligibility_files import enveloped
-from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.files import actions, list_mappings
@@ -43,7 +42,7 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
     201 EligibilityMapping: A mapping of this name is new.
     Faults: required wrong_type not_a_date not_allowed repeated unknown_field
     """
-    default = read_query(request).get("default")
+    default = request.parameters.get("default")
     key, requester = _key(request), requester_of(app, request)
     content: dict[str, Any] = parse_json_object(await request.body())
 

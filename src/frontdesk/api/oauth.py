@@ -26,7 +26,6 @@ from frontdesk.web.response import NO_STORE, Header, HttpError, Response
 OF_TOKENS: tuple[Header, ...] = (NO_STORE, (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
 CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
-UNKNOWN = "unknown"
 
 Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
@@ -41,13 +40,8 @@ OAUTH_ERRORS = {
     "invalid_scope": (400, "The client does not have every scope that it asks for."),
     "unsupported_grant_type": (400, "Only client_credentials is supported."),
     "invalid_client": (401, "The client is unknown, its secret is wrong, it did not authenticate, or its account is suspended."),
-    "rate_limited": (
-        429,
-        "Too many failed attempts by this client or from this address, or the client has used its requests of the minute.",
-    ),
+    "rate_limited": (429, "Too many failed attempts by this client or from this address, or too many requests in this minute."),
 }  # fmt: skip
-
-Pairs = list[tuple[str, str]]
 
 
 class OAuthError(HttpError):
@@ -83,9 +77,13 @@ async def _answer(app: App, request: Request, action: Action) -> Response:
         form = await read_form(request)
         return await app.in_time(action(app, request, form))
     except OAuthError as error:
-        status, _ = OAUTH_ERRORS[error.kind]
-        body = {"error": error.kind, "error_description": error.detail}
-        return Response(status, json.dumps(body).encode(), (CHALLENGE,) if status == 401 else error.headers)
+        kind, detail, headers = error.kind, error.detail, error.headers
+    except RateLimited as error:
+        kind, detail = "rate_limited", error.detail
+        headers = ((b"retry-after", b"%d" % error.retry_after_seconds),)
+    status, _ = OAUTH_ERRORS[kind]
+    body = json.dumps({"error": kind, "error_description": detail}).encode()
+    return Response(status, body, (CHALLENGE,) if status == 401 else headers)
 
 
 async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
@@ -147,7 +145,7 @@ def _requested_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scop
 
 
 async def _authenticate(app: App, request: Request, form: dict[str, str]) -> ApiClient:
-    """The client, with this request counted. Raises OAuthError."""
+    """The client, with this request counted. Raises OAuthError, RateLimited."""
     client_id, secret = read_credentials(request, form)
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
@@ -164,22 +162,14 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
 
     # A read, so that callers over the limit never occupy the writer.
     recognised, wait = await app.ask(look)
-    try:
-        if recognised is not None:
-            if wait:
-                await asyncio.sleep(authentication.PAUSE_SECONDS)
-            return await _admitted(app, request, recognised)
-        if not wait:
-            await app.write(refuse)
-    except RateLimited as error:
-        raise _limited(error.detail, error.retry_after_seconds) from None
+    if recognised is not None:
+        if wait:
+            await asyncio.sleep(authentication.PAUSE_SECONDS)
+        return await _admitted(app, request, recognised)
     if wait:
-        raise _limited("Too many failed attempts.", wait)
+        raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
+    await app.write(refuse)
     raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.")
-
-
-def _limited(detail: str, wait_seconds: int) -> OAuthError:
-    return OAuthError("rate_limited", detail, (b"retry-after", b"%d" % wait_seconds))
 
 
 async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiClient:
@@ -194,7 +184,7 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
 def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None, **detail: str) -> None:
     """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
     is not repeated."""
-    requester = requester_of(app, request, actor=client.client_id if client else UNKNOWN)
+    requester = requester_of(app, request, actor=client.client_id if client else "unknown")
     account, subject = (client.account_id, client.id) if client else (None, None)
     audit.record_action(tx, requester, action, account, subject, **detail)
 
@@ -252,7 +242,7 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
     return client_id, secret
 
 
-def _pairs(media: str, raw: bytes) -> Pairs:
+def _pairs(media: str, raw: bytes) -> list[tuple[str, str]]:
     if media == JSON:
         sent = {name: value for name, value in parse_json_object(raw).items() if name in PARAMETERS}
         for name, value in sent.items():
@@ -263,7 +253,7 @@ def _pairs(media: str, raw: bytes) -> Pairs:
     return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=LARGEST_FIELD_COUNT)
 
 
-async def _multipart_pairs(content_type: str, raw: bytes) -> Pairs:
+async def _multipart_pairs(content_type: str, raw: bytes) -> list[tuple[str, str]]:
     """Decodes values as UTF-8 whatever charset is declared: some of Python's yield text that no database stores."""
 
     async def stream() -> AsyncGenerator[bytes, None]:

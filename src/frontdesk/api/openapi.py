@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas` and `parameters`.
+"""The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas`.
 
 Examples are in assets/examples.json. Which errors an operation has follows from what it asks and accepts.
 
@@ -7,31 +7,26 @@ description; the second has a line for each of these, which 4 more spaces contin
 
 `200 Schema [Headers]: text` is a good answer; `Cache-Control` is its header if none is named, and media types may stand instead
 of the schema of JSON. `Body`, `Parameters`, `Problems`, `Faults` and `Errors` list words: the schema of the body, keys of
-`parameters`, the kinds of problems that don't follow from the endpoint's form, the codes of its 422, the errors of RFC 6749.
+`PARAMETERS`, the kinds of problems that don't follow from the endpoint's form, the codes of its 422, the errors of RFC 6749.
 """
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from importlib.resources import files
 from inspect import cleandoc
-from typing import Any, NamedTuple
 
 from frontdesk import __version__
 from frontdesk.access.model import Scope
 from frontdesk.api.oauth import OAUTH_ERRORS
-from frontdesk.api.parameters import HEADERS, PARAMETERS
-from frontdesk.api.schemas import COMMON_TYPES, Schema, explained, ref, schemas
+from frontdesk.api.schemas import HEADERS, PARAMETERS, Schema, explained, filled_in, read_type, ref, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
-from frontdesk.files.model import REPORT_CODES
-from frontdesk.files.report import COLUMNS
 from frontdesk.web.endpoint import Endpoint, Handler
-from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.problems import PROBLEMS, problem_content
 
 JSON = "application/json"
 # Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
@@ -45,14 +40,10 @@ FILE_TYPES = {
 UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
 # The media type of RFC 6749: of several, generators of clients send none right.
 FORM = "application/x-www-form-urlencoded"
-_FILE: Schema = {"type": "string", "format": "binary"}
 
-_LISTS = ("Body", "Parameters", "Problems", "Faults", "Errors")
-_ANSWER = re.compile(r"(\d{3}) ?([^[:]*?) ?(?:\[(.*?)\])?: (.*)")
-_FILLED_IN = {
-    "{COLUMNS}": ", ".join(f"`{name}`" for name in COLUMNS),
-    " {REPORT_CODES}": f"\n\n{explained(REPORT_CODES)}",
-}
+# Lines of a handler's docstring.
+_ANSWER = re.compile(r"^(\d{3}) ?([^[:\n]*?) ?(?:\[(.*?)\])?: (.*)$", re.MULTILINE)
+_LISTED = re.compile(r"^(Body|Parameters|Problems|Faults|Errors): (.*)$", re.MULTILINE)
 
 REQUEST_ID = "5f0c1a2b00000001"
 
@@ -84,125 +75,75 @@ _SCOPES = {
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 
-_ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
-_OF_UNKNOWN_PARAMETERS = ("Ignored-Parameters", "Did-You-Mean")
-_OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_SECURITY: Schema = {
+    "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
+    "client": {"type": "oauth2", "description": "A token that the client gets for itself."},
+    "basic": {"type": "http", "scheme": "basic", "description": "`client_id` and `client_secret`."},
+}
+
+# Keys of HEADERS.
+_ON_EVERY_ANSWER = "X-Request-Id X-Content-Type-Options"
+_OF_UNKNOWN_PARAMETERS = "Ignored-Parameters Did-You-Mean"
+_OF_LIMITED_CLIENTS = "RateLimit-Limit RateLimit-Remaining RateLimit-Reset"
 # An error has these where what came before it adds them; those of /oauth are not to be stored.
-_ON_ERRORS = ("Cache-Control", "Pragma", *_OF_LIMITED_CLIENTS, "Ignored-Fields", *_OF_UNKNOWN_PARAMETERS)
-_OF_PROBLEMS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), ("WWW-Authenticate",)),
-    **dict.fromkeys(("timeout", "too_large"), ("Connection",)),
-    **dict.fromkeys(("rate_limited", "unavailable"), ("Retry-After",)),
-    "method_not_allowed": ("Allow",),
+_ON_ERRORS = f"Cache-Control Pragma {_OF_LIMITED_CLIENTS} Ignored-Fields {_OF_UNKNOWN_PARAMETERS}"
+_OF_PROBLEMS = {
+    **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), "WWW-Authenticate"),
+    **dict.fromkeys(("timeout", "too_large"), "Connection"),
+    **dict.fromkeys(("rate_limited", "unavailable"), "Retry-After"),
+    "method_not_allowed": "Allow",
 }
 
-_OF_EVERY_ENDPOINT = {"method_not_allowed", "headers_too_large", "internal"}
-_OF_TOKENS = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
-_OF_BODIES = {"malformed", "timeout", "too_large", "unsupported_media_type", "unavailable"}
+# The parameters of paths in examples of problems.
 _IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
-_NOUNS = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
-
-
-def _link(target: str, **parameters: str) -> Schema:
-    return {"operationId": target, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
-
-
-_OF_NEW_FILE = {
-    name: _link(name, file_id="$response.body#/data/id")
-    for name in ("showEligibilityFile", "reportEligibilityFile")
-}
-_SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
-# Links by operation and status.
-_LINKS = {
-    "listPlans 200": {
-        f"{name}OfFirst": _link(name, plan_id="$response.body#/data/0/id")
-        for name in ("showPlan", "changePlan", "enrolMember")
-    },
-    "showPlan 200": {
-        "changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})
-    },
-    "enrolMember 200": _SEND_AGAIN,
-    "enrolMember 201": _SEND_AGAIN,
-    "uploadEligibilityFile 202": _OF_NEW_FILE,
-    "undoEligibilityFile 202": _OF_NEW_FILE,
-    "showEligibilityFile 200": {
-        "reportEligibilityFile": _link("reportEligibilityFile", file_id="$request.path.file_id")
-    },
-}
-
-
-class Answer(NamedTuple):
-    """A good answer: its content's schema or media types, and the names of its headers, as the docstring has them."""
-
-    status: str
-    content: str
-    headers: str | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Endpoint):
-    """An endpoint as the document describes it."""
+    """An endpoint with the docstring of its handler: its first paragraph; of each good answer the status, the schema or media
+    types of its content, the names of its headers and its text; and the words of each list."""
 
-    summary: str
-    description: str
-    answers: tuple[Answer, ...]
-    words: dict[str, tuple[str, ...]]  # by each of _LISTS
+    about: str
+    answers: Sequence[tuple[str, str, str, str]]
+    words: Mapping[str, Sequence[str]]
 
     @property
     def id(self) -> str:
         """The name of the handler as the document writes it: `listPlans` for `list_plans`."""
-        first, *others = self.handler.__name__.split("_")
-        return first + "".join(map(str.capitalize, others))
-
-    @property
-    def is_oauth(self) -> bool:
-        """Whether it is one of /oauth, where clients send their credentials."""
-        return self.path.startswith("/oauth/")
+        name = _pascal(self.handler.__name__)
+        return name[0].lower() + name[1:]
 
 
 def operation(
-    method: str,
-    path: str,
-    handler: Handler,
-    scope: Scope | None = None,
-    *,
-    strict_query: bool = False,
-    **options: Any,
+    method: str, path: str, handler: Handler, scope: Scope | None = None, *, outlives_database: bool = False
 ) -> Operation:
-    """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
-    told, _, notes = cleandoc(handler.__doc__ or "").partition("\n\n")
-    summary, _, description = told.replace("\n", " ").partition(". ")
-    answers: list[Answer] = []
-    listed: dict[str, tuple[str, ...]] = dict.fromkeys(_LISTS, ())
-    for line in re.sub(r"\n {4,}", " ", notes).splitlines():
-        name, _, words = line.partition(": ")
-        if match := _ANSWER.fullmatch(line):
-            answers.append(Answer(*match.groups()))
-        elif name in listed:
-            listed[name] = (*words.split(),)
-        else:
-            raise ValueError(line)
-    query = None
-    if path.startswith("/v2/"):
-        sent = [PARAMETERS[key] for key in listed["Parameters"]]
+    """The operation of a route. Those of /v2 name unknown query parameters. With a body they refuse them: a misspelt parameter of
+    an upload or a mapping may be a `dry_run` or a `default`."""
+    about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
+    answers = _ANSWER.findall(notes)
+    words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
+    if len(answers) + len(words) != len(notes.splitlines()):
+        raise ValueError(notes)
+    query, strict_query = None, False
+    if is_of_v2 := path.startswith("/v2/"):
+        sent = [PARAMETERS[key] for key in words["Parameters"]]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
-        listed["Parameters"] += () if strict_query else ("prefer",)
-        listed["Faults"] += ("unknown_parameter",)
+        strict_query = bool(query and words["Body"])
+        words["Parameters"] += [] if strict_query else ["prefer"]
+        words["Faults"] += ["unknown_parameter"]
     return Operation(
-        method=method,
-        path=path,
-        handler=handler,
-        scope=scope,
-        takes_json=path.startswith("/v2/") and listed["Body"] not in ((), ("file",)),
-        serves_json=not any("/" in answer.content for answer in answers),
+        method,
+        path,
+        handler,
+        scope,
+        takes_json=is_of_v2 and words["Body"] not in ([], ["file"]),
+        serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
-        summary=summary,
-        description=description,
-        answers=tuple(answers),
-        words=listed,
-        **options,
+        about=about.replace("\n", " "),
+        answers=answers,
+        words=words,
+        outlives_database=outlives_database,
     )
 
 
@@ -217,11 +158,12 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
             *_problems(operation, examples, base_url),
             *_oauth_errors(operation, examples),
         ):
-            responses[status] = {"$ref": f"#/components/responses/{name}"} if name else response
+            responses[status] = ref(name, "responses") if name else response
             if name:
                 shared.setdefault(name, response)
         described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[operation.path][operation.method.lower()] = described
+    flows = {"clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -241,21 +183,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
                 name: header | {"example": examples["headers"][name]} for name, header in HEADERS.items()
             },
             "parameters": PARAMETERS,
-            "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
-                "client": {
-                    "type": "oauth2",
-                    "description": "A token that the client gets for itself.",
-                    "flows": {
-                        "clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}
-                    },
-                },
-                "basic": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "`client_id` and `client_secret`.",
-                },
-            },
+            "securitySchemes": _SECURITY | {"client": _SECURITY["client"] | {"flows": flows}},
         },
     }
 
@@ -272,58 +200,49 @@ def read_examples(base_url: str) -> Schema:
 
 def _operation(operation: Operation, examples: Schema) -> Schema:
     """The operation without its answers."""
-    names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
-    no_token: list[Schema] = [{"basic": []}, {}] if operation.is_oauth else []
+    security: list[Schema] = [{"basic": []}, {}] if operation.words["Errors"] else []
+    if operation.scope:
+        security = [{"token": []}, {"client": [operation.scope.value]}]
+    summary, _, description = operation.about.partition(". ")
+    names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     described: Schema = {
         "tags": [_TAGS[operation.handler.__module__.rpartition(".")[2]][0]],
         "operationId": operation.id,
-        "summary": operation.summary,
-        "description": operation.description,
-        "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
+        "summary": summary,
+        "description": description,
+        "security": security,
+        "parameters": [ref(name, "parameters") for name in names],
     }
     for name in operation.words["Body"]:
-        schemas = (
-            dict.fromkeys(UPLOAD_TYPES, _FILE)
-            if name == "file"
-            else {FORM if operation.is_oauth else JSON: ref(name)}
-        )
-        content = _content(schemas, examples["requests"].get(operation.id, {}))
+        types = UPLOAD_TYPES if name == "file" else (JSON if operation.takes_json else FORM,)
+        content = _content(types, read_type(name), examples["requests"].get(operation.id, {}))
         described["requestBody"] = {"required": True, "content": content}
     return described
 
 
 def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
-    is_limited = operation.scope or operation.is_oauth
-    common: tuple[str, ...] = _OF_LIMITED_CLIENTS if is_limited else ()
-    common += () if operation.query is None else _OF_UNKNOWN_PARAMETERS
+    common = _OF_LIMITED_CLIENTS if operation.scope or operation.words["Errors"] else ""
+    common += "" if operation.query is None else f" {_OF_UNKNOWN_PARAMETERS}"
     shown = examples["answers"].get(operation.id, {})
     answers: Schema = {}
-    for status, words, headers, text in operation.answers:
-        content = dict.fromkeys(words.split(), COMMON_TYPES["string"])
-        if content and operation.serves_json:
-            content = {JSON: COMMON_TYPES.get(words) or ref(words)}
-        described = {
-            "description": reduce(lambda said, filling: said.replace(*filling), _FILLED_IN.items(), text),
-            "headers": _header_refs((*(headers or "Cache-Control").split(), *common)),
-            "content": _content(content, shown.get(status, {})),
-            "links": _LINKS.get(f"{operation.id} {status}"),
-        }
-        answers[status] = {name: value for name, value in described.items() if value}
+    for status, content, names, text in operation.answers:
+        headers = _headers(names or "Cache-Control", common)
+        answers[status] = {"description": filled_in(text), "headers": headers}
+        if content:
+            types, type_ = ((JSON,), content) if operation.serves_json else (content.split(), "string")
+            answers[status]["content"] = _content(types, read_type(type_), shown.get(status, {}))
     return answers
 
 
-def _content(content: dict[str, Schema], shown: Schema) -> Schema:
+def _content(media_types: Iterable[str], schema: Schema, shown: Schema) -> Schema:
     """Schema and examples of each media type; examples of files belong to the media type of their format."""
     described: Schema = {}
-    for media_type, schema in content.items():
+    for media_type in media_types:
         format_ = FILE_TYPES.get(media_type)
         examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
-        described[media_type] = {"schema": schema}
-        if examples:
-            described[media_type]["examples"] = examples
+        described[media_type] = {"schema": schema} | ({"examples": examples} if examples else {})
     return described
 
 
@@ -332,83 +251,73 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
 
     The words are in `examples` by the response's name, or by operation and status where they are the operation's own.
     """
+    path = re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path)
+    invalid = examples["faults"].get(operation.id) or examples["faults"]["others"]
     for kind in _kinds_of_problems(operation):
-        status = str(PROBLEMS[kind].status)
-        own = f"{operation.id} {status}"
-        shared = "" if own in examples["problems"] else _response_name(kind, operation)
-        details = examples["problems"][shared or own]
-        # An example that is named for another kind, with the same status, is of that kind.
-        kinds = {example: example if example in PROBLEMS else kind for example in details}
-        text = "\n\n".join(
-            f"{PROBLEMS[each].title}. {PROBLEMS[each].happens}" for each in dict.fromkeys(kinds.values())
-        )
-        more: Schema = {}
+        status, name = str(PROBLEMS[kind].status), _response_name(kind, operation)
+        own = examples["problems"].get(f"{operation.id} {status}")
+        texts, values = {}, {}
+        for example, detail in (own or examples["problems"][name]).items():
+            # An example that is named for another kind, with the same status, is of that kind.
+            shown = example if example in PROBLEMS else kind
+            texts[shown] = f"{PROBLEMS[shown].title}. {PROBLEMS[shown].happens}"
+            values[example] = problem_content(base_url, shown, detail, instance=path, request_id=REQUEST_ID)
+            if faults := {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown):
+                values[example]["errors"] = [Fault(*fault).serialize() for fault in faults]
+        text = "\n\n".join(texts.values())
         if kind == "invalid":
-            faults = examples["faults"].get(operation.id) or examples["faults"]["others"]
-            more["errors"] = [Fault(*fault).serialize() for fault in faults]
-            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
-            shared = ""
-        values = {name: _example(kinds[name], details[name], operation, base_url) | more for name in details}
-        yield status, shared, _response(kind, text, "application/problem+json", values)
-
-
-def _kinds_of_problems(operation: Operation) -> list[str]:
-    kinds = {*_OF_EVERY_ENDPOINT, *operation.words["Problems"]}
-    for applies, more in (
-        (operation.scope, _OF_TOKENS),
-        (operation.takes_json, _OF_BODIES),
-        (operation.is_oauth, _OF_BODIES - {"malformed"}),
-        ("{" in operation.path and operation.method != "PUT", {"not_found"}),
-        (operation.serves_json, {"not_acceptable"}),
-        (operation.words["Faults"], {"invalid"}),
-    ):
-        kinds |= more if applies else set()
-    return [kind for kind in PROBLEMS if kind in kinds]
-
-
-def _example(kind: str, detail: str, operation: Operation, base_url: str) -> Schema:
-    """The problem in these words; those of a wrong state are a fault too."""
-    example: Schema = {
-        "type": f"{base_url}/problems#{kind}",
-        "title": PROBLEMS[kind].title,
-        "status": PROBLEMS[kind].status,
-        "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path),
-        "request_id": REQUEST_ID,
-        "detail": detail,
-    }
-    return example | ({"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {})
+            own, text = (
+                True,
+                text + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]}),
+            )
+        yield status, "" if own else name, _response(kind, text, "application/problem+json", values)
 
 
 def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str, str, Schema]]:
     """The errors of RFC 6749, as `_problems` gives problems."""
-    for status in sorted({OAUTH_ERRORS[code][0] for code in operation.words["Errors"]}):
-        codes = [code for code in operation.words["Errors"] if OAUTH_ERRORS[code][0] == status]
-        said = examples["oauth_errors"]
-        values = {code: {"error": code, "error_description": said[code]} for code in codes}
-        text = explained({code: OAUTH_ERRORS[code][1] for code in codes})
-        name = "" if status == 400 else f"OAuth{_pascal(codes[0])}"
-        yield str(status), name, _response(codes[0], text, JSON, values)
+    errors = {code: OAUTH_ERRORS[code] for code in operation.words["Errors"]}
+    for status in sorted({status for status, _ in errors.values()}):
+        texts = {code: text for code, (its_status, text) in errors.items() if its_status == status}
+        values = {
+            code: {"error": code, "error_description": examples["oauth_errors"][code]} for code in texts
+        }
+        name = "" if status == 400 else f"OAuth{_pascal(next(iter(texts)))}"
+        yield str(status), name, _response(next(iter(texts)), explained(texts).strip(), JSON, values)
+
+
+def _kinds_of_problems(operation: Operation) -> list[str]:
+    kinds = {"method_not_allowed", "headers_too_large", "internal", *operation.words["Problems"]}
+    of_tokens = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
+    of_bodies = {"timeout", "too_large", "unsupported_media_type", "unavailable"}
+    kinds |= of_tokens if operation.scope else set()
+    kinds |= of_bodies if operation.takes_json or operation.words["Errors"] else set()
+    kinds |= {"not_found"} if "{" in operation.path and operation.method != "PUT" else set()
+    kinds |= {"not_acceptable"} if operation.serves_json else set()
+    kinds |= {"invalid"} if operation.words["Faults"] else set()
+    return [kind for kind in PROBLEMS if kind in kinds]
 
 
 def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
     """An error response with its examples."""
-    headers = _header_refs((*_OF_PROBLEMS.get(kind, ()), *_ON_ERRORS))
-    schema = ref("OAuthError" if media_type == JSON else "Problem")
-    content = {"schema": schema, "examples": {name: {"value": value} for name, value in values.items()}}
+    content = {
+        "schema": ref("OAuthError" if media_type == JSON else "Problem"),
+        "examples": {name: {"value": value} for name, value in values.items()},
+    }
+    headers = _headers(_OF_PROBLEMS.get(kind, ""), _ON_ERRORS)
     return {"description": text, "headers": headers, "content": {media_type: content}}
 
 
-def _header_refs(names: Iterable[str]) -> Schema:
+def _headers(*names: str) -> Schema:
     """References to the named headers and to those of every answer."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ON_EVERY_ANSWER, *names)}
+    return {name: ref(name, "headers") for name in " ".join((_ON_EVERY_ANSWER, *names)).split()}
 
 
 def _response_name(kind: str, operation: Operation) -> str:
     """The response's name. Operations have the same name where they answer alike."""
     if kind == "not_found":
-        return "NoSuch" + next(_NOUNS[part] for part in _NOUNS if part in operation.path)
-    if kind == "forbidden" and operation.scope:
-        return f"Lacks{_pascal(operation.scope)}"
+        return f"NoSuch{_pascal(re.findall('{([a-z]+)', operation.path)[-1])}"
+    if kind == "forbidden":
+        return f"Lacks{_pascal(operation.scope or '')}"
     if kind == "malformed" and not operation.takes_json:
         return "TwoTokens"
     return _pascal(kind)

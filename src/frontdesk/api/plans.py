@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from frontdesk import audit, plans
-from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.plans.changes import CHANGEABLE
@@ -41,7 +40,7 @@ async def list_plans(app: App, request: Request) -> Response:
     304 [ETag Cache-Control]: Nothing has changed since the `ETag` was sent.
     Faults: not_allowed repeated
     """
-    query = read_query(request)
+    query = request.parameters
     size, after = query.get("page[size]"), query.get("page[after]", 0)
     external_id, intervals = query.get("external_id"), query.get("queue_interval", False)
     account_id = request.account_id

@@ -16,21 +16,20 @@ MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
 _MEMBERS = Scope.ELIGIBILITY_WRITE
 
-# A misspelt parameter of an upload or a mapping may be a `dry_run` or a `default`, so their queries are strict.
 _OPERATIONS = (
     operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
-    operation("POST", FILES, files.upload_eligibility_file, _MEMBERS, strict_query=True),
+    operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
     operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),
     operation("GET", FILE, files.show_eligibility_file, _MEMBERS),
     operation("GET", FILE + "/report", files.report_eligibility_file, _MEMBERS),
     operation("POST", FILE + "/approve", files.approve_eligibility_file, _MEMBERS),
-    operation("POST", FILE + "/mapping", files.accept_eligibility_file_mapping, _MEMBERS, strict_query=True),
+    operation("POST", FILE + "/mapping", files.accept_eligibility_file_mapping, _MEMBERS),
     operation("POST", FILE + "/cancel", files.cancel_eligibility_file, _MEMBERS),
     operation("POST", FILE + "/undo", files.undo_eligibility_file, _MEMBERS),
     operation("GET", MAPPINGS, mappings.list_eligibility_mappings, _MEMBERS),
     operation("GET", MAPPING, mappings.show_eligibility_mapping, _MEMBERS),
-    operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS, strict_query=True),
+    operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS),
     operation("DELETE", MAPPING, mappings.delete_eligibility_mapping, _MEMBERS),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),

@@ -1,154 +1,185 @@
-"""Every named schema of the OpenAPI document: the JSON bodies (docs/interface.md), the member's from the table of its fields,
-and the mapping of eligibility files; and the notation of the interface's tables.
+"""The tables of the interface: schemas of JSON bodies (docs/interface.md) and of the mapping of eligibility files, parameters and
+headers. A member's fields are those of the table `eligibility.fields`.
 
-A table has a line for each field, `name?: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
-type: it may be null. `[]` is an array, `"a"|"b"` are the words to choose from. Other types are those of the table's `types`, or
-schemas by name. Keywords are JSON Schema. A line that is indented by 8 spaces continues the line above.
+A table has lines of fields: `name?, name: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
+type: it may be null. `[]` is an array, `+` one value or several, `{…}` an object of such values, `Links&Type` an envelope; `|` is
+between alternatives, and `"a"|"b"` are words to choose from. A type is one of `_TYPES`, a schema, or an enum, words or a pattern
+by the package's name. Keywords are JSON Schema, and may name limits and patterns of the package; `{NAME}` in a text stands for
+words or codes of the package. A line that is indented by 8 spaces continues the line above.
 
-What the mapping's schema takes is what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
+The mapping's schema takes what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
 no two names of columns, nor two words, are the same once letter case and spaces are taken away, and an open question is taken
 with a rule for its column in `end` or `skip`.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from enum import EnumType
+from typing import Any
 
-from frontdesk.api.oauth import OAUTH_ERRORS
-from frontdesk.eligibility.fields import FIELDS, GENDERS, REQUIRED, Field
-from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
-from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileState, FileStep
-from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS, FileMode, Format
-from frontdesk.mapping import parser as mapping
-from frontdesk.mapping import values
-from frontdesk.mapping.parser import LONGEST_SHEET_NAME
-from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
-from frontdesk.web.problems import EXACT_CODES, PROBLEMS
+from frontdesk.api import oauth
+from frontdesk.eligibility import fields
+from frontdesk.eligibility import model as eligibility
+from frontdesk.files import actions, report
+from frontdesk.files import model as files
+from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.mapping import parser, values
+from frontdesk.plans import changes
+from frontdesk.web import problems
 
 Schema = dict[str, Any]
 
-# The types that several tables use.
-COMMON_TYPES: dict[str, Schema] = {
-    **{name: {"type": name} for name in ("string", "integer", "number", "boolean", "object")},
-    "count": {"type": "integer", "minimum": 0},
-    "time": {"type": "string", "format": "date-time"},
-    "date": {"type": "string", "format": "date"},
-    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    "format": {"type": "string", "enum": [*map(str, Format)]},
-    "file_state": {"type": "string", "enum": [*map(str, FileState)]},
-    "header_row": {"type": "integer", "minimum": 1, "maximum": SEARCHED_ROWS},
-    "sheet": {"type": "string", "minLength": 1, "maxLength": LONGEST_SHEET_NAME},
-}
-_LINE = re.compile(r"(\S+?)(\??): (\S+)(?: (\{.*?\}))?(?: — (.*))?")
+
+def ref(name: str, kind: str = "schemas") -> Schema:
+    """A reference to a named part of the document."""
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
-class NotedField(NamedTuple):
-    """A line of a table. `schema` is without the text."""
+_LONG_YEARS = {"pattern": "^[^Y]*(?:YYYY[^Y]*)?$"}  # those that need no pivot
+# What tables may name.
+_NAMED: ChainMap[str, Any] = ChainMap(
+    {
+        "ERROR_CODES": eligibility.FAULT_CODES | problems.EXACT_CODES,
+        "REASONS": {str(reason): reason.description for reason in NotInvitedReason},
+        "KINDS": tuple(problems.PROBLEMS),
+        "TARGET": f"^(?:{'|'.join((*fields.FIELDS, values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern))})$",
+        "COUNTED": {name: {"type": "integer", "minimum": 0} for name in files.COUNTS},
+        "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
+        "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
+    },
+    *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
+)
+_FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
+_TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
 
-    name: str
-    is_optional: bool
-    schema: Schema
-    text: str | None
+
+def read_fields(table: str) -> Iterator[tuple[str, bool, Schema]]:
+    """The fields of a table: the name, whether it may be missing, and the schema with its text."""
+    for line in _joined(table).splitlines():
+        [(names, type_, keywords, text)] = _FIELD.findall(line)
+        about = {"description": filled_in(text)} if text else {}
+        for name in names.split(", "):
+            yield name.rstrip("?"), name.endswith("?"), read_type(type_, **_keywords(keywords)) | about
 
 
-def read_fields(table: str, types: Mapping[str, Schema]) -> Iterator[NotedField]:
-    """The fields of a table."""
-    for line in re.sub(r"\n {8,}", " ", table.strip()).splitlines():
-        match = _LINE.fullmatch(line.strip())
-        if match is None:
-            raise ValueError(line)
-        name, optional, type_, keywords, text = match.groups()
-        yield NotedField(name, bool(optional), _schema(type_, types) | json.loads(keywords or "{}"), text)
-
-
-def read_objects(table: str, types: Mapping[str, Schema], *, closed: bool = False) -> dict[str, Schema]:
-    """The schemas of a table of objects: `Name: text` is followed by its fields, indented. Only `closed` ones refuse others."""
+def read_objects(table: str) -> dict[str, Schema]:
+    """The schemas of a table of objects, of which each has a title, `Name = type {keywords}: text`, and its fields, indented. No
+    type stands for an object."""
     schemas: dict[str, Schema] = {}
-    for block in re.split(r"\n(?=\S)", re.sub(r"\n {8,}", " ", table.strip())):
+    for block in re.split(r"\n(?=\S)", _joined(table)):
         title, _, lines = block.partition("\n")
-        name, _, text = title.partition(": ")
-        fields = [*read_fields(lines, types)]
-        schema: Schema = {
-            "type": "object",
-            "description": text,
-            "properties": {each.name: described(each) for each in fields},
-        }
-        schema |= {"additionalProperties": False} if closed else {}
-        required = [each.name for each in fields if not each.is_optional]
-        schemas[name] = schema | ({"required": required} if required else {})
+        [(name, type_, keywords, text)] = _TITLE.findall(title)
+        schema = read_type(type_ or "object", **_keywords(keywords)) | {"description": text}
+        for field, is_optional, its_schema in read_fields(lines):
+            schema.setdefault("properties", {})[field] = its_schema
+            if not is_optional:
+                schema.setdefault("required", []).append(field)
+        schemas[name] = schema
     return schemas
 
 
-def described(noted: NotedField) -> Schema:
-    """The field's schema with its text."""
-    return noted.schema | ({"description": noted.text} if noted.text else {})
+def _joined(table: str) -> str:
+    return re.sub(r"\n {8,}", " ", table.strip())
 
 
-def ref(name: str) -> Schema:
-    """A reference to a named schema."""
-    return {"$ref": f"#/components/schemas/{name}"}
+def _keywords(text: str) -> Schema:
+    """Keywords of JSON Schema, in which names stand for limits and patterns of the package."""
+
+    def value(name: re.Match[str]) -> str:
+        found = _NAMED[name[0]]
+        return json.dumps(getattr(found, "pattern", found))
+
+    keywords: Schema = json.loads(re.sub(r"(?<=: )[A-Z_]+", value, text or "{}"))
+    return keywords
 
 
-def explained(codes: Mapping[str, str]) -> str:
-    """A list of codes and their meanings, in Markdown."""
-    return "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
+def read_type(type_: str, **keywords: Any) -> Schema:
+    """The schema of a type in the notation, with these keywords."""
+    inner, last = type_[:-1], type_[-1]
+    if last == "}":
+        schema: Schema = {"type": "object", "additionalProperties": read_type(inner[1:])}
+    elif re.fullmatch(r'("[^"]+"\|?)+', type_):
+        words = type_.replace('"', "").split("|")
+        schema = {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
+    elif "|" in type_:
+        schema = {"anyOf": [*map(read_type, type_.split("|"))]}
+    elif "&" in type_:
+        links, data = (read_type(part) for part in type_.split("&"))
+        properties = {"links": links, "data": data}
+        schema = {"type": "object", "properties": properties, "required": [*properties]}
+    elif last == "]":
+        schema = {"type": "array", "items": read_type(inner[:-1])}
+    elif last == "+":
+        several = {"type": "array", "items": read_type(inner), "minItems": 1, "maxItems": parser.MOST_WORDS}
+        return {"anyOf": [read_type(inner), several | keywords]}
+    elif last == "?":
+        return _nullable(read_type(inner, **keywords))
+    else:
+        schema = _named(type_)
+    return schema | keywords
 
 
-def _schema(type_: str, types: Mapping[str, Schema]) -> Schema:
-    if type_.endswith("?"):
-        schema = _schema(type_[:-1], types)
-        if "$ref" in schema:
-            return {"anyOf": [schema, {"type": "null"}]}
-        choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-        return schema | {"type": [schema["type"], "null"]} | choices
-    if type_.endswith("[]"):
-        return {"type": "array", "items": _schema(type_[:-2], types)}
-    if words := re.findall('"([^"]*)"', type_):
-        return {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
-    return types[type_] if type_ in types else ref(type_)
+def _nullable(schema: Schema) -> Schema:
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | {"type": [schema["type"], "null"]} | choices
 
 
-_TEXT: Schema = {"type": "string"}
-_NOT_BLANK: Schema = {"type": "string", "pattern": r"\S"}
-_VALUE: Schema = {"type": "string", "maxLength": mapping.LONGEST_VALUE}
-_COLUMN: Schema = {"type": "string", "pattern": values.COLUMN_NAME.pattern}
+def _named(name: str) -> Schema:
+    """One of _TYPES, the package's words or pattern of this name, or a schema."""
+    if name in _TYPES:
+        return _TYPES[name]
+    match _NAMED.get(name):
+        case re.Pattern(pattern=pattern):
+            return {"type": "string", "pattern": f"^(?:{pattern})$"}
+        case EnumType() | tuple() | dict() as words:
+            return {"type": "string", "enum": [*map(str, words)]}
+    return ref(name)
 
 
-def _codes(codes: dict[str, str]) -> Schema:
-    return {"type": "string", "enum": list(codes), "description": explained(codes)}
+def explained(codes: Iterable[str]) -> str:
+    """Codes with their meanings as a list in Markdown, or words in a line."""
+    if isinstance(codes, Mapping):
+        return "\n\n" + "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
+    return " " + ", ".join(f"`{word}`" for word in codes)
 
 
-def _whole(pattern: re.Pattern[str], *others: str, **keywords: int) -> Schema:
-    return {"type": "string", "pattern": f"^(?:{'|'.join((pattern.pattern, *others))})$"} | keywords
+def filled_in(text: str) -> str:
+    """The text of a table or a docstring, with the package's codes or words for each `{NAME}`."""
+    return re.sub(r" ?\{([A-Z_]+)\}", lambda name: explained(_NAMED[name[1]]), text).strip()
 
 
-def _one_or_several(one: Schema, most: int = mapping.MOST_WORDS, **keywords: Any) -> Schema:
-    """A string, or an array of them."""
-    several = {"type": "array", "items": one, "minItems": 1, "maxItems": most} | keywords
-    return {"anyOf": [one, several]}
-
-
-_BODY_TYPES = COMMON_TYPES | {
-    "plan_name": {"type": "string", "maxLength": NAME_LENGTH, "pattern": r"\S"},
-    "plan_description": {"type": "string", "maxLength": DESCRIPTION_LENGTH},
-    "file_problem": _codes(FILE_PROBLEMS),
-    **{
-        name: {"type": "string", "enum": [*map(str, words)]}
-        for name, words in (("file_step", FileStep), ("file_mode", FileMode), ("oauth_error", OAUTH_ERRORS))
-    },
-    "row_counts": {
-        "type": "object",
-        "properties": dict.fromkeys(COUNTS, COMMON_TYPES["count"]),
-        "additionalProperties": False,
-    },
-    "fault_code": _codes(FAULT_CODES | EXACT_CODES),
-    "problem_type": {
-        "type": "string",
-        "description": f"Its fragment is the kind of problem: {', '.join(PROBLEMS)}.",
-    },
+_TYPES: dict[str, Schema] = {
+    name: {"type": name} for name in ("string", "integer", "number", "boolean", "object", "null")
 }
-_BODIES = r"""
+_MORE_TYPES = r"""
+count: integer {"minimum": 0}
+time: string {"format": "date-time"}
+date: string {"format": "date"}
+file: string {"format": "binary"}
+closed: object {"additionalProperties": false}
+sha256: string {"pattern": "^[0-9a-f]{64}$"}
+name: string {"maxLength": NAME_LENGTH, "pattern": "\\S"}
+header_row: integer {"minimum": 1, "maximum": SEARCHED_ROWS}
+sheet: string {"minLength": 1, "maxLength": LONGEST_SHEET_NAME}
+page_start: integer {"minimum": 0, "maximum": 999999999999999999}
+not_blank: string {"pattern": "[^\\s\\x1c-\\x1f\\x85]"}
+constant: not_blank {"maxLength": LONGEST_VALUE}
+cell: string {"maxLength": LONGEST_VALUE}
+column: string {"pattern": COLUMN_NAME}
+joint: string {"maxLength": LONGEST_JOIN}
+day: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "format": "date"}
+date_format: DATE_FORMAT|"excel"
+lines: not_blank[] {"minItems": 1}
+way: WAY {"maxLength": LONGEST_WAY}
+plan_way: SOURCES {"maxLength": LONGEST_WAY}
+"""
+_TYPES.update((name, schema) for name, _, schema in read_fields(_MORE_TYPES))
+
+_SCHEMAS = r"""
 ProviderGroup: The group of doctors that serves a plan.
     id: integer — Primary identifier.
     type: "provider_groups"
@@ -156,19 +187,16 @@ ProviderGroup: The group of doctors that serves a plan.
     external_id: string?
     created_at: time
 PlanQueueInfoCacheInfo: How long the queue's values are served.
-    ttl: count — How long the values are served, in seconds.
+    ttl: count — In seconds.
     expires_at: time — When the values are read again.
 PlanQueueInfo: The plan's queue; all values are of one moment.
-    estimated_wait_time: integer {"minimum": -1} — Seconds until a patient joining now reaches a doctor; -1 when no doctor
-        is on duty for the plan.
+    estimated_wait_time: integer {"minimum": -1} — Seconds until a patient joining now reaches a doctor; -1 when none is on duty.
     queue_length: count — Patients waiting in this plan's queue.
     is_active: boolean — Whether a doctor is on duty for the plan now.
     cache_info?: PlanQueueInfoCacheInfo
-PlanQueueInterval: The interval of the wait: a share of the patients joining now is expected to wait for so long. The ends
-        count.
-    share: number — The share of the waits that is expected between the ends: 0.8.
-    low: integer? — Seconds; null when no doctor is on duty for the plan.
-    high: integer? — Seconds; null when no doctor is on duty for the plan.
+PlanQueueInterval: The interval that a share of the waits of patients joining now is expected in. Its ends count.
+    share: number — Of the waits, between the ends: 0.8.
+    low, high: integer? — Seconds; null when no doctor is on duty for the plan.
 Plan: A plan. Only reads have `queue_info`.
     id: integer — Primary identifier of the plan in the service.
     type: "plans"
@@ -183,20 +211,17 @@ Plan: A plan. Only reads have `queue_info`.
 PageLinks: Addresses of this page and of the next.
     self: string — The request's address.
     next?: string — The next page, if there is one.
-Plans: Plans in the order of `id`; one plan is an array of one.
-    links: PageLinks
-    data: Plan[]
+Plans = PageLinks&Plan[]: Plans in the order of `id`; one plan is an array of one.
 PlanPatch: Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but another `id`,
         `type`, `active` or `created_at` is the fault `read_only`.
-    name?: plan_name
-    description?: plan_description? — null or blank clears it.
-    external_id?: plan_name — Unique among the account's plans.
+    name?: name
+    description?: string? {"maxLength": DESCRIPTION_LENGTH} — null or blank clears it.
+    external_id?: name — Unique among the account's plans.
 FileProblem: Why the file failed or is held.
-    code: file_problem
+    code: FILE_PROBLEMS — {FILE_PROBLEMS}
     message: string — The reason in words; it never repeats what the file says.
     place: integer? — Row (834: segment) at fault; the first is 1.
-    suggestion?: object {"additionalProperties": true} — `needs_mapping`: the suggested `mapping`, its `reasons` and
-        figures.
+    suggestion?: object {"additionalProperties": true} — `needs_mapping`: the suggested `mapping`, its reasons, figures.
 UsedMapping: The mapping that read the file.
     name: string? — Name of the account's mapping; null for one that came with the file.
     version: string {"pattern": "^[0-9a-f]{12}$"} — First digits of the SHA-256 of its JSON, keys in order.
@@ -205,15 +230,13 @@ File: An eligibility file and how far it is.
     type: "eligibility_files"
     plan_id: integer — Plan of the file's members.
     undoes_id: integer? — The file that this one takes back.
-    state: file_state — `held`: a person has to approve it.
-    step: file_step — What is done now or was done last: check the file, apply its rows, end the members that
-        a full file omits.
-    mode: file_mode — What the upload said, else what an 834 says of itself. `compare` reports differences
-        and writes nothing.
+    state: FileState — `held`: a person has to approve it.
+    step: FileStep — Done now or done last: check the file, apply its rows, end the members that a full file omits.
+    mode: FileMode — What the upload or the 834 says. `compare` reports differences and writes nothing.
     dry_run: boolean — Whether nothing is written.
     client: string — Who handed it in: the `client_id`, or `cli:` and the operator.
     file_name: string? {"maxLength": 255} — Its name, if the upload gave one.
-    format: format? — null until it is known.
+    format: Format? — null until it is known.
     encoding: string? — Of its text; until the check has ended, the declared one.
     delimiter: string? — Between the columns of a CSV; null until it is known.
     sheet: string? — The sheet that is asked for; null stands for the first one that is shown.
@@ -223,8 +246,8 @@ File: An eligibility file and how far it is.
     sha256: sha256? — SHA-256 of the body as it was sent.
     rows_total: count? — null until the check has ended.
     rows_done: count
-    counts: row_counts — Rows by outcome, where there are any. A row that is `warned` counts twice.
-    codes: object {"additionalProperties": {"type": "integer", "minimum": 0}} — Report lines by code.
+    counts: closed {"properties": COUNTED} — Rows by outcome, where there are any. A row that is `warned` counts twice.
+    codes: {count} — Report lines by code.
     members_before: count? — Full file: the plan's members with access before it.
     members_missing: count? — Full file: the members that it omits.
     ignored_columns: string[] — Columns (CSV) and keys (JSON lines) that are no field; 40 characters of each, 20 at most.
@@ -233,14 +256,9 @@ File: An eligibility file and how far it is.
     started_at: time? — null until a worker has begun with the rows.
     finished_at: time? — null until the file has ended.
 FileLinks: Addresses of the file and of its report.
-    self: string
-    report: string
-EligibilityFile: An eligibility file in its envelope.
-    links: FileLinks
-    data: File
-EligibilityFiles: A page of eligibility files, the newest first.
-    links: PageLinks
-    data: File[]
+    self, report: string
+EligibilityFile = FileLinks&File: An eligibility file in its envelope.
+EligibilityFiles = PageLinks&File[]: A page of eligibility files, the newest first.
 StoredMapping: A mapping that the account keeps.
     type: "eligibility_mappings"
     name: string
@@ -249,12 +267,8 @@ StoredMapping: A mapping that the account keeps.
     mapping: object — As it was sent.
 MappingLinks: The request's address.
     self: string
-EligibilityMapping: A mapping in its envelope.
-    links: MappingLinks
-    data: StoredMapping
-EligibilityMappings: Every mapping of the account, by name.
-    links: MappingLinks
-    data: StoredMapping[]
+EligibilityMapping = MappingLinks&StoredMapping: A mapping in its envelope.
+EligibilityMappings = MappingLinks&StoredMapping[]: Every mapping of the account, by name.
 SuggestedColumn: A column of the file, and what it may hold.
     column: string — Its name in the file.
     fields: string[] — Fields that the mapping makes of it; none if it is not used.
@@ -269,13 +283,12 @@ SuggestionQuestion: A column that a person has to decide about.
     question: string — What it may be.
     choices: AnswerChoice[] — The answers.
 RefusedRows: Rows that one fault would refuse.
-    field: string
-    code: string
+    field, code: string
     rows: count
     advice: string? — What to give for a field that no column holds, with an example.
 MappingSuggestion: A mapping that would read the file. No value of a member is in it.
     type: "mapping_suggestions"
-    format: format
+    format: Format
     rows: count — Rows that were looked at: 1,000 at most.
     mapping: object {"additionalProperties": true} — To be stored or sent once `questions` are answered in it.
     columns: SuggestedColumn[]
@@ -292,17 +305,24 @@ ReferenceFigures: A reference of an 834 that members carry.
     people: count — Those who carry it.
     with_others: count — Those who carry a value that somebody else carries, too.
     looks_like_ssn: boolean
-EligibilityMappingSuggestion: A suggestion in its envelope.
-    links: MappingLinks
-    data: MappingSuggestion
+EligibilityMappingSuggestion = MappingLinks&MappingSuggestion: A suggestion in its envelope.
+EligibleMember = NewMember|MemberChange: A new member, or a change of a stored one: the `external_id` decides.
+NewMember: A member that may be new. Text is trimmed and must not hold control characters.
+MemberChange: A change of a stored member: absent fields keep their values. Text is read as that of a new member.
+Eligibility: These nine fields, and no others.
+    id: integer — Identifier of the member record.
+    external_id: string
+    dob: date
+    first_name, last_name: string
+    gender: GENDERS
+    member_id, zipcode: string
+    metadata: {string}
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
-    client_id?: string
-    client_secret?: string
+    client_id?, client_secret?: string
     grant_type: "client_credentials"
     scope?: string — Scopes of the client, separated by spaces; without it, all of them.
 RevocationRequest: A revocation. Leave `client_id` and `client_secret` out with HTTP Basic.
-    client_id?: string
-    client_secret?: string
+    client_id?, client_secret?: string
     token: string {"minLength": 1}
     token_type_hint?: string — Changes nothing.
 Token: An access token.
@@ -313,193 +333,185 @@ Token: An access token.
     created_at: integer — Seconds since 1970.
 Fault: One field at fault.
     field: string — The body's member, dotted below it (`metadata.color`), or the query parameter.
-    code: fault_code
+    code: ERROR_CODES — {ERROR_CODES}
     message: string — The rule in words; it never repeats the value.
     did_you_mean?: string — The known name near to an unknown field or parameter.
 Problem: Problem details (RFC 9457).
-    type: problem_type
-    title: string
+    type: string — Its fragment is the kind of problem: {KINDS}.
+    title, detail, request_id: string
     status: integer
-    detail: string
     instance: string — The request's path.
-    request_id: string
     errors?: Fault[] {"minItems": 1} — All faults, or what is wrong more exactly.
-    did_you_mean?: object {"additionalProperties": {"type": "string"}} — Fields and parameters that were ignored, each
-        with the known name that is near to it.
+    did_you_mean?: {string} — Ignored fields and parameters, each with the known name near to it.
 OAuthError: An error of RFC 6749, section 5.2.
-    error: oauth_error
+    error: OAUTH_ERRORS
     error_description: string
 Health: Health of the process.
     status: "ok"|"ready"
     revision?: string — Of the database.
-"""
-
-# No constant is an identifier.
-_IDENTIFIERS = "|".join(name for name, field in FIELDS.items() if field.unique)
-_TARGETS = "|".join(
-    [name for name, field in FIELDS.items() if not field.unique]
-    + [values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern]
-)
-_FIELD_NAMES: list[Schema] = [{"type": "string", "enum": list(FIELDS)}, _whole(values.METADATA_FIELD)]
-_WAY = _whole(mapping.WAY, maxLength=mapping.LONGEST_WAY)
-_DAY = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "format": "date"}
-
-_MAPPING_TYPES = COMMON_TYPES | {
-    "columns": {
-        "type": "object",
-        "propertyNames": {"pattern": values.COLUMN_NAME.pattern},
-        "additionalProperties": {"anyOf": [*_FIELD_NAMES, {"type": "null"}]},
-    },
-    "rules": {
-        "type": "object",
-        "description": "Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.",
-        "properties": {},
-        "additionalProperties": False,
-        "patternProperties": {
-            f"^(?:{_IDENTIFIERS})$": ref("MappingSteps"),
-            f"^(?:{_TARGETS})$": ref("MappingRule"),
-        },
-        "maxProperties": mapping.MOST_RULES,
-    },
-    "row_rules": {"type": "array", "items": ref("MappingRowRule"), "maxItems": mapping.MOST_ROW_RULES},
-    "answers": {
-        "type": "object",
-        "propertyNames": {"pattern": values.COLUMN_NAME.pattern},
-        "additionalProperties": {"type": "string", "enum": [mapping.UNRELATED]},
-    },
-    "delimiter": {"type": "string", "enum": list(DELIMITERS)},
-    "plans": {"type": "object", "additionalProperties": _NOT_BLANK},
-    "column": _COLUMN | {"maxLength": mapping.LONGEST_VALUE},
-    "columns_to_join": _one_or_several(_COLUMN, mapping.MOST_JOINED, uniqueItems=True),
-    "words": _one_or_several(_TEXT),
-    "nonblank_words": _one_or_several(_NOT_BLANK),
-    "joint": {"type": "string", "maxLength": mapping.LONGEST_JOIN},
-    "name_part": {"type": "string", "enum": list(values.CELL_PARTS)},
-    "values": {
-        "type": "object",
-        "additionalProperties": {"anyOf": [_VALUE, {"type": "boolean"}, {"type": "null"}]},
-    },
-    "date_formats": _one_or_several(_whole(values.DATE_FORMAT, values.EXCEL_SERIAL), mapping.MOST_FORMATS),
-    "days": _one_or_several(_DAY),
-    "width": {"type": "integer", "minimum": 1, "maximum": mapping.LONGEST_PAD},
-    "constant": {"anyOf": [_NOT_BLANK | {"maxLength": mapping.LONGEST_VALUE}, {"type": "boolean"}]},
-    "lines": {
-        "anyOf": [
-            {"type": "string", "const": mapping.EVERY_LINE},
-            {"type": "array", "items": _NOT_BLANK, "minItems": 1},
-        ]
-    },
-    "way": _WAY,
-    "member_way": {"anyOf": [_WAY, ref("MemberWays")]},
-    "reference": _whole(mapping.REFERENCE),
-    "plan_ways": _one_or_several(
-        _whole(mapping.SOURCES, maxLength=mapping.LONGEST_WAY), mapping.MOST_ALTERNATIVES
-    ),
-    "family_word": {"type": "string", "enum": list(mapping.FAMILY_WORDS)},
-    "verify_word": {"type": "string", "enum": list(mapping.VERIFY_WORDS)},
-    "counts_word": {"type": "string", "enum": list(mapping.COUNTS_WORDS)},
-}
-_MAPPING = r"""
-Mapping: How the files of a sender name things, and how their values are read. Names of fields may also be in another letter
-        case.
-    columns?: columns — Column to field or `metadata.KEY`; to null if the column is not to be read.
-    fields?: rules
-    skip?: row_rules — Rows to leave out, also those of `end`.
-    end?: row_rules — Rows that end their members, on their `expiry_date`, else on the day of the file.
-    questions?: answers — Columns of a suggestion that may say whose access has ended, answered: `unrelated` says nothing
-        about access. `open`, as suggestions have it, is refused until `end` or `skip` names it.
-    delimiter?: delimiter
+Mapping = closed: How the files of a sender name things, and how their values are read. Fields may be named in any letter case.
+    columns?: {FIELDS|METADATA_FIELD|null} {"propertyNames": {"pattern": COLUMN_NAME}} — Column to field or `metadata.KEY`; to
+        null if it is not to be read.
+    fields?: {MappingRule} {"properties": OF_IDENTIFIERS, "propertyNames": {"pattern": TARGET}, "maxProperties": MOST_RULES} —
+        Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.
+    skip?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows to leave out, also those of `end`.
+    end?: MappingRowRule[] {"maxItems": MOST_ROW_RULES} — Rows that end their members, on `expiry_date` or the file's day.
+    questions?: {"unrelated"} {"propertyNames": {"pattern": COLUMN_NAME}} — Columns of a suggestion that may say whose access has
+        ended: `unrelated` says nothing about access; `open` is refused until `end` or `skip` names the column.
+    delimiter?: DELIMITERS
     header_row?: header_row — The row with the names of the columns; without it the row is found.
     sheet?: sheet — The sheet of a workbook.
-    clear?: nonblank_words — The words that clear a field, instead of `\N`.
-    plans?: plans — What the file calls a plan to the plan's `external_id`.
+    clear?: not_blank+ — The words that clear a field, instead of `\N`.
+    plans?: {not_blank} — What the file calls a plan to the plan's `external_id`.
     ssn?: "plain" — Social security numbers may be identifiers, stored and shown as they are.
     834?: MappingOf834
-MappingRule: How the value of one field is made.
-MappingSteps: The steps that make a value, taken in this order: column, join, part, values, dates, open, pad.
-    column?: columns_to_join — The column, or columns to join; without it the one that has the field's name.
+MappingRule = MappingSteps|MappingConstant: How the value of one field is made.
+MappingSteps = closed {"anyOf": [{"required": ["pivot"]}, {"properties": {"dates": LONG_YEARS}}]}: The steps
+        that make a value, taken in this order: column, join, part, values, dates, open, pad.
+    column?: column+ {"maxItems": MOST_JOINED, "uniqueItems": true} — The column, or columns to join; by default the field's.
     join?: joint — What stands between joined cells; a space by default.
     blank?: joint — What stands for a joined cell, other than the first, that is blank.
-    part?: name_part — What to take of the cell.
-    values?: values — Word to value, in any letter case; the empty word is a blank cell, null clears the field.
-    dates?: date_formats — Formats such as `MM/DD/YYYY`, `DD-MON-YY` or `excel`; the first that fits counts. `YY` needs
-        `pivot`.
+    part?: CELL_PARTS — What to take of the cell.
+    values?: {cell|boolean|null} — Word to value, in any letter case; the empty word is a blank cell, null clears the field.
+    dates?: date_format+ {"maxItems": MOST_FORMATS} — `MM/DD/YYYY`, `DD-MON-YY`, `excel`; the first that fits. `YY` needs `pivot`.
     pivot?: integer {"minimum": 0, "maximum": 99} — Two-digit years up to this are 20YY, others 19YY.
-    open?: days — Dates that mean no end: the field is cleared.
-    pad?: width — Zeros are added until there are so many digits.
-MappingConstant: The same value in every row.
-    constant: constant — The value of every row.
-MappingRowRule: Rows by a cell.
-    column: column — The column whose cell is looked at.
-    equals?: words — The whole cell, in any letter case; the empty text is a blank cell.
-    starts_with?: nonblank_words — What the cell begins with, in any letter case.
-MappingOf834: What an account says of its 834s.
-    coverages?: lines — The insurance lines whose coverages count.
-    identify?: member_way — What the `external_id` is made from: one way, or one each for subscribers and dependents.
-    member_id?: member_way — What the `member_id` is made from; without it, what the `external_id` is.
-    person_code?: reference — The reference with a person's number in the family; `REF*17` by default.
-    plan?: plan_ways — What names the plan.
-    family_coverage?: family_word — Whether a subscriber's coverage for the family (HD05) covers dependents without their own.
-    verify?: verify_word — The meaning of BGN08 = 4.
-    counts?: counts_word — Whether wrong counts are refused.
-MemberWays: What identifiers are made from: one way each for subscribers and dependents.
-    subscriber: way
-    dependent: way
+    open?: day+ — Dates that mean no end: the field is cleared.
+    pad?: integer {"minimum": 1, "maximum": LONGEST_PAD} — Zeros are added until there are so many digits.
+MappingConstant = closed: The same value in every row.
+    constant: constant|boolean — The value of every row.
+MappingRowRule = closed {"anyOf": [{"required": ["equals"]}, {"required": ["starts_with"]}]}: Rows by a cell.
+    column: column {"maxLength": LONGEST_VALUE} — The column whose cell is looked at.
+    equals?: string+ — The whole cell, in any letter case; the empty text is a blank cell.
+    starts_with?: not_blank+ — What the cell begins with, in any letter case.
+MappingOf834 = closed: What an account says of its 834s.
+    coverages?: "all"|lines — The insurance lines whose coverages count.
+    identify?: way|MemberWays — What the `external_id` is made from: one way, or one each for subscribers and dependents.
+    member_id?: way|MemberWays — What the `member_id` is made from; without it, what the `external_id` is.
+    person_code?: REFERENCE — The reference with a person's number in the family; `REF*17` by default.
+    plan?: plan_way+ — What names the plan.
+    family_coverage?: FAMILY_WORDS — Whether a subscriber's family coverage (HD05) covers dependents without their own.
+    verify?: VERIFY_WORDS — The meaning of BGN08 = 4.
+    counts?: COUNTS_WORDS — Whether wrong counts are refused.
+MemberWays = closed: What identifiers are made from: one way each for subscribers and dependents.
+    subscriber, dependent: way
 """
+
+# Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
+# every request that a reader tries.
+_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+# By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
+# the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
+_PARAMETERS = r"""
+plan_id: integer — `id` of the plan.
+asset: string — Name of the file.
+file_id: integer — `id` of the file.
+file_format?: Format — Format of the file, whatever `Content-Type` says. Without it `Content-Type` decides, then the content.
+file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none, whatever an 834 says of itself.
+file_dry_run?: boolean — `true`: the report and the counts, without a change.
+file_encoding?: string {"pattern": "^[A-Za-z0-9._-]{1,32}$"} — Encoding of a text without a byte order mark; without it the
+        `charset` of `Content-Type`, else utf-8.
+file_sheet?: sheet — Name of the sheet of a workbook; without it the mapping's, else the first one.
+file_file_name?: string {"minLength": 1, "maxLength": FILE_NAME_LENGTH} — The file's name, for people; without it that of
+        `Content-Disposition`. It must not name a member.
+file_header_row?: header_row — Number of the row with the names of the columns; without it the mapping's, else it is found.
+file_mapping?: string — Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the
+        account's default mapping counts; `{}` is none.
+file_suggest_mapping?: boolean — `true`: answer a mapping that would read the first 1,000 rows; nothing is loaded or stored.
+mapping_name: MAPPING_NAME — Name of the mapping: letters, digits, `.`, `_` or `-`.
+mapping_default?: boolean — `true`: files that come without a mapping are read by this one. Without it that stays as it is.
+mapping_keep?: boolean — `false`: the mapping is for this file only; else it becomes the account's default.
+report_format?: "csv"|"jsonl" — Format of the report; jsonl by default.
+report_outcome?: COUNTS — Only lines with this outcome.
+report_code?: string {"pattern": "^[a-z_]{1,64}$"} — Only lines with this code.
+report_external_id?: string {"minLength": 1, "maxLength": 255} — Only rows of the member with exactly this `external_id`.
+report_page_size?: integer {"minimum": 1, "maximum": 10000} — Lines per page; without it and `page[after]` all lines.
+report_page_after?: string {"pattern": "^[0-9]{1,9}[.][0-9]{1,9}$"} — Where the page starts, from `Link` of the page before.
+file_state?: FileState — Only files in this state.
+file_sha256?: sha256 — Only files with this SHA-256 of the body.
+file_page_size?: integer {"minimum": 1, "maximum": 1000} — Files per page; 100 by default.
+file_page_after?: page_start — The `id` below which the page starts; `links.next` has it.
+Accept-Encoding?: string — `gzip` for a compressed report.
+Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
+        parameters answers the file of the first; with others it is refused.
+queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
+external_id?: string — Only the plan with exactly this `external_id`.
+page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
+page_after?: page_start — The `id` after which the page starts; `links.next` has it.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
+If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version.
+Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
+X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
+"""
+
+# Headers of answers. One without `?` is in each answer that lists it.
+_HEADERS = r"""
+X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the request in the log: the caller's, else a new one.
+X-Content-Type-Options: "nosniff" — Browsers must not guess another content type.
+Referrer-Policy: "no-referrer" — No page that is opened from here learns this address.
+Content-Security-Policy: string — The page loads from this service only, and sends requests to it only.
+Cache-Control?: string — Whether, and how long, the answer may be kept.
+Pragma?: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
+Connection: "close" — The server does not read the rest of the body.
+Location: string — Address of the new file.
+Vary: string — The answer depends on this header of the request.
+Content-Encoding?: "gzip" — `gzip` if the request accepts it.
+Link?: string — Address of the next page, if there is one (RFC 8288).
+Content-Disposition: string — Name to save the file by.
+ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.
+Allow: string — Methods of this path.
+WWW-Authenticate?: string — How to authenticate, and what was wrong.
+Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
+RateLimit-Limit?: count — Requests per minute of this client. The three RateLimit headers come with each answer to a client
+        with a limit of its own, to others when less than a tenth is left.
+RateLimit-Remaining?: count — Requests left in this minute.
+RateLimit-Reset?: count — Seconds until the minute ends.
+Ignored-Fields?: string — Unknown fields of the body, which were ignored: percent-encoded, 40 characters of each, 20 names at
+        most; `+3` at the end stands for 3 more. A refusal names them too.
+Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
+Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
+        with the known name near to it.
+Eligibility-Outcome: Outcome — What the request did. `moved`: the record was under another plan of the account.
+Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed, if any.
+Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.
+Eligibility-Warnings?: string {"pattern": "^[a-z_]+(?:;member=[0-9]+)?(?:,[a-z_]+(?:;member=[0-9]+)?)*$"} — Likely mistakes
+        that are no faults; the record is written. {WARNINGS}
+Invitation: string {"pattern": "^(?:immediate|queued|none; reason=[a-z_]+)$"} — Whether the member is invited by e-mail: at
+        once, in the account's batches (`queued`), or not, with the reason. {REASONS}
+"""
+
+
+def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Schema]:
+    """The parameter as OpenAPI describes it, by its key."""
+    name, place = key, "query" if is_optional else "path"
+    if key[0].isupper():
+        key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
+    elif is_optional:
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|report)_", "", key))
+    parameter = {"name": name, "in": place, "description": schema.pop("description")}
+    parameter |= {"required": not is_optional, "schema": schema}
+    return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})
+
+
+PARAMETERS: dict[str, Schema] = dict(
+    _parameter(key, schema, is_optional=is_optional) for key, is_optional, schema in read_fields(_PARAMETERS)
+)
+HEADERS: dict[str, Schema] = {
+    name: {"description": schema.pop("description"), "required": not is_optional, "schema": schema}
+    for name, is_optional, schema in read_fields(_HEADERS)
+}
 
 
 def schemas() -> dict[str, Schema]:
     """Every named schema. Bodies stay open to unknown fields, because the service ignores them."""
-    return read_objects(_BODIES, _BODY_TYPES) | _member_schemas() | _mapping_schemas()
-
-
-def _mapping_schemas() -> dict[str, Schema]:
-    found = read_objects(_MAPPING, _MAPPING_TYPES, closed=True)
-    text = found["MappingRule"]["description"]
-    found["MappingRule"] = {"anyOf": [ref("MappingSteps"), ref("MappingConstant")], "description": text}
-    long_years = _one_or_several({"type": "string", "pattern": "^(?:[^Y]*YYYY[^Y]*|[^Y]*)$"})
-    found["MappingSteps"]["anyOf"] = [{"required": ["pivot"]}, {"properties": {"dates": long_years}}]
-    found["MappingRowRule"]["anyOf"] = [{"required": ["equals"]}, {"required": ["starts_with"]}]
+    found = read_objects(_SCHEMAS)
+    member = {field.name: _member_property(field) for field in fields.FIELDS.values()}
+    # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
+    found["NewMember"] |= {"properties": member, "required": list(fields.REQUIRED)}
+    found["MemberChange"] |= {"properties": member, "required": ["external_id"]}
     return found
 
 
-def _member_schemas() -> dict[str, Schema]:
-    properties = {field.name: _member_property(field) for field in FIELDS.values()}
-    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, _TEXT) | {
-        "id": {"type": "integer", "description": "Identifier of the member record."},
-        "dob": COMMON_TYPES["date"],
-        "gender": _TEXT | {"enum": sorted(GENDERS)},
-        "metadata": {"type": "object", "additionalProperties": _TEXT},
-    }
-    return {
-        # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
-        "EligibleMember": {
-            "description": "A new member, or a change of a stored one: the `external_id` decides.",
-            "anyOf": [ref("NewMember"), ref("MemberChange")],
-        },
-        "NewMember": {
-            "type": "object",
-            "description": "A member that may be new. Text is trimmed and must not hold control characters.",
-            "properties": properties,
-            "required": list(REQUIRED),
-        },
-        "MemberChange": {
-            "type": "object",
-            "description": "A change of a stored member: absent fields keep their values, and null or blank clears an optional "
-            "one. Text is trimmed and must not hold control characters.",
-            "properties": properties,
-            "required": ["external_id"],
-        },
-        "Eligibility": {
-            "type": "object",
-            "description": "These nine fields, and no others.",
-            "properties": answered,
-            "required": list(ANSWERED),
-        },
-    }
-
-
-def _member_property(field: Field) -> Schema:
+def _member_property(field: fields.Field) -> Schema:
     """The field's schema, widened by what every field allows: spaces around text, and null or blank to clear it."""
     schema = dict(field.kind.schema)
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

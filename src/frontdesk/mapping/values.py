@@ -17,8 +17,10 @@ PLAN = "plan"  # the target that names the plan of a row
 FAMILY = "family"  # the target that is the same for the members of a family; it is not stored
 
 METADATA_PREFIX = "metadata."
-COLUMN_NAME = re.compile(r"[^\s_\-]")  # what a name has that is left when it is folded
-METADATA_FIELD = re.compile(rf"metadata[.]\S(?:[^\r\n]{{0,{METADATA_KEY_LENGTH - 2}}}\S)?")
+# White space, to Python and to JSON Schema, whose `\s` lacks these control characters.
+_BLANK = r"\s\x1c-\x1f\x85"
+COLUMN_NAME = re.compile(rf"[^{_BLANK}_\-]")  # what a name has that is left when it is folded
+METADATA_FIELD = re.compile(rf"metadata[.][^{_BLANK}](?:[^\r\n]{{0,{METADATA_KEY_LENGTH - 2}}}[^{_BLANK}])?")
 
 # What a rule makes of a row: a text, "" for a field that is absent, None for one that is cleared.
 Value = str | None

@@ -29,7 +29,7 @@ _FRAME_POLICY = (
 async def list_(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox`: the newest mails, or with `?before=` those before an id."""
     await _admit(app, request)
-    text = request.query("before").get("before", "")
+    text = dict(request.query_pairs).get("before", "")
     before = int(text) if _ID.fullmatch(text) else None
     messages = await app.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     older = messages[-1].id if len(messages) == PAGE_SIZE else None

@@ -26,7 +26,7 @@ from frontdesk.web.request import (
     Send,
     check_accept,
     check_json_body,
-    check_parameters,
+    read_parameters,
 )
 from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
@@ -108,8 +108,7 @@ class Resource:
         if endpoint.takes_json:
             check_json_body(request)
         if request.query_string and endpoint.query is not None:
-            request.query_schemas = endpoint.query
-            check_parameters(request, endpoint.query, strict=endpoint.strict_query)
+            request.parameters = read_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)
 
     def _look_for_proxy(self, request: Request) -> None:

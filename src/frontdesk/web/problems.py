@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from frontdesk import errors
 from frontdesk.web.request import Request
@@ -12,8 +12,7 @@ RETRY_AFTER_SECONDS = 1
 UNKNOWN_NAMES = ("unknown_field", "unknown_parameter")
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemType:
+class ProblemType(NamedTuple):
     """A kind of error: its HTTP status, its title, and when it happens (for the reference)."""
 
     status: int
@@ -63,16 +62,10 @@ EXACT_CODES = QUOTA_CODES | {kind: PROBLEMS[kind].happens for kind in ("wrong_st
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
     """The response for any exception. One that is not the product's own becomes a 500 without details."""
     kind = error.kind if isinstance(error, HttpError | errors.FrontdeskError) else "internal"
-    problem = PROBLEMS[kind]
     detail = getattr(error, "detail", "") if kind != "internal" else ""
-    content: dict[str, object] = {
-        "type": f"{base_url}/problems#{kind}",
-        "title": problem.title,
-        "status": problem.status,
-        "detail": detail or problem.happens,
-        "instance": request.target.partition("?")[0],
-        "request_id": request.request_id,
-    }
+    content = problem_content(
+        base_url, kind, detail, instance=request.target.partition("?")[0], request_id=request.request_id
+    )
     did_you_mean = dict(request.did_you_mean)
     if isinstance(error, errors.FrontdeskError) and error.faults:
         faults = [fault.serialize() for fault in error.faults]
@@ -83,8 +76,23 @@ def problem_response(error: Exception, request: Request, base_url: str) -> Respo
     if did_you_mean:
         content["did_you_mean"] = did_you_mean
     return Response(
-        problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json"
+        PROBLEMS[kind].status, json.dumps(content).encode(), _headers(error), b"application/problem+json"
     )
+
+
+def problem_content(
+    base_url: str, kind: str, detail: str, *, instance: str, request_id: str
+) -> dict[str, Any]:
+    """The members of every problem of the kind."""
+    problem = PROBLEMS[kind]
+    return {
+        "type": f"{base_url}/problems#{kind}",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": detail or problem.happens,
+        "instance": instance,
+        "request_id": request_id,
+    }
 
 
 def _headers(error: Exception) -> tuple[Header, ...]:

@@ -22,9 +22,6 @@ from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly,
 from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
-LARGEST_PORT = 65535
-NO_NAMES: Mapping[str, str] = {}
-NO_SCHEMAS: Mapping[str, dict[str, Any]] = {}
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -36,7 +33,7 @@ Network = IPv4Network | IPv6Network
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{0,5}))?")
-_PATH_ID = re.compile(r"[0-9]{1,18}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 # Some proxies write [address]:port or address:port.
 _LONGEST_ADDRESS = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 # Nearly every request has one of these; a header that is taken apart takes 3 µs.
@@ -46,8 +43,8 @@ _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/j
 
 class Request:
     """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
-    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `query_schemas` are those of
-    the endpoint's query parameters, by name."""
+    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `parameters` are those of the
+    query as the endpoint takes them (`read_parameters`)."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -62,8 +59,8 @@ class Request:
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
-        self.did_you_mean = NO_NAMES
-        self.query_schemas = NO_SCHEMAS
+        self.did_you_mean: dict[str, str] = {}
+        self.parameters: dict[str, Any] = {}
 
     @property
     def caller(self) -> Caller:
@@ -93,7 +90,7 @@ class Request:
         host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
         named = None if b"host" in self._repeated else _HOST.fullmatch(host)
-        if not is_old and (named is None or int(named[1] or 0) > LARGEST_PORT):
+        if not is_old and (named is None or int(named[1] or 0) > 65535):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
@@ -114,23 +111,10 @@ class Request:
         text = self.query_string.decode("latin-1")
         return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
-    def query(self, *names: str) -> dict[str, str]:
-        """The query parameters of these names that were sent. Raises Invalid when one is repeated."""
-        found: dict[str, str] = {}
-        faults = []
-        for name, value in self.query_pairs:
-            if name in names and name in found:
-                faults.append(Fault(name, "repeated", "must be given once"))
-            elif name in names:
-                found[name] = value
-        if faults:
-            raise Invalid(faults)
-        return found
-
     def path_id(self, name: str, *, of: str = "plan") -> int:
         """The identifier in the path. Raises NotFound for text that can't be one."""
         text = self.path_parameters[name]
-        if not _PATH_ID.fullmatch(text):
+        if not _NUMBER.fullmatch(text):
             raise NotFound(of)
         return int(text)
 
@@ -366,19 +350,47 @@ def note_ignored_fields(
         request.extra_headers += ((b"ignored-fields", name_list(names)),)
 
 
-def check_parameters(request: Request, known: Collection[str], *, strict: bool) -> None:
-    """Name the query's unknown parameters in whatever response follows. Raises Invalid for them and for known ones that are
-    repeated, if `strict` or with `Prefer: handling=strict`."""
-    sent = Counter(name for name, _ in request.query_pairs)
-    unknown = [name for name in sent if name not in known]
-    if not unknown:
-        return
-    _note_likely_names(request, unknown, lambda name: nearest_name(name, known))
-    if strict or request.prefers_strict():
-        repeated = [name for name in known if sent[name] > 1]
-        faults = [Fault(name, "repeated", "must be given once") for name in repeated]
-        raise Invalid([*faults, *unknown_faults(unknown, what="parameter")])
-    request.extra_headers += ((b"ignored-parameters", name_list(unknown)),)
+def read_parameters(
+    request: Request, schemas: Mapping[str, dict[str, Any]], *, strict: bool
+) -> dict[str, Any]:
+    """The query parameters that were sent, by name: whole numbers and flags as such, other values as text. Names unknown ones in
+    whatever response follows.
+
+    Raises Invalid with a fault for every one that is repeated or not as its schema has it; for unknown ones too, if `strict`
+    or with `Prefer: handling=strict`.
+    """
+    values = dict(request.query_pairs)
+    counts = Counter(name for name, _ in request.query_pairs)
+    faults = [Fault(name, "repeated", "must be given once") for name in schemas if counts[name] > 1]
+    rules = {name: _broken_rule(values[name], schemas[name]) for name in schemas if counts[name] == 1}
+    faults += [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]
+    if unknown := [name for name in values if name not in schemas]:
+        _note_likely_names(request, unknown, lambda name: nearest_name(name, schemas))
+        if strict or request.prefers_strict():
+            faults += unknown_faults(unknown, what="parameter")
+        else:
+            request.extra_headers += ((b"ignored-parameters", name_list(unknown)),)
+    if faults:
+        raise Invalid(faults)
+    read: dict[str, Callable[[str], Any]] = {"boolean": "true".__eq__, "integer": int, "string": str}
+    return {name: read[schemas[name]["type"]](values[name]) for name in rules}
+
+
+def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
+    match schema:
+        case {"type": "boolean"} if text not in ("true", "false"):
+            return "must be true or false"
+        case {"enum": choices} if text not in choices:
+            return "must be one of " + ", ".join(choices)
+        case {"minimum": least, "maximum": most} if not (
+            _NUMBER.fullmatch(text) and least <= int(text) <= most
+        ):
+            return f"must be a whole number up to {most}"
+        case {"maxLength": most} if not 0 < len(text) <= most:
+            return f"must have 1 to {most} characters"
+        case {"pattern": pattern} if not re.fullmatch(pattern, text):
+            return f"must have the form {pattern}"
+    return None
 
 
 def _note_likely_names(
@@ -386,4 +398,4 @@ def _note_likely_names(
 ) -> None:
     likely = {shown_name(name): likely_name(name) for name in names[:SHOWN_NAMES]}
     near = {name: known for name, known in likely.items() if known is not None}
-    request.did_you_mean = {**request.did_you_mean, **near}
+    request.did_you_mean |= near

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import accumulate
+from operator import add
 from pathlib import Path
 from typing import TextIO
 
@@ -80,11 +81,9 @@ class RequestCounts:
             if file != self._file:
                 theirs, rows = orjson.loads(file.read_bytes())
                 dropped += theirs
-                for *labels, row in rows:
-                    key: Labels = (labels[0], labels[1], labels[2])
-                    total[key] = [
-                        sum(pair) for pair in zip(total.get(key, [0.0] * len(row)), row, strict=True)
-                    ]
+                for method, route, status, row in rows:
+                    known = total.get((method, route, status), [0.0] * len(row))
+                    total[method, route, status] = [*map(add, known, row)]
         return dropped, total
 
 
