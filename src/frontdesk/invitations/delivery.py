@@ -93,7 +93,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         )
     if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
         # A relay took it once: reports about that message must not be taken for reports about the new one.
-        store.delete_message_id(tx, invitation_id)
+        invitation = invitation._replace(message_id=None)
     _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
 
 

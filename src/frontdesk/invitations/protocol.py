@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
+from secrets import token_hex
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -167,17 +168,14 @@ def _claim_lanes(
     rows: list[ClaimedInvitation] = []
     for lane in lanes:
         if len(rows) < count:
-            rows += store.claim_pending(
-                tx,
-                account_id=lane.account_id,
-                plan_id=lane.plan_id,
-                delivery=lane.delivery.value,
-                count=count - len(rows),
-                now=stored_time(now),
-                lease_until=stored_time(now + timedelta(seconds=context.policy.lease_seconds)),
-                domain=f"@{context.policy.message_domain}",
-            )
-    return rows
+            rows += store.lock_due(tx, lane, now=now, count=count - len(rows))
+    domain, due_at = context.policy.message_domain, now + timedelta(seconds=context.policy.lease_seconds)
+    lease = StateChange(
+        InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at, closes=True
+    )
+    rows = [row._replace(message_id=row.message_id or f"{token_hex(16)}@{domain}") for row in rows]
+    written = apply_changes(tx, [(lease, row) for row in rows], now=now)
+    return [row._replace(epoch=row.epoch + 1) for row in rows if row.id in written]
 
 
 def _without_stopped(
@@ -271,7 +269,10 @@ def apply_changes(
             stored[change] = change._asdict() | times | {"closes": int(change.closes)}
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        rows.append(stored[change] | {"id": invitation.id, "epoch": invitation.epoch})
+        rows.append(
+            stored[change]
+            | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
+        )
     written = store.change_states(tx, rows, is_step=is_step)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)

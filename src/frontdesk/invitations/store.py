@@ -11,7 +11,16 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, text, updat
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
+from frontdesk.db.sets import (
+    Row,
+    SameKey,
+    SetTransaction,
+    as_json,
+    by_key,
+    find_set,
+    insert_missing,
+    insert_set,
+)
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
     ClaimedInvitation,
@@ -269,44 +278,18 @@ def as_time(value: datetime | str) -> datetime:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
-_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
-_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
-
-_PENDING_DUE = (
-    "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery AND account_id = :account_id "
-    "AND plan_id = :plan_id AND due_at <= :now ORDER BY due_at, id LIMIT :count"
-)
-_CLAIM = f"""
-    UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now,
-        reason = 'claimed', message_id = coalesce(message_id, {{fresh}} || :domain)
-    WHERE id {{among}} RETURNING {_CLAIMED_COLUMNS}, updated_at
-"""  # noqa: S608 - constants only
-_CLAIM_EVENTS = (
-    f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
-)
-
-# Workers that claim at the same time skip each other's rows.
-_CLAIMED_POSTGRESQL = _CLAIM.format(
-    among=f"= ANY(ARRAY({_PENDING_DUE} FOR UPDATE SKIP LOCKED))",
-    fresh="replace(gen_random_uuid()::text, '-', '')",
-)
-_CLAIM_POSTGRESQL = text(
-    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608 - constants only
-)
-_CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
-_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
-
-
-def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
-    """Claim the `count` invitations of a lane that are due longest, with their timeline.
-
-    The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
-    """
-    if tx.dialect.name != "sqlite":
-        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
-    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
-    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
-    return claimed
+def lock_due(tx: Tx, lane: Lane, *, now: datetime, count: int) -> list[ClaimedInvitation]:
+    """The `count` pending invitations of the lane that are due longest; without those that another worker has locked."""
+    columns = invitations.c
+    query = select(*columns[ClaimedInvitation._fields]).where(
+        IS_PENDING,
+        columns.delivery == lane.delivery,
+        columns.account_id == lane.account_id,
+        columns.plan_id == lane.plan_id,
+        columns.due_at <= now,
+    )
+    query = query.order_by(columns.due_at, columns.id).limit(count).with_for_update(skip_locked=True)
+    return [ClaimedInvitation._make(row) for row in tx.execute(query)]
 
 
 def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
@@ -322,38 +305,21 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 
 _CHANGE = (
-    "id bigint, epoch integer, from_state text, state text, reason text, due_at timestamptz, code integer, "
-    "closes integer, attempts integer, losses integer, updated_at timestamptz"
+    "key bigint, epoch integer, message_id text, from_state text, state text, reason text, due_at timestamptz, "
+    "code integer, closes integer, attempts integer, losses integer, updated_at timestamptz"
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
-_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
-_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
+_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE}) WHERE {by_key('i.id', 'r.key')}"
+_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r WHERE i.id = r.key"  # noqa: S608 - constants only
 # `i` is the invitation, `r` its change.
-_IS_UNCHANGED = "i.epoch = r.epoch AND i.state = r.from_state"
-_BECOMES = """
-    UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
+_CHANGED = """
+    UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at, message_id = r.message_id,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
         reason = r.reason, relay_code = r.code, updated_at = r.updated_at
+    FROM {rows} AND i.epoch = r.epoch AND i.state = r.from_state RETURNING id, account_id, delivery
 """
-_CHANGED_POSTGRESQL = f"""
-    WITH changed AS (
-        {_BECOMES} FROM {_ROWS_POSTGRESQL} WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
-        RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
-    ), events AS (
-        {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
-    )
-    SELECT id, account_id, delivery FROM changed
-"""  # noqa: S608 - constants only
-_CHANGED_SQLITE = f"""
-    {_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED}
-    RETURNING id, account_id, delivery
-"""
-_EVENTS_SQLITE = f"""
-    {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
-    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
-"""  # noqa: S608 - constants only
 
 
 def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
@@ -363,12 +329,23 @@ def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[
     """
     if not changes:
         return []
-    given = as_json(changes)
-    if tx.dialect.name != "sqlite":
-        return tx.exec_driver_sql(_CHANGED_POSTGRESQL, (given, is_step)).all()
-    if is_step:  # before the change, because the condition reads the old state
-        tx.exec_driver_sql(_EVENTS_SQLITE, (given,))
-    return tx.exec_driver_sql(_CHANGED_SQLITE, (given,)).all()
+    rows = _ROWS_SQLITE if tx.dialect.name == "sqlite" else _ROWS_POSTGRESQL
+    changed = tx.exec_driver_sql(_CHANGED.format(rows=rows), (as_json(changes),)).all()
+    if is_step:
+        ids = {row[0] for row in changed}
+        steps = (change for change in changes if change["key"] in ids)
+        insert_set(tx, invitation_events, [_event(step) for step in steps])
+    return changed
+
+
+def _event(step: Row) -> Row:
+    states = {"from_state": step["from_state"], "to_state": step["state"]}
+    return {
+        "invitation_id": step["key"],
+        "at": step["updated_at"],
+        "reason": step["reason"],
+        "code": step["code"],
+    } | states
 
 
 def find_windows(
@@ -430,11 +407,6 @@ def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
 
 def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
     tx.execute(insert(invitation_events).values(invitation_id=invitation_id, **event._asdict()))
-
-
-def delete_message_id(tx: Tx, invitation_id: int) -> None:
-    """The next claim gives the invitation a new one."""
-    tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
 
 
 def find_unsettled(tx: Tx, *, after: int, count: int) -> list[Invitation]:
