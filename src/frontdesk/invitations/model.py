@@ -140,12 +140,12 @@ class Invitation(NamedTuple):
     created_at: datetime
     updated_at: datetime
     due_at: datetime | None
+    offered_at: datetime | None
+    settled_at: datetime | None
     epoch: int
     attempts: int
     losses: int
     message_id: str | None
-    offered_at: datetime | None
-    settled_at: datetime | None
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None

@@ -7,11 +7,8 @@ and the oldest audit entries go after six years (45 CFR 164.316(b)(2)) when thei
 not at the user, so this holds for every role (docs/decisions/0109).
 """
 
-from typing import Any
-
 from alembic import op
-from sqlalchemy import Column, ForeignKey, Index, text
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import Index, text
 
 # Tables to which rows are only added, and the column that names a row.
 APPEND_ONLY = {
@@ -109,19 +106,6 @@ def _guard_on_postgresql() -> None:
         )
 
 
-def key(column_type: TypeEngine[Any], *names: str, to: str | None = None) -> list[Column[Any]]:
-    """Columns of the primary key; `to` is the `table.column` that they refer to."""
-    return [Column(name, column_type, *_references(to), primary_key=True) for name in names]
-
-
-def required(column_type: TypeEngine[Any], *names: str, to: str | None = None) -> list[Column[Any]]:
-    return [Column(name, column_type, *_references(to), nullable=False) for name in names]
-
-
-def optional(column_type: TypeEngine[Any], *names: str, to: str | None = None) -> list[Column[Any]]:
-    return [Column(name, column_type, *_references(to), nullable=True) for name in names]
-
-
 def indexes(*columns: str) -> list[Index]:
     """An index for each text, over its columns."""
     return [Index(None, *each.split()) for each in columns]
@@ -130,7 +114,3 @@ def indexes(*columns: str) -> list[Index]:
 def partial_index(name: str, columns: str, *, where: str, unique: bool = False) -> Index:
     condition = text(where)
     return Index(name, *columns.split(), unique=unique, sqlite_where=condition, postgresql_where=condition)
-
-
-def _references(to: str | None) -> list[ForeignKey]:
-    return [] if to is None else [ForeignKey(to)]

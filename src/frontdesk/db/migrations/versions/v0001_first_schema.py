@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import context, op
 
 from frontdesk.db.database_identity import database_identity, set_counter
-from frontdesk.db.migrations.ddl import drop_functions, guard, indexes, key, optional, partial_index, required
-from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
+from frontdesk.db.migrations.ddl import drop_functions, guard, indexes, partial_index
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, optional, required
 
 revision = "0001"
 down_revision = None
@@ -388,10 +388,7 @@ def _create_invitations() -> None:
         *required(sa.String(254), "address"),
         *required(UtcTime(), "created_at", "updated_at"),
         *optional(UtcTime(), "due_at", "offered_at", "settled_at"),
-        *(
-            sa.Column(name, sa.Integer(), nullable=False, server_default="0")
-            for name in ("epoch", "attempts", "losses")
-        ),
+        *required(sa.Integer(), "epoch", "attempts", "losses", server_default="0"),
         *optional(sa.String(255), "message_id"),
         *optional(sa.String(32), "reason"),
         *optional(sa.Integer(), "relay_code"),
