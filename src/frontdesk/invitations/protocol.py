@@ -37,7 +37,6 @@ from frontdesk.invitations.model import (
     DeliveryHome,
     DeliveryPolicy,
     DeliveryReport,
-    Hold,
     HoldReason,
     Invitation,
     InvitationState,
@@ -75,7 +74,7 @@ class DeliveryContext:
     last_account: int = 0
     not_before: dict[int, float] = field(default_factory=dict)
     expired_at: float = float("-inf")
-    hold: Hold | None = None
+    hold: HoldReason | None = None
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -108,7 +107,7 @@ def claim(
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
-    context.hold = find_hold(tx, now=now)
+    context.hold = find_hold(tx)
     if context.hold is not None:
         return []
     context.windows.observe(tx)
@@ -359,17 +358,15 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
-def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
+def find_hold(tx: Tx) -> HoldReason | None:
     """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
     home = store.find_home(tx)
     reason = find_hold_reason(tx, home)
-    if reason is None:
-        if home.home is None:
-            release(tx)  # the first delivery of this database: its home is here
-        return None
-    if home.held_reason is None:
-        hold(tx, reason, now=now)
-    return Hold(reason, home.held_at or now)
+    if reason is None and home.home is None:
+        release(tx)  # the first delivery of this database: its home is here
+    elif reason is not None and home.held_reason is None:
+        hold(tx, reason)
+    return reason
 
 
 def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
@@ -385,14 +382,14 @@ def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | N
     return HoldReason.OLDER if counter > home.offers else None
 
 
-def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
+def hold(tx: Tx, reason: HoldReason) -> None:
     """Deliver nothing from now on; what workers hold is still finished."""
-    store.save_home(tx, held_reason=reason.value, held_at=now)
+    store.save_home(tx, held_reason=reason.value)
 
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None, held_at=None)
+    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
     set_counter(tx, store.find_home(tx).offers)
 
 

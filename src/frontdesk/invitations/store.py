@@ -438,21 +438,19 @@ def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
     return tx.execute(query.limit(1)).first() is not None
 
 
-# Those that are due count as one moment, and so do those of plans that accept no patients, so that the result is as short as
-# the list of those that are tried again later.
-_BATCHED = text(
-    "SELECT p.accepting_patients, CASE WHEN p.accepting_patients AND due_at > :now THEN due_at END, count(*) "
-    "FROM invitations i JOIN plans p ON p.id = i.plan_id "
-    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY 1, 2"
-)
-
-
-def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[datetime, int]], int]:
-    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients;
-    and the number of all of other plans."""
-    found = tx.execute(_BATCHED, {"account_id": account_id, "now": stored_time(now)}).all()
-    due = [(as_time(due_at) if due_at else now, int(count)) for accepts, due_at, count in found if accepts]
-    return due, sum(int(count) for accepts, _, count in found if not accepts)
+def count_batched(tx: Tx, account_id: int) -> tuple[int, int, datetime | None]:
+    """How many of the account's batched invitations are pending of plans that accept patients, and of other plans; and when the
+    last of the former is due, None where there is none."""
+    columns = invitations.c
+    query = (
+        select(plans.c.accepting_patients, func.count(), func.max(columns.due_at))
+        .join(plans, SameKey(plans.c.id, columns.plan_id))
+        .where(IS_PENDING, columns.delivery == Delivery.BATCHED, columns.account_id == account_id)
+        .group_by(plans.c.accepting_patients)
+    )
+    found = {accepts: (int(count), due_at) for accepts, count, due_at in tx.execute(query)}
+    (waiting, last_due_at), (held_back, _) = found.get(True, (0, None)), found.get(False, (0, None))
+    return waiting, held_back, last_due_at
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
@@ -464,7 +462,7 @@ def find_home(tx: Tx) -> DeliveryHome:
     """The row; an empty one before the first delivery."""
     columns = delivery_home.c
     row = tx.execute(select(*columns[DeliveryHome._fields]).where(columns.id == 1)).first()
-    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None, None)
+    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None)
 
 
 def save_home(tx: Tx, **changes: Any) -> None:

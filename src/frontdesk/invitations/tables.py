@@ -135,5 +135,4 @@ delivery_home = sa.Table(
     *optional(sa.String(255), "home"),
     *required(sa.BigInteger(), "offers"),
     *optional(sa.String(32), "held_reason"),
-    *optional(UtcTime(), "held_at"),
 )

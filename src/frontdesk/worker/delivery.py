@@ -8,7 +8,6 @@ import random
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -51,7 +50,6 @@ CONNECTIONS = 8  # to the relay, of one worker
 IDLE_CONNECTION_SECONDS = 10.0  # then it is closed
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
-COUNT_SECONDS = 10.0  # between two lines of counts in the log
 # Connections that got their go-ahead together report together: the next report may take so long to share the commit.
 GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
@@ -67,8 +65,7 @@ class SendJob:
     """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
     `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
-    two was sent, None before. `abandoned`: the invitation was given back while the connection still waits for the relay; its
-    report is void.
+    two was sent, None before. Once it is refused, its invitation is no longer this worker's, and its report is void.
     """
 
     rank: tuple[int, int]
@@ -77,7 +74,6 @@ class SendJob:
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     granted: bool | None = None
-    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +298,7 @@ class DeliveryWorker:
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
         self._count = 0
-        self._counts: Counter[str] = Counter()  # of outcomes that the log does not have yet
-        self._renewed_at = self._counts_written_at = time.monotonic()
+        self._renewed_at = time.monotonic()
         self._is_held = self._is_stopping = False
         self._due_in = 0.0  # seconds until the next claim can find something, as far as is known
         self._wakeup = Wakeup()
@@ -315,7 +310,6 @@ class DeliveryWorker:
             if not self.step():
                 self._wakeup.wait(min(self._options.idle_seconds, self._breaker.seconds_left or self._due_in))
         self.finish()
-        self._write_counts()
         self._log.write("worker_stopped")
 
     def step(self) -> bool:
@@ -374,7 +368,7 @@ class DeliveryWorker:
                 return 0
         claimed, context = write_alone(self._db, lambda tx: self._claim_in(tx, room))
         if (hold := self._context.hold) is not None and not self._is_held:
-            self._log.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+            self._log.write("delivery_held", reason=hold.value)
         elif hold is None and self._is_held:
             self._log.write("delivery_released")
         self._is_held = hold is not None
@@ -429,8 +423,7 @@ class DeliveryWorker:
 
     def _handle(self, report: SendReport) -> None:
         job = report.job
-        if job.abandoned:
-            job.go_ahead.put(None)
+        if job.granted is False:
             return
         self._breaker.record(report)
         if report.error is not None:
@@ -443,8 +436,9 @@ class DeliveryWorker:
         if report.result is None:
             self._ready.append(job)
         else:
-            is_offered = job.granted is not None
-            self._outcomes.append(AttemptOutcome(job.invitation, report.result, report.code, is_offered))
+            self._outcomes.append(
+                AttemptOutcome(job.invitation, report.result, report.code, offered=job.granted is True)
+            )
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""
@@ -470,8 +464,9 @@ class DeliveryWorker:
         reported = {outcome.invitation.id for outcome in self._outcomes}
         reported |= {job.invitation.id for job in self._ready}
         for job in self._jobs.values():
-            if not (job.granted or job.abandoned or job.invitation.id in reported):
-                job.abandoned = True
+            if job.granted is None and job.invitation.id not in reported:
+                job.granted = False
+                job.go_ahead.put(None)
                 self._outcomes.append(AttemptOutcome(job.invitation, AttemptResult.NOT_TRIED))
 
     def _commit(self) -> None:
@@ -486,15 +481,8 @@ class DeliveryWorker:
         for job in ready:
             job.granted = job.invitation.id in granted
             job.go_ahead.put(until if job.granted else None)
-        self._counts.update(outcome.result.value for outcome in outcomes)
-        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
-            self._write_counts()
-
-    def _write_counts(self) -> None:
-        if self._counts:
-            self._log.write("delivered", **self._counts)
-            self._counts.clear()
-            self._counts_written_at = time.monotonic()
+            if not job.granted:
+                del self._jobs[job.invitation.id]
 
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)

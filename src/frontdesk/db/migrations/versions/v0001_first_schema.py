@@ -487,7 +487,6 @@ def _create_delivery() -> None:
         *optional(sa.String(255), "home"),
         *required(sa.BigInteger(), "offers"),
         *optional(sa.String(32), "held_reason"),
-        *optional(UtcTime(), "held_at"),
     )
 
 
