@@ -100,6 +100,7 @@ class InvitationStep(DescribedEnum):
     REFUSED = "refused", "The relay refuses the message for good."
     TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
     ANSWER_LOST = "answer_lost", "The relay has the message, but its answer was lost: it may have taken it."
+    PUT_ASIDE = "put_aside", "Others go first: this message may be what breaks the connection to the relay."
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
     ONCE_MORE = "once_more", "It was not settled in time: it is sent once more, with the same Message-ID."
@@ -335,24 +336,12 @@ class StateChange(NamedTuple):
     losses: int | None = None
 
 
-class AttemptResult(StrEnum):
-    """What became of an attempt."""
-
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-    REFUSED_FOR_NOW = "refused_for_now"
-    LOST = "lost"
-    NOT_TRIED = "not_tried"
-    PUT_ASIDE = "put_aside"  # not tried; others go first: this message may be what breaks the connection
-    NOT_WRITABLE = "not_writable"
-
-
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
     """What became of one invitation. `offered`: its stored state is `offered` by now, no longer `claimed`."""
 
     invitation: ClaimedInvitation
-    result: AttemptResult
+    result: InvitationStep
     code: int | None = None
     offered: bool = False
 

@@ -31,7 +31,6 @@ from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
     TRANSITIONS,
     AttemptOutcome,
-    AttemptResult,
     ClaimedInvitation,
     Delivery,
     DeliveryHome,
@@ -236,7 +235,8 @@ def offer_and_settle(
     may_have_left = {
         outcome.invitation.message_id
         for outcome in outcomes
-        if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
+        if outcome.result in (InvitationStep.ACCEPTED, InvitationStep.ANSWER_LOST)
+        or outcome.invitation.losses > 0
     }
     apply_early_reports(tx, may_have_left, now=now)
     granted = {invitation.id for invitation in claimed} & written
@@ -327,29 +327,26 @@ def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: dat
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
     policy, attempts = context.policy, outcome.invitation.attempts + 1
     start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
-    final = StateChange(start, InvitationState.FAILED, InvitationStep.REFUSED, code=outcome.code)
-    again = StateChange(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, now, outcome.code)
+    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code)
+    again = final._replace(state=InvitationState.PENDING, due_at=now)
     match outcome.result:
-        case AttemptResult.ACCEPTED:
-            return final._replace(state=InvitationState.SENT, reason=InvitationStep.ACCEPTED)
-        case AttemptResult.REFUSED:
-            return final
-        case AttemptResult.NOT_WRITABLE:
-            return final._replace(reason=InvitationStep.NOT_WRITABLE)
-        case AttemptResult.LOST:
-            lost = final._replace(reason=InvitationStep.ANSWER_LOST)
-            return _ambiguous(lost, outcome.invitation.losses, policy, now)
-        case AttemptResult.NOT_TRIED:
+        case InvitationStep.ACCEPTED:
+            return final._replace(state=InvitationState.SENT)
+        case InvitationStep.ANSWER_LOST:
+            return _ambiguous(final, outcome.invitation.losses, policy, now)
+        case InvitationStep.NOT_OFFERED:
             return again
-        case AttemptResult.PUT_ASIDE:
+        case InvitationStep.PUT_ASIDE:
             return again._replace(due_at=now + timedelta(seconds=policy.first_retry_seconds))
-        case AttemptResult.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
+        case InvitationStep.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
             return final._replace(reason=InvitationStep.TOO_MANY_ATTEMPTS, attempts=attempts)
-        case AttemptResult.REFUSED_FOR_NOW:
+        case InvitationStep.REFUSED_FOR_NOW:
             # Doubling to an hour, and up to a quarter more: what failed together must not return together.
             pause = min(MAX_RETRY_SECONDS, policy.first_retry_seconds * 2 ** min(attempts - 1, 10))
             due_at = now + timedelta(seconds=pause * context.jitter.uniform(1.0, 1.25))
-            return again._replace(reason=InvitationStep.REFUSED_FOR_NOW, due_at=due_at, attempts=attempts)
+            return again._replace(due_at=due_at, attempts=attempts)
+        case _:  # refused, or not writable
+            return final
 
 
 def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime) -> StateChange:

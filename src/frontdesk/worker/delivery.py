@@ -25,10 +25,10 @@ from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import (
     AttemptOutcome,
-    AttemptResult,
     ClaimedInvitation,
     Delivery,
     DeliveryPolicy,
+    InvitationStep,
     MessageContext,
 )
 from frontdesk.invitations.protocol import (
@@ -85,7 +85,7 @@ class SendReport:
     """
 
     job: SendJob
-    result: AttemptResult | None = None
+    result: InvitationStep | None = None
     code: int | None = None
     relay_failure: RelayRefused | None = None
     error: str | None = None
@@ -150,42 +150,42 @@ class ConnectionPool:
 
     def _send(self, session: MailSession, job: SendJob) -> SendReport:
         if time.monotonic() > job.until:
-            return SendReport(job, AttemptResult.NOT_TRIED)
+            return SendReport(job, InvitationStep.NOT_OFFERED)
         try:
             message = job.compose()
             if message is None:
-                return SendReport(job, AttemptResult.NOT_WRITABLE)
+                return SendReport(job, InvitationStep.NOT_WRITABLE)
             session.offer(message)
         except RelayRefused as refused:
             return _report_refusal(job, refused)
         except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
             session.close()
-            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, error=type(error).__name__)
+            return SendReport(job, InvitationStep.REFUSED_FOR_NOW, error=type(error).__name__)
         self.reports.put(SendReport(job))
         # The go-ahead comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
         until = job.go_ahead.get()
         if until is None or time.monotonic() > until:
             session.abandon()
-            return SendReport(job, AttemptResult.NOT_TRIED)
+            return SendReport(job, InvitationStep.NOT_OFFERED)
         return _finish(session, job)
 
 
 def _finish(session: MailSession, job: SendJob) -> SendReport:
     try:
-        return SendReport(job, AttemptResult.ACCEPTED, session.finish())
+        return SendReport(job, InvitationStep.ACCEPTED, session.finish())
     except RelayRefused as refused:
         return _report_refusal(job, refused)
     except AnswerLost:
-        return SendReport(job, AttemptResult.LOST)
+        return SendReport(job, InvitationStep.ANSWER_LOST)
     except Exception as error:  # noqa: BLE001 - whatever happened, the relay may have taken the message
-        return SendReport(job, AttemptResult.LOST, error=type(error).__name__)
+        return SendReport(job, InvitationStep.ANSWER_LOST, error=type(error).__name__)
 
 
 def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
     if refused.is_about_message:
-        result = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
+        result = InvitationStep.REFUSED if refused.permanent else InvitationStep.REFUSED_FOR_NOW
         return SendReport(job, result, refused.code)
-    result = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
+    result = InvitationStep.PUT_ASIDE if refused.recipient_was_sent else InvitationStep.NOT_OFFERED
     return SendReport(job, result, refused.code, relay_failure=refused)
 
 
@@ -213,14 +213,18 @@ class CircuitBreaker:
 
     def record(self, report: SendReport) -> None:
         is_down = report.relay_failure is not None
-        connection_broke = report.result is AttemptResult.REFUSED_FOR_NOW and report.code is None
+        connection_broke = report.result is InvitationStep.REFUSED_FOR_NOW and report.code is None
         if is_down or connection_broke:
             self._broken += 1
             if (is_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
                 self._failures += 1
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
-        elif report.result in (AttemptResult.ACCEPTED, AttemptResult.REFUSED, AttemptResult.REFUSED_FOR_NOW):
+        elif report.result in (
+            InvitationStep.ACCEPTED,
+            InvitationStep.REFUSED,
+            InvitationStep.REFUSED_FOR_NOW,
+        ):
             self._failures = self._broken = 0
             self._until = float("-inf")
 
@@ -457,7 +461,7 @@ class DeliveryWorker:
     def _withdraw(self) -> None:
         """Make pending again what no connection has begun."""
         for job in self._connections.withdraw():
-            self._outcomes.append(AttemptOutcome(job.invitation, AttemptResult.NOT_TRIED))
+            self._outcomes.append(AttemptOutcome(job.invitation, InvitationStep.NOT_OFFERED))
 
     def _abandon(self) -> None:
         """Make pending again what a silent relay holds up before its content, and never give it the go-ahead."""
@@ -467,7 +471,7 @@ class DeliveryWorker:
             if job.granted is None and job.invitation.id not in reported:
                 job.granted = False
                 job.go_ahead.put(None)
-                self._outcomes.append(AttemptOutcome(job.invitation, AttemptResult.NOT_TRIED))
+                self._outcomes.append(AttemptOutcome(job.invitation, InvitationStep.NOT_OFFERED))
 
     def _commit(self) -> None:
         until = time.monotonic() + self._context.policy.offer_lease_seconds * BEGIN_WITHIN
