@@ -136,8 +136,8 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
     backlog, held_back, last_due_at = store.count_batched(tx, account_id)
-    [window] = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
-    used, held = _window_used(tx, window, now), find_hold_reason(tx)
+    used = sum(_window_used(tx, window, now) for window in store.find_windows(tx, [account_id]))
+    held = find_hold_reason(tx)
     suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
     goes = settings.enabled and held is None and not suspended
     seconds = seconds_until_last(backlog, settings, used=used)

@@ -208,7 +208,7 @@ def renew_leases(
     """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
     due_at = now + timedelta(seconds=context.policy.lease_seconds)
     renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
-    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, is_step=False)
+    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now)
 
 
 def offer_and_settle(
@@ -249,9 +249,8 @@ def apply_changes(
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
-    is_step: bool = True,
 ) -> set[int]:
-    """Write the changes that still hold, with their timeline if `is_step`; returns the ids of those. Others stay as they are.
+    """Write the changes that still hold, with their timeline; returns the ids of those. Others stay as they are.
 
     With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
     change that docs/states.md does not draw.
@@ -272,7 +271,7 @@ def apply_changes(
             stored[change]
             | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
         )
-    written = store.change_states(tx, rows, is_step=is_step)
+    written = store.change_states(tx, rows)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)

@@ -322,8 +322,8 @@ _CHANGED = """
 """
 
 
-def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
-    """Change the invitations that still have the state and epoch named, with their timeline if `is_step`.
+def change_states(tx: Tx, changes: Sequence[Row]) -> Sequence[Any]:
+    """Change the invitations that still have the state and epoch named, with their timeline; a renewed lease is no step of it.
 
     The keys of a change: `_CHANGE`. Returns (id, account_id, delivery) of each changed one.
     """
@@ -331,10 +331,9 @@ def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[
         return []
     rows = _ROWS_SQLITE if tx.dialect.name == "sqlite" else _ROWS_POSTGRESQL
     changed = tx.exec_driver_sql(_CHANGED.format(rows=rows), (as_json(changes),)).all()
-    if is_step:
-        ids = {row[0] for row in changed}
-        steps = (change for change in changes if change["key"] in ids)
-        insert_set(tx, invitation_events, [_event(step) for step in steps])
+    ids = {row[0] for row in changed}
+    steps = (change for change in changes if change["closes"] or change["from_state"] != change["state"])
+    insert_set(tx, invitation_events, [_event(step) for step in steps if step["key"] in ids])
     return changed
 
 

@@ -70,7 +70,7 @@ class SendJob:
 
     rank: tuple[int, int]
     invitation: ClaimedInvitation
-    compose: Callable[[], MailMessage | None]  # None when it can't be written. Runs beside the commits
+    compose: Callable[[], MailMessage]  # raises Invalid when it can't be written. Runs beside the commits
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     granted: bool | None = None
@@ -152,10 +152,9 @@ class ConnectionPool:
         if time.monotonic() > job.until:
             return SendReport(job, InvitationStep.NOT_OFFERED)
         try:
-            message = job.compose()
-            if message is None:
-                return SendReport(job, InvitationStep.NOT_WRITABLE)
-            session.offer(message)
+            session.offer(job.compose())
+        except Invalid:
+            return SendReport(job, InvitationStep.NOT_WRITABLE)
         except RelayRefused as refused:
             return _report_refusal(job, refused)
         except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
@@ -281,7 +280,6 @@ class WorkerOptions:
     read_time: Callable[[Tx], datetime] = database_time
     context: DeliveryContext | None = None
     log: LogOutput = field(default_factory=lambda: LogOutput(sys.stdout))
-    compose: Callable[..., MailMessage] = compose  # with the arguments of invitations.message.compose
 
 
 class DeliveryWorker:
@@ -392,17 +390,10 @@ class DeliveryWorker:
         self._count += 1
         rank = (0 if invitation.delivery == Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._context.policy.lease_seconds
-        job = SendJob(rank, invitation, partial(self._compose, invitation, context), until)
+        addresses = {"base_url": self._config.base_url, "mail_from": self._config.mail_from}
+        job = SendJob(rank, invitation, partial(compose, invitation, context, **addresses), until)
         self._jobs[invitation.id] = job
         self._connections.submit(job)
-
-    def _compose(self, invitation: ClaimedInvitation, context: MessageContext) -> MailMessage | None:
-        base_url, mail_from = self._config.base_url, self._config.mail_from
-        try:
-            return self._options.compose(invitation, context, base_url=base_url, mail_from=mail_from)
-        except Invalid:
-            self._log.write("letter_not_writable", invitation_id=invitation.id)
-            return None
 
     def _handle_reports(self) -> None:
         """Wait for reports, for `poll_seconds` at most, and commit all that have come."""
