@@ -1,6 +1,6 @@
-"""Every setting of an installation. One line of `Config` declares its name, default, reader and sentence.
+"""Every setting of an installation. One line of `Config` declares its name, default and reader.
 
-A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md is checked against `SETTINGS`.
+A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md says what it is for; a test compares the two.
 """
 
 import re
@@ -168,7 +168,7 @@ def _secret(text: str) -> str:
     return text
 
 
-def _whole(lowest: int, highest: int, unit: str = "a whole number") -> Callable[[str], int]:
+def _whole(lowest: int, highest: int, unit: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
             raise ValueError(f"use {unit} between {lowest} and {highest}")
@@ -226,7 +226,6 @@ class Setting:
     name: str
     default: str
     parse: Callable[[str], object]
-    sentence: str
     is_secret: bool  # may be in a file
 
     @property
@@ -234,105 +233,34 @@ class Setting:
         return f"FRONTDESK_{self.name.upper()}"
 
 
-def setting(default: str, parse: Callable[[str], Any], sentence: str, *, is_secret: bool = False) -> Any:
-    return field(metadata={"default": default, "parse": parse, "sentence": sentence, "is_secret": is_secret})
+def setting(default: str, parse: Callable[[str], Any], *, is_secret: bool = False) -> Any:
+    return field(metadata={"default": default, "parse": parse, "is_secret": is_secret})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    database_url: str = setting(
-        "sqlite:///var/frontdesk.db",
-        _database_url,
-        "Where the records are: a file for the embedded SQLite, or the address of a PostgreSQL database.",
-        is_secret=True,
-    )
-    base_url: str = setting(
-        "http://127.0.0.1:8000",
-        _base_url,
-        "The address that callers use; every link in an answer starts with it (the Host header never does).",
-    )
-    environment: Environment = setting(
-        "sandbox", _one_of(Environment), "`sandbox` never mails real people; `production` does."
-    )
-    uniqueness: Uniqueness = setting(
-        "service",
-        _one_of(Uniqueness),
-        "Where external_id, member_id and e-mail are unique: over the whole `service`, or inside each "
-        "`account`. Fixed when the database is first migrated.",
-    )
-    queue_ttl_seconds: int = setting(
-        "15",
-        _whole(1, 86_400, "whole seconds"),
-        "How long the values of a plan's queue are served before they are computed again.",
-    )
-    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = setting(
-        "none",
-        _networks,
-        "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose "
-        "X-Forwarded-For is believed when failed attempts are counted per address.",
-    )
-    link_secret: str = setting(
-        "",
-        _secret,
-        "The secret behind the links in invitations: 32 or more characters that nobody can guess, the "
-        "same for every process of the installation. Production needs one.",
-        is_secret=True,
-    )
-    smtp_url: Relay | None = setting(
-        "",
-        _smtp_url,
-        "The relay that sends mails: `smtp://user:password@host:port` (STARTTLS) or `smtps://…`. A "
-        "sandbox without one catches every mail; production without one delivers nothing.",
-        is_secret=True,
-    )
-    mail_from: str = setting(
-        "invitations@localhost.localdomain",
-        _mail_from,
-        "The sender of mails for accounts that have set none, and the address that bounces return to.",
-    )
-    sandbox_recipients: tuple[str, ...] = setting(
-        "",
-        _recipients,
-        "The addresses and `@domains`, with commas between them, that a sandbox with a relay may mail. It "
-        "catches mails to all others. A sandbox with a relay does not start without this setting.",
-    )
-    requests_per_minute: int = setting(
-        "300000",
-        _whole(60, 1_000_000, "whole requests"),
-        "How many requests an API client without a limit of its own may send in a minute, token requests included. Above "
-        "that it gets 429 until the minute ends.",
-    )
-    file_limit_mib: int = setting(
-        "1024",
-        _whole(1, 1_048_576, "whole MiB"),
-        "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
-    )
+    """The settings that were read, each with its default and its reader; docs/configuration.md says what each is for."""
 
-    keep_reports_days: int = setting(
-        "400", _age(1, "days"), "How long the report of a file is kept after its end; 0 is for ever."
-    )
-    keep_invitations_days: int = setting(
-        "400",
-        _age(1, "days"),
-        "How long an invitation keeps its address after it was sent, has failed or was cancelled; 0 is for ever.",
-    )
-    keep_withdrawn_days: int = setting(
-        "90",
-        _age(1, "days"),
-        "When a member that an undo withdrew is erased, counted from then on; 0 is never.",
-    )
-    keep_ended_years: int = setting(
-        "10", _age(1, "years"), "When a member is erased after the end of its access; 0 is never."
-    )
-    keep_history_years: int = setting(
-        "10",
-        _age(6, "years"),
-        "How long an entry of a member's history keeps its values; the plan and the days of access stay. 6 or more; "
-        "0 is for ever.",
-    )
-    keep_audit_years: int = setting(
-        "7", _age(6, "years"), "How long an audit entry is kept: 6 (45 CFR 164.316) or more; 0 is for ever."
-    )
+    database_url: str = setting("sqlite:///var/frontdesk.db", _database_url, is_secret=True)
+    base_url: str = setting("http://127.0.0.1:8000", _base_url)
+    environment: Environment = setting("sandbox", _one_of(Environment))
+    uniqueness: Uniqueness = setting("service", _one_of(Uniqueness))
+    queue_ttl_seconds: int = setting("15", _whole(1, 86_400, "whole seconds"))
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = setting("none", _networks)
+    link_secret: str = setting("", _secret, is_secret=True)
+    smtp_url: Relay | None = setting("", _smtp_url, is_secret=True)
+    mail_from: str = setting("invitations@localhost.localdomain", _mail_from)
+    sandbox_recipients: tuple[str, ...] = setting("", _recipients)
+    requests_per_minute: int = setting("300000", _whole(60, 1_000_000, "whole requests"))
+    file_limit_mib: int = setting("1024", _whole(1, 1_048_576, "whole MiB"))
+
+    # 0 is for ever. 45 CFR 164.316 asks for six years of history and audit trail.
+    keep_reports_days: int = setting("400", _age(1, "days"))
+    keep_invitations_days: int = setting("400", _age(1, "days"))
+    keep_withdrawn_days: int = setting("90", _age(1, "days"))
+    keep_ended_years: int = setting("10", _age(1, "years"))
+    keep_history_years: int = setting("10", _age(6, "years"))
+    keep_audit_years: int = setting("7", _age(6, "years"))
 
     @property
     def host_name(self) -> str:
@@ -352,15 +280,12 @@ def read_config(variables: Mapping[str, str]) -> Config:
             values[setting.name] = setting.parse(_given(setting, variables) or setting.default)
         except ValueError as error:
             wrong.append(f"{setting.variable}: {error}")
-    known = {setting.variable for setting in SETTINGS}
+    known = _NOT_SETTINGS | {setting.variable for setting in SETTINGS}
     known |= {setting.variable + FILE_ENDING for setting in SETTINGS if setting.is_secret}
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
-        if name.startswith("FRONTDESK_")
-        and name not in known
-        and name not in _NOT_SETTINGS
-        and not name.startswith("FRONTDESK_TEST_")
+        if name.startswith("FRONTDESK_") and name not in known and not name.startswith("FRONTDESK_TEST_")
     ]
     real = values.get("smtp_url") and values.get("environment") is Environment.SANDBOX
     if real and not values.get("sandbox_recipients", "unreadable"):

@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,31 +25,23 @@ READER_SECONDS = 30.0  # for the next piece of a response
 Result = TypeVar("Result")
 
 
+@dataclass(slots=True, eq=False)
 class _Wait:
     """One wait of a task, as a `with` block. Raises TimeoutError where it was still open at its deadline."""
 
-    __slots__ = ("_at_end", "_waits", "ends_at", "is_over", "task")
-
-    def __init__(
-        self,
-        waits: "deque[_Wait]",
-        task: "asyncio.Task[object] | None",
-        ends_at: float,
-        at_end: Callable[[], None] | None,
-    ) -> None:
-        self._waits = waits
-        self._at_end = at_end
-        self.task = task
-        self.ends_at = ends_at
-        self.is_over = False
+    waits: "deque[_Wait]"
+    task: "asyncio.Task[object] | None"
+    ends_at: float
+    at_end: Callable[[], None] | None
+    is_over: bool = False
 
     def __enter__(self) -> None:
-        self._waits.append(self)
+        self.waits.append(self)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
-        if self._at_end is not None:
-            self._at_end()
-        task, self.task, waits = self.task, None, self._waits
+        if self.at_end is not None:
+            self.at_end()
+        task, self.task, waits = self.task, None, self.waits
         while waits and waits[0].task is None:
             waits.popleft()
         if self.is_over and kind is asyncio.CancelledError and task is not None:

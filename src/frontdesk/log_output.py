@@ -30,13 +30,8 @@ class LogOutput:
         self._changed = threading.Condition()
         self._waiting: list[str] = []
         self._being_written = 0
-        self._dropped = 0
+        self.dropped = 0  # the number of lines that were not written
         self._thread: threading.Thread | None = None
-
-    @property
-    def dropped(self) -> int:
-        """The number of lines that were not written."""
-        return self._dropped
 
     def write(self, event: str, **values: object) -> None:
         """Queue the line of an event, from any thread."""
@@ -52,7 +47,7 @@ class LogOutput:
         with self._changed:
             room = max(0, self._limit - len(self._waiting) - self._being_written)
             self._waiting += lines[:room]
-            self._dropped += max(0, len(lines) - room)
+            self.dropped += max(0, len(lines) - room)
             if self._thread is None:  # not earlier: a thread does not survive a fork
                 self._thread = threading.Thread(
                     target=self._write_queued, args=(self._descriptor,), name="log", daemon=True
@@ -78,7 +73,7 @@ class LogOutput:
             except OSError:  # the reader is gone, or the disk is full
                 lost = len(lines)
             with self._changed:
-                self._dropped += lost
+                self.dropped += lost
                 self._being_written = 0
                 self._changed.notify_all()
 

@@ -52,7 +52,7 @@ def production(database_url: str) -> Config:
 def test_the_role_of_the_tests_has_its_rights_and_no_more(db: Database, database_url: str) -> None:
     assert current_role(db) == (SERVICE, False)
     excess = [failure.what for failure in role_failures(db, production(database_url))]
-    old = "CREATE in the schema" in "".join(excess)  # of everybody, before PostgreSQL 15
+    old = "CREATE on the schema" in "".join(excess)  # of everybody, before PostgreSQL 15
     assert len(excess) == old
 
 

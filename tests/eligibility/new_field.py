@@ -7,20 +7,16 @@ from frontdesk.api.schemas import schemas
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
-from frontdesk.db.schema import metadata
+from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_members, list_history, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.eligibility.tables import installation
 from frontdesk.mapping.values import field_named
 from tests.factories import make_customer, member_body
 
 
 def main(path: str) -> None:
     db = open_database(f"sqlite:///{path}")
-    db.make_missing_file()
-    metadata.create_all(db.engine)
-    with db.write() as tx:
-        tx.execute(installation.insert().values(uniqueness=Uniqueness.SERVICE, row_digest_key="00" * 32))
+    upgrade(db)
     customer = make_customer(db)
     record = parse_member(member_body(nickname=" Robbie "), today="2026-11-20")
     submission = Submission(customer.account_id, customer.plan_ids[0], record, "client", "request")

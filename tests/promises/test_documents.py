@@ -19,11 +19,10 @@ DECISIONS = ROOT / "docs/decisions"
 DECISION_START = r"# {number} \S[^\n]*\n\nStatus: in force \(\d{{4}}-\d\d\)\n\n## Decision\n\n\S"
 
 
-def test_every_setting_is_documented_with_its_default_and_sentence() -> None:
+def test_every_setting_is_documented_with_its_default_and_a_sentence() -> None:
     text = (ROOT / "docs/configuration.md").read_text()
-    rows = [f"| {setting.variable} | {setting.default} | {setting.sentence} |" for setting in SETTINGS]
-    assert [row for row in rows if row not in text] == []
-    assert len(re.findall(r"^\| FRONTDESK_", text, re.MULTILINE)) == len(SETTINGS)
+    rows = re.findall(r"^\| (FRONTDESK_\w+) \| (.*?) \| (?:\S.*\.) \|$", text, re.MULTILINE)
+    assert rows == [(setting.variable, setting.default) for setting in SETTINGS]
 
 
 @pytest.mark.parametrize("states", [Outcome, InvitationState, Delivery, FileState])

@@ -6,7 +6,7 @@ read-only, nor the disk of another machine.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -20,7 +20,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
-from frontdesk.db.service_role import CAN_CREATE, CAN_STAGE, HELD, RIGHTS, current_role
+from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
@@ -243,22 +243,16 @@ def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
             what = f"The service is the role {name}, which owns the tables: it could remove the triggers that keep the history."
             yield CheckFailure(what, _remedy("SERVICE_ROLE"), is_warning=True)
         return
-    needed = {(table, right) for table, rights in RIGHTS.items() for right in rights}
-    held = set(db.ask(lambda tx: [tuple(row) for row in tx.exec_driver_sql(HELD, (list(RIGHTS),) * 2)]))
-    # A right to a whole table is one to its column too.
-    missing = sorted(each for each in needed - held if (each[0], each[1].partition(" ")[0]) not in held)
-    if not db.ask(lambda tx: tx.exec_driver_sql(CAN_STAGE).scalar()):
-        missing.append(("the database", "TEMPORARY"))
-    if missing:
-        table, right = missing[0]
-        more = f", and {len(missing) - 1} rights more" if len(missing) > 1 else ""
-        yield CheckFailure(f"The role {name} lacks {right} on {table}{more}.", _remedy(name))
-    excess = [f"{right} on {table}" for table, right in sorted(held - needed)]
-    excess += ["CREATE in the schema"] * bool(db.ask(lambda tx: tx.exec_driver_sql(CAN_CREATE).scalar()))
+    lacking, excess = wrong_rights(db)
+    if lacking:
+        yield CheckFailure(f"The role {name} lacks {_first_of(lacking)}.", _remedy(name))
     if excess and is_production:
-        more = f", and {len(excess) - 1} rights more" if len(excess) > 1 else ""
-        what = f"The role {name} has rights that the service does not need: {excess[0]}{more}."
+        what = f"The role {name} has rights that the service does not need: {_first_of(excess)}."
         yield CheckFailure(what, _remedy(name), is_warning=True)
+
+
+def _first_of(rights: Sequence[str]) -> str:
+    return rights[0] if len(rights) == 1 else f"{rights[0]}, and {len(rights) - 1} rights more"
 
 
 def _remedy(role: str) -> str:

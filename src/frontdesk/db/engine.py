@@ -25,14 +25,7 @@ from frontdesk.db.postgresql import (
     create_postgresql_engine,
     milliseconds,
 )
-from frontdesk.db.sqlite import (
-    begin_writing,
-    create_sqlite_engine,
-    empty_log,
-    make_light,
-    make_private_file,
-    set_foreign_keys,
-)
+from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, empty_log, make_light, make_private_file
 from frontdesk.errors import FrontdeskError, Unavailable
 
 Tx = Connection
@@ -103,33 +96,21 @@ class Database:
             return question(tx)
 
     def make_missing_file(self) -> None:
-        """SQLite: make the file and its folder, empty, for this user alone whatever the umask.
+        """SQLite: make the file, empty, and its folder. Only this makes a file, so that a wrong address is noticed.
 
-        Only this makes a file, so that a wrong address is noticed. Raises Unavailable.
+        Raises Unavailable.
         """
         if self.is_sqlite:
-            path = Path(str(self.engine.url.database))
-            try:
-                make_private_file(path)
-            except OSError as error:
-                raise Unavailable(f"The database's file can't be made: {error.strerror}.") from None
+            make_private_file(Path(str(self.engine.url.database)))
 
     @contextmanager
     def write_schema(self) -> Iterator[Tx]:
-        """A transaction for a migration, one at a time. SQLite does not enforce foreign keys in it, because tables are
-        rebuilt; PostgreSQL may read whole tables."""
-        with self.translated_errors(), self._writer.connect() as connection:
-            if self.is_sqlite:
-                set_foreign_keys(connection, on=False)
-            try:
-                with connection.begin():
-                    if not self.is_sqlite:
-                        connection.exec_driver_sql(ANY_SCAN)
-                        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-                    yield connection
-            finally:
-                if self.is_sqlite:
-                    set_foreign_keys(connection, on=True)
+        """A transaction for a migration, one at a time. PostgreSQL may read whole tables in it."""
+        with self.translated_errors(), self._writer.begin() as connection:
+            if not self.is_sqlite:
+                connection.exec_driver_sql(ANY_SCAN)
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+            yield connection
 
     def empty_log(self) -> bool:
         """SQLite: take what was deleted out of the write-ahead log too. False while a reader or a writer needs the log; then call

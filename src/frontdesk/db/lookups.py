@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 import pysqlite3
@@ -72,16 +72,6 @@ class Remembered(Generic[Answer]):
         if len(self._made) > REMEMBERED:
             self._made.popitem(last=False)
         return made
-
-
-class Lookups(Protocol):
-    """`await ask(lookup)`: its answer as of now, or what its `answer` raises. Raises Unavailable."""
-
-    async def ask(self, lookup: Lookup[Answer]) -> Answer: ...
-
-    def shorten_waits(self, seconds: float) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class PostgresqlLookups:
@@ -159,6 +149,10 @@ class SqliteLookups:
                 opened.execute("PRAGMA busy_timeout=0")
                 self._connection = opened
         return answer
+
+
+# `await ask(lookup)`: its answer as of now, or what its `answer` raises. Raises Unavailable.
+Lookups = PostgresqlLookups | SqliteLookups
 
 
 class _Statement(NamedTuple):

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import TIMESTAMP, BigInteger, Column, Date, Enum, ForeignKey, Integer, MetaData, String
@@ -20,6 +22,14 @@ metadata = MetaData(
         "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
+
+
+def load_tables() -> MetaData:
+    """`metadata` with the tables of all features; each feature has a module `tables`, and `db` may not know them by name."""
+    for module in sorted(Path(__file__).parents[1].glob("*/tables.py")):
+        import_module(f"frontdesk.{module.parent.name}.tables")
+    return metadata
+
 
 # SQLite numbers rows by itself only for a column declared exactly INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")

@@ -53,21 +53,23 @@ _OWNED = """
     SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
     AND relname = ANY(%s) AND pg_has_role(%s, relowner, 'MEMBER')
 """
-HELD = """
-    SELECT c.relname, p.name FROM pg_class c,
-        unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) p(name)
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
-        AND has_table_privilege(c.oid, p.name)
+_HELD = """
+    WITH tables AS (
+        SELECT oid, relname FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%s)
+    )
+    SELECT relname, name FROM tables,
+        unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS name
+    WHERE has_table_privilege(oid, name)
     UNION ALL
-    SELECT c.relname, 'UPDATE (' || a.attname || ')' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
-        AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'UPDATE')
-        AND NOT has_table_privilege(c.oid, 'UPDATE')
+    SELECT relname, 'UPDATE (' || attname || ')' FROM tables JOIN pg_attribute ON attrelid = oid
+    WHERE attnum > 0 AND NOT attisdropped AND has_column_privilege(oid, attnum, 'UPDATE')
+        AND NOT has_table_privilege(oid, 'UPDATE')
+    UNION ALL
+    SELECT 'the database', 'TEMPORARY' WHERE has_database_privilege(current_database(), 'TEMPORARY')
+    UNION ALL
+    SELECT 'the schema', 'CREATE' WHERE has_schema_privilege(current_schema(), 'CREATE')
 """
-CAN_CREATE = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
-CAN_STAGE = (
-    "SELECT has_database_privilege(current_database(), 'TEMPORARY')"  # large sets come by temporary tables
-)
 _OWNS_DATABASE = "SELECT pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE datname = current_database()"
 
 
@@ -112,12 +114,21 @@ def current_role(db: Database) -> DatabaseRole | None:
     """None on SQLite. Raises Unavailable."""
     if db.is_sqlite:
         return None
+    return db.ask(lambda tx: DatabaseRole(name := _name(tx), _owned(tx, name)))
 
-    def read(tx: Connection) -> DatabaseRole:
-        name = _name(tx)
-        return DatabaseRole(name, _owned(tx, name))
 
-    return db.ask(read)
+def wrong_rights(db: Database) -> tuple[list[str], list[str]]:
+    """The rights that the role of the connections lacks, and those that the service does not need. Raises Unavailable."""
+    needed = {(table, right) for table, rights in RIGHTS.items() for right in rights}
+    needed.add(("the database", "TEMPORARY"))  # large sets come by temporary tables
+    rows = db.ask(lambda tx: tx.exec_driver_sql(_HELD, (list(RIGHTS),)).all())
+    held = {(table, right) for table, right in rows}
+    # A right to a whole table is one to its column too.
+    missing = {each for each in needed - held if (each[0], each[1].partition(" ")[0]) not in held}
+    lacking, excess = (
+        [f"{right} on {table}" for table, right in sorted(each)] for each in (missing, held - needed)
+    )
+    return lacking, excess
 
 
 def _name(tx: Connection) -> str:
@@ -130,20 +141,13 @@ def _owned(tx: Connection, role: str) -> bool:
 
 def _grant(tx: Connection, role: str) -> None:
     schema, to = _schema(tx), f"TO {_quoted(tx, role)}"
-    there = set(
-        tx.exec_driver_sql("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").scalars()
-    )
     statements = [
         f"GRANT USAGE ON SCHEMA {schema} {to}",
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} {to}",
-        *(
-            f"GRANT {', '.join(rights)} ON {schema}.{table} {to}"
-            for table, rights in RIGHTS.items()
-            if table in there
-        ),
+        *(f"GRANT {', '.join(rights)} ON {schema}.{table} {to}" for table, rights in RIGHTS.items()),
     ]
     if tx.exec_driver_sql("SELECT current_setting('server_version_num')::int").scalar_one() >= MAINTAIN_SINCE:
-        statements += [f"GRANT MAINTAIN ON {schema}.{table} {to}" for table in ANALYSED if table in there]
+        statements += [f"GRANT MAINTAIN ON {schema}.{table} {to}" for table in ANALYSED]
     if tx.exec_driver_sql(_OWNS_DATABASE).scalar():
         name = str(tx.exec_driver_sql("SELECT current_database()").scalar_one())
         statements.append(f"GRANT CONNECT, TEMPORARY ON DATABASE {_quoted(tx, name)} {to}")

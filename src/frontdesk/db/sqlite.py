@@ -43,17 +43,20 @@ def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> En
 
 
 def make_private_file(path: Path) -> None:
-    """Make the file if it is missing, and missing folders, with rights for this user only. Raises OSError.
+    """Make the file if it is missing, and missing folders, for this user only whatever the umask. Raises Unavailable.
 
     SQLite gives the write-ahead log and its index the rights of the database.
     """
-    for folder in reversed((path.parent, *path.parent.parents)):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    try:
+        for folder in reversed((path.parent, *path.parent.parents)):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise Unavailable(f"The database's file can't be made: {error.strerror}.") from None
 
 
 def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], bool]) -> None:
-    """Execute `begin`, and try again until the file is free or `has_time` says no.
+    """Execute `begin`, and try again until the file is free or `has_time` says no. Raises DBAPIError.
 
     SQLite's own wait tries less and less often, so a process that writes one transaction after the other would keep a
     waiting one out for ever.
@@ -61,9 +64,13 @@ def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], 
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PRAGMA busy_timeout={POLL_MILLISECONDS}")
     try:
-        while not _begins(driver, begin):
-            if not has_time():
-                connection.exec_driver_sql(begin)  # the last attempt raises the error
+        while True:
+            try:
+                driver.execute(begin)
+            except pysqlite3.OperationalError as error:
+                if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY or not has_time():
+                    raise _wrapped(error) from None
+            else:
                 return
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
@@ -78,31 +85,20 @@ def empty_log(connection: Connection) -> bool:
     try:
         [is_busy, *_] = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except pysqlite3.OperationalError as error:
-        raise DBAPIError.instance("", None, error, pysqlite3.Error, hide_parameters=True) from None
+        raise _wrapped(error) from None
     return not is_busy
 
 
-def set_foreign_keys(connection: Connection, *, on: bool) -> None:
-    """Outside a transaction only."""
-    driver: Any = connection.connection.driver_connection
-    driver.execute(f"PRAGMA foreign_keys={'ON' if on else 'OFF'}")
+def _wrapped(error: pysqlite3.OperationalError) -> BaseException:
+    """The error as SQLAlchemy would raise it."""
+    wrapped: BaseException = DBAPIError.instance("", None, error, pysqlite3.Error, hide_parameters=True)
+    return wrapped
 
 
 def make_light(connection: Any, _record: object) -> None:
     """A listener to new connections: what is written is not meant to last."""
     for pragma in ("foreign_keys=OFF", "synchronous=OFF", "journal_mode=MEMORY"):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _begins(driver: Any, begin: str) -> bool:
-    """False while another transaction writes."""
-    try:
-        driver.execute(begin)
-    except pysqlite3.OperationalError as error:
-        if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY:
-            raise DBAPIError.instance(begin, None, error, pysqlite3.Error, hide_parameters=True) from None
-        return False
-    return True
 
 
 def _refuse_missing(path: Path, *_: object) -> None:

@@ -2,11 +2,11 @@
 
 from alembic import context
 
-from frontdesk.db.schema import metadata
+from frontdesk.db.schema import load_tables
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    target_metadata=load_tables(),
     transaction_per_migration=False,
     render_as_batch=True,
 )

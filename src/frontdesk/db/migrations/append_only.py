@@ -1,14 +1,11 @@
-"""Columns, indexes and triggers for migrations. Never change what they make: applied migrations depend on it.
+"""Triggers that keep rows from being changed or deleted. Never change what is made here once it is deployed.
 
-Keys, indexes and constraints without a name get theirs from the naming convention (`db.schema`). Triggers keep rows from being
-changed or deleted.
 Two changes are let through: an entry of the history loses its values once its member is erased or the entry is six years old,
 and the oldest audit entries go after six years (45 CFR 164.316(b)(2)) when their chain is kept. The triggers look at the rows,
 not at the user, so this holds for every role (docs/decisions/0109).
 """
 
 from alembic import op
-from sqlalchemy import Index, text
 
 # Tables to which rows are only added, and the column that names a row.
 APPEND_ONLY = {
@@ -104,13 +101,3 @@ def _guard_on_postgresql() -> None:
         op.execute(
             f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} {whole}"
         )
-
-
-def indexes(*columns: str) -> list[Index]:
-    """An index for each text, over its columns."""
-    return [Index(None, *each.split()) for each in columns]
-
-
-def partial_index(name: str, columns: str, *, where: str, unique: bool = False) -> Index:
-    condition = text(where)
-    return Index(name, *columns.split(), unique=unique, sqlite_where=condition, postgresql_where=condition)
