@@ -155,18 +155,16 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
 def seconds_until_last(count: int, settings: DeliverabilitySettings, *, used: int) -> float:
     """Pure: until this many invitations, all of them due, have left, at the latest; `used`: places of the hourly window taken.
 
-    Each batch may wait for its interval (without `used` the first begins at once), and what the window has no place for waits
-    for the next whole window.
+    Each batch may wait for its interval, and what the window has no place for waits for the next whole window.
     """
-    batches = math.ceil(count / settings.batch_size) - (used == 0)
-    windows = math.ceil((count + used) / settings.hourly_limit) - 1
-    return max(0, batches) * settings.batch_interval_seconds + max(0, windows) * _LONGEST_WINDOW
+    batches = math.ceil(count / settings.batch_size)
+    windows = max(0, math.ceil((count + used) / settings.hourly_limit) - 1)
+    return batches * settings.batch_interval_seconds + windows * _LONGEST_WINDOW
 
 
 _WINDOWS = HourlyWindows()  # to count by its slices only
-_LONGEST_WINDOW = (
-    _WINDOWS.window_seconds + HOUR_SECONDS / SLICES
-)  # a message counts until the end of its slice
+# A message counts until the end of its slice.
+_LONGEST_WINDOW = _WINDOWS.window_seconds + HOUR_SECONDS / SLICES
 
 
 def _window_used(tx: Tx, window: HourlyWindow, now: datetime) -> int:
