@@ -110,14 +110,14 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits."""
+    """Show an account's backlog, what it sent in the last hour, and when the last one leaves at the latest."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
 @invitations.change("hold", "")
 def hold(context: CommandContext) -> Output:
     """Hold all delivery from now on, until `invitations release`."""
-    protocol.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
+    protocol.hold(context.tx, HoldReason.BY_OPERATOR)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 

@@ -1,7 +1,7 @@
 """What operators and files decide about invitations (cancel, resend, settle, keep back), the forecast and the statistics."""
 
-from collections import deque
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import store
-from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
+from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
     DeliveryForecast,
@@ -93,7 +93,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         )
     if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
         # A relay took it once: reports about that message must not be taken for reports about the new one.
-        store.delete_message_id(tx, invitation_id)
+        invitation = invitation._replace(message_id=None)
     _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
 
 
@@ -135,24 +135,43 @@ def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: date
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
-    due, held_back = store.count_batched(tx, account_id, now=now)
-    stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
-    window, frees = _window_now(tx, stored[0], now)
+    backlog, held_back, last_due_at = store.count_batched(tx, account_id)
+    used = sum(_window_used(tx, window, now) for window in store.find_windows(tx, [account_id]))
     held = find_hold_reason(tx)
-    waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
-    lanes = store.find_lanes(tx)
-    suspended = any(lane.suspended for lane in lanes if lane.account_id == account_id)
+    suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
     goes = settings.enabled and held is None and not suspended
-    seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
+    seconds = seconds_until_last(backlog, settings, used=used)
     return DeliveryForecast(
         enabled=settings.enabled,
-        backlog=sum(count for _, count in due),
+        backlog=backlog,
         held_back=held_back,
-        sent_this_hour=sum(count for _, count in frees),
+        sent_this_hour=used,
         hourly_limit=settings.hourly_limit,
         held=held,
-        last_at=None if seconds is None else now + timedelta(seconds=seconds),
+        last_at=max(now, last_due_at) + timedelta(seconds=seconds) if last_due_at and goes else None,
     )
+
+
+def seconds_until_last(count: int, settings: DeliverabilitySettings, *, used: int) -> float:
+    """Pure: until this many invitations, all of them due, have left, at the latest; `used`: places of the hourly window taken.
+
+    Each batch may wait for its interval, and what the window has no place for waits for the next whole window.
+    """
+    batches = math.ceil(count / settings.batch_size)
+    windows = max(0, math.ceil((count + used) / settings.hourly_limit) - 1)
+    return batches * settings.batch_interval_seconds + windows * _LONGEST_WINDOW
+
+
+_WINDOWS = HourlyWindows()  # to count by its slices only
+# A message counts until the end of its slice.
+_LONGEST_WINDOW = _WINDOWS.window_seconds + HOUR_SECONDS / SLICES
+
+
+def _window_used(tx: Tx, window: HourlyWindow, now: datetime) -> int:
+    """The places of the window that are taken now."""
+    # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
+    passed = max(0.0, (now - window.wall_at).total_seconds())
+    return _WINDOWS.used(tx, window._replace(measured_us=window.measured_us + int(passed * SECOND_US)))
 
 
 def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
@@ -162,56 +181,6 @@ def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
     return DeliveryStatistics(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
-        window_used={
-            window.account_id: sum(count for _, count in _window_now(tx, window, now)[1])
-            for window in store.find_windows(tx)
-        },
+        window_used={each.account_id: _window_used(tx, each, now) for each in store.find_windows(tx)},
         held=find_hold_reason(tx) is not None,
     )
-
-
-def seconds_until_last(
-    waiting: Iterable[tuple[float, int]],
-    settings: DeliverabilitySettings,
-    window: HourlyWindow,
-    frees: Iterable[tuple[int, int]] = (),
-) -> float | None:
-    """Pure: the invitations leave in the order in which they are due, each as soon as the window has a place and the batch is
-    not used up, or the next one may begin.
-
-    `waiting`: (seconds from now, invitations due then). `frees`: (measured time, places that are free then). None when
-    nothing waits.
-    """
-    start = moment = window.measured_us
-    interval_us = settings.batch_interval_seconds * SECOND_US
-    batch_us, left = window.batch_us, min(window.batch_left, settings.batch_size)
-    places = (at for at, count in sorted(frees) for _ in range(count))
-    taken = deque(
-        places, maxlen=settings.hourly_limit
-    )  # the last ones that count: the first of them must be free
-    waiting = sorted(waiting)
-    for seconds, count in waiting:
-        moment = max(moment, start + int(seconds * SECOND_US))
-        for _ in range(count):
-            if len(taken) == taken.maxlen:
-                moment = max(moment, taken[0])
-            if batch_us is not None and left == 0:
-                moment = max(moment, batch_us + interval_us)
-            if batch_us is None or moment - batch_us >= interval_us:
-                batch_us, left = moment, settings.batch_size
-            left -= 1
-            taken.append(_WINDOWS.free_at(_WINDOWS.slice_at(moment)))
-    return (moment - start) / SECOND_US if waiting else None
-
-
-_WINDOWS = HourlyWindows()  # for its slices only
-
-
-def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWindow, list[tuple[int, int]]]:
-    """The window with its time advanced to now, and (measured time, places) that become free."""
-    # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
-    passed = max(0.0, (now - window.wall_at).total_seconds())
-    window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
-    held = store.count_held(tx, window.account_id)  # by workers: as if these left now
-    slices = [*_WINDOWS.counted(window), (_WINDOWS.slice_at(window.measured_us), held)]
-    return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]

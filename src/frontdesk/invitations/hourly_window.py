@@ -89,17 +89,10 @@ class HourlyWindows:
         for locked in store.find_windows(tx, counts, lock=True) if counts else ():
             window = self._advance(locked, wall)
             sent = Counter(dict(self.counted(window)))
-            sent[self.slice_at(window.measured_us)] += counts[window.account_id]
+            sent[window.measured_us // self._slice_us] += counts[window.account_id]
             windows.append(window._replace(sent=sorted(sent.items())))
         if windows:
             self.save(tx, windows)
-
-    def slice_at(self, measured_us: int) -> int:
-        return measured_us // self._slice_us
-
-    def free_at(self, slice_: int) -> int:
-        """The measured time at which a slice no longer counts; until then all of it does."""
-        return (slice_ + 1) * self._slice_us + self._window_us
 
     def _advance(self, window: HourlyWindow, wall: datetime) -> HourlyWindow:
         """The window now: by the wall clock, but at most by what this process's own clock can vouch for since the last write."""

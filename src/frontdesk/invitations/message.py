@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from email.header import Header
 from email.utils import format_datetime
 from email.utils import quote as escape_quotes
 from functools import lru_cache
@@ -150,7 +151,6 @@ def digest(token: str) -> str:
 
 
 LINE_LENGTH = 78
-_WORD_BYTES = 39  # of text in one encoded word, so that a line has at most 76 characters (RFC 2047)
 
 _PRINTABLE = re.compile(r"[ -~]+")
 _SPECIALS = frozenset(' <>(),;:\\"[]')
@@ -215,15 +215,8 @@ def _is_plain(text: str) -> bool:
 
 
 def _encoded_words(text: str) -> str:
-    """Encoded words of whole characters (RFC 2047), a line each."""
-    chunks, chunk = [], b""
-    for character in text:
-        encoded = character.encode("utf-8", "replace")
-        if len(chunk) + len(encoded) > _WORD_BYTES:
-            chunks.append(chunk)
-            chunk = b""
-        chunk += encoded
-    return "\r\n ".join(f"=?utf-8?b?{base64.b64encode(chunk).decode()}?=" for chunk in (*chunks, chunk))
+    """Encoded words (RFC 2047), a line each."""
+    return Header(text, "utf-8", header_name="Subject").encode(linesep="\r\n")
 
 
 def _checked(value: str) -> str:
@@ -266,6 +259,7 @@ SAMPLE_VALUES = TemplateValues(
 )
 
 NAMES = TemplateValues._fields
+_USABLE = f"the names {', '.join(NAMES)} and the filters {', '.join(FILTERS)}"
 
 _plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _markup = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=True)
@@ -336,21 +330,20 @@ def find_template_faults(part: str, source: str) -> Iterator[Fault]:
 
 
 def _refusal(node: nodes.Node) -> str | None:
-    """Why the node is refused: loops, calls, attributes, arithmetic, comparisons that can fail, other names."""
+    """Why the node is refused: loops, calls, attributes, arithmetic, comparisons that can fail, other names and filters."""
     match node:
         case nodes.Name():
-            return None if node.name in NAMES else f"line {node.lineno} must name one of {', '.join(NAMES)}"
+            allowed = node.name in NAMES
         case nodes.Filter():
             plain = not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
-            known = node.name in FILTERS and plain and node.node is not None
-            return None if known else f"line {node.lineno} must use one of the filters {', '.join(FILTERS)}"
+            allowed = node.name in FILTERS and plain and node.node is not None
         case nodes.Const():
             allowed = type(node.value) is str
         case nodes.Operand():
             allowed = node.op in ("eq", "ne", "in", "notin")
         case _:
             allowed = isinstance(node, _NODES)
-    return None if allowed else f"line {node.lineno} must have only text, names and conditions"
+    return None if allowed else f"line {node.lineno} must have only text, conditions, {_USABLE}"
 
 
 def _missing(part: str, rendered: str) -> Iterator[Fault]:

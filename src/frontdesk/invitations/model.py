@@ -34,14 +34,8 @@ class NotInvitedReason(DescribedEnum):
 
     NOT_NEW = "not_new", "The record existed already; only new members are invited."
     NO_EMAIL = "no_email", "The record has no e-mail address."
-    NOT_REQUESTED = (
-        "not_requested",
-        "invite_immediately was not true, and the account has no deliverability settings.",
-    )
-    DISABLED = (
-        "disabled",
-        "invite_immediately was not true, and the account's batched invitations are switched off.",
-    )
+    NOT_REQUESTED = "not_requested", "invite_immediately was not true, and the account has no batches."
+    DISABLED = "disabled", "invite_immediately was not true, and the account's batches are switched off."
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has already expired."
 
@@ -105,16 +99,11 @@ class InvitationStep(DescribedEnum):
     REFUSED_FOR_NOW = "refused_for_now", "The relay did not take the message now; it is tried again later."
     REFUSED = "refused", "The relay refuses the message for good."
     TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
-    ANSWER_LOST = (
-        "answer_lost",
-        "The message was handed over and the relay's answer was lost: it may have been taken.",
-    )
+    ANSWER_LOST = "answer_lost", "The relay has the message, but its answer was lost: it may have taken it."
+    PUT_ASIDE = "put_aside", "Others go first: this message may be what breaks the connection to the relay."
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
-    ONCE_MORE = (
-        "once_more",
-        "It was not settled in time, so it is sent once more, with the same Message-ID.",
-    )
+    ONCE_MORE = "once_more", "It was not settled in time: it is sent once more, with the same Message-ID."
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
@@ -140,12 +129,12 @@ class Invitation(NamedTuple):
     created_at: datetime
     updated_at: datetime
     due_at: datetime | None
+    offered_at: datetime | None
+    settled_at: datetime | None
     epoch: int
     attempts: int
     losses: int
     message_id: str | None
-    offered_at: datetime | None
-    settled_at: datetime | None
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None
@@ -301,21 +290,12 @@ class HoldReason(StrEnum):
     OLDER = "older"  # this database is older than what it has delivered: a backup was restored over it
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Delivery is held since then, for this reason."""
-
-    reason: HoldReason
-    since: datetime
-
-
 class DeliveryHome(NamedTuple):
     """The stored row: where this database delivered last, after how many commits mail left, and why delivery is held."""
 
     home: str | None
     offers: int
     held_reason: str | None
-    held_at: datetime | None
 
 
 class Lane(NamedTuple):
@@ -356,24 +336,12 @@ class StateChange(NamedTuple):
     losses: int | None = None
 
 
-class AttemptResult(StrEnum):
-    """What became of an attempt."""
-
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-    REFUSED_FOR_NOW = "refused_for_now"
-    LOST = "lost"
-    NOT_TRIED = "not_tried"
-    PUT_ASIDE = "put_aside"  # not tried; others go first: this message may be what breaks the connection
-    NOT_WRITABLE = "not_writable"
-
-
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
     """What became of one invitation. `offered`: its stored state is `offered` by now, no longer `claimed`."""
 
     invitation: ClaimedInvitation
-    result: AttemptResult
+    result: InvitationStep
     code: int | None = None
     offered: bool = False
 
@@ -397,8 +365,8 @@ class HourlyWindow(NamedTuple):
 class DeliveryForecast:
     """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
-    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves, None when
-    none waits or delivery stands still.
+    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves at the
+    latest, None when none waits or delivery stands still.
     """
 
     enabled: bool

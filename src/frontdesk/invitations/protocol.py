@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
+from secrets import token_hex
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -30,13 +31,11 @@ from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
     TRANSITIONS,
     AttemptOutcome,
-    AttemptResult,
     ClaimedInvitation,
     Delivery,
     DeliveryHome,
     DeliveryPolicy,
     DeliveryReport,
-    Hold,
     HoldReason,
     Invitation,
     InvitationState,
@@ -74,7 +73,7 @@ class DeliveryContext:
     last_account: int = 0
     not_before: dict[int, float] = field(default_factory=dict)
     expired_at: float = float("-inf")
-    hold: Hold | None = None
+    hold: HoldReason | None = None
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -107,7 +106,7 @@ def claim(
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
-    context.hold = find_hold(tx, now=now)
+    context.hold = find_hold(tx)
     if context.hold is not None:
         return []
     context.windows.observe(tx)
@@ -167,17 +166,14 @@ def _claim_lanes(
     rows: list[ClaimedInvitation] = []
     for lane in lanes:
         if len(rows) < count:
-            rows += store.claim_pending(
-                tx,
-                account_id=lane.account_id,
-                plan_id=lane.plan_id,
-                delivery=lane.delivery.value,
-                count=count - len(rows),
-                now=stored_time(now),
-                lease_until=stored_time(now + timedelta(seconds=context.policy.lease_seconds)),
-                domain=f"@{context.policy.message_domain}",
-            )
-    return rows
+            rows += store.lock_due(tx, lane, now=now, count=count - len(rows))
+    domain, due_at = context.policy.message_domain, now + timedelta(seconds=context.policy.lease_seconds)
+    lease = StateChange(
+        InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at, closes=True
+    )
+    rows = [row._replace(message_id=row.message_id or f"{token_hex(16)}@{domain}") for row in rows]
+    written = apply_changes(tx, [(lease, row) for row in rows], now=now)
+    return [row._replace(epoch=row.epoch + 1) for row in rows if row.id in written]
 
 
 def _without_stopped(
@@ -212,7 +208,7 @@ def renew_leases(
     """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
     due_at = now + timedelta(seconds=context.policy.lease_seconds)
     renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
-    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, is_step=False)
+    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now)
 
 
 def offer_and_settle(
@@ -239,7 +235,8 @@ def offer_and_settle(
     may_have_left = {
         outcome.invitation.message_id
         for outcome in outcomes
-        if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
+        if outcome.result in (InvitationStep.ACCEPTED, InvitationStep.ANSWER_LOST)
+        or outcome.invitation.losses > 0
     }
     apply_early_reports(tx, may_have_left, now=now)
     granted = {invitation.id for invitation in claimed} & written
@@ -252,9 +249,8 @@ def apply_changes(
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
-    is_step: bool = True,
 ) -> set[int]:
-    """Write the changes that still hold, with their timeline if `is_step`; returns the ids of those. Others stay as they are.
+    """Write the changes that still hold, with their timeline; returns the ids of those. Others stay as they are.
 
     With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
     change that docs/states.md does not draw.
@@ -271,8 +267,11 @@ def apply_changes(
             stored[change] = change._asdict() | times | {"closes": int(change.closes)}
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        rows.append(stored[change] | {"id": invitation.id, "epoch": invitation.epoch})
-    written = store.change_states(tx, rows, is_step=is_step)
+        rows.append(
+            stored[change]
+            | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
+        )
+    written = store.change_states(tx, rows)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)
@@ -327,29 +326,26 @@ def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: dat
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
     policy, attempts = context.policy, outcome.invitation.attempts + 1
     start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
-    final = StateChange(start, InvitationState.FAILED, InvitationStep.REFUSED, code=outcome.code)
-    again = StateChange(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, now, outcome.code)
+    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code)
+    again = final._replace(state=InvitationState.PENDING, due_at=now)
     match outcome.result:
-        case AttemptResult.ACCEPTED:
-            return final._replace(state=InvitationState.SENT, reason=InvitationStep.ACCEPTED)
-        case AttemptResult.REFUSED:
-            return final
-        case AttemptResult.NOT_WRITABLE:
-            return final._replace(reason=InvitationStep.NOT_WRITABLE)
-        case AttemptResult.LOST:
-            lost = final._replace(reason=InvitationStep.ANSWER_LOST)
-            return _ambiguous(lost, outcome.invitation.losses, policy, now)
-        case AttemptResult.NOT_TRIED:
+        case InvitationStep.ACCEPTED:
+            return final._replace(state=InvitationState.SENT)
+        case InvitationStep.ANSWER_LOST:
+            return _ambiguous(final, outcome.invitation.losses, policy, now)
+        case InvitationStep.NOT_OFFERED:
             return again
-        case AttemptResult.PUT_ASIDE:
+        case InvitationStep.PUT_ASIDE:
             return again._replace(due_at=now + timedelta(seconds=policy.first_retry_seconds))
-        case AttemptResult.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
+        case InvitationStep.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
             return final._replace(reason=InvitationStep.TOO_MANY_ATTEMPTS, attempts=attempts)
-        case AttemptResult.REFUSED_FOR_NOW:
+        case InvitationStep.REFUSED_FOR_NOW:
             # Doubling to an hour, and up to a quarter more: what failed together must not return together.
             pause = min(MAX_RETRY_SECONDS, policy.first_retry_seconds * 2 ** min(attempts - 1, 10))
             due_at = now + timedelta(seconds=pause * context.jitter.uniform(1.0, 1.25))
-            return again._replace(reason=InvitationStep.REFUSED_FOR_NOW, due_at=due_at, attempts=attempts)
+            return again._replace(due_at=due_at, attempts=attempts)
+        case _:  # refused, or not writable
+            return final
 
 
 def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime) -> StateChange:
@@ -358,17 +354,15 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
-def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
+def find_hold(tx: Tx) -> HoldReason | None:
     """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
     home = store.find_home(tx)
     reason = find_hold_reason(tx, home)
-    if reason is None:
-        if home.home is None:
-            release(tx)  # the first delivery of this database: its home is here
-        return None
-    if home.held_reason is None:
-        hold(tx, reason, now=now)
-    return Hold(reason, home.held_at or now)
+    if reason is None and home.home is None:
+        release(tx)  # the first delivery of this database: its home is here
+    elif reason is not None and home.held_reason is None:
+        hold(tx, reason)
+    return reason
 
 
 def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
@@ -384,14 +378,14 @@ def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | N
     return HoldReason.OLDER if counter > home.offers else None
 
 
-def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
+def hold(tx: Tx, reason: HoldReason) -> None:
     """Deliver nothing from now on; what workers hold is still finished."""
-    store.save_home(tx, held_reason=reason.value, held_at=now)
+    store.save_home(tx, held_reason=reason.value)
 
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None, held_at=None)
+    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
     set_counter(tx, store.find_home(tx).offers)
 
 
