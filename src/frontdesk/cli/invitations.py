@@ -110,7 +110,7 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, what it sent in the last hour, and when the last one leaves at the latest."""
+    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 

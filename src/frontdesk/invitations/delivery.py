@@ -1,7 +1,7 @@
 """What operators and files decide about invitations (cancel, resend, settle, keep back), the forecast and the statistics."""
 
-import math
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import store
-from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
+from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
     DeliveryForecast,
@@ -54,7 +54,7 @@ def cancel_of_members(
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
     changes = [
-        (StateChange(found.state, InvitationState.CANCELLED, reason, closes=True), found)
+        (StateChange(found.state, InvitationState.CANCELLED, reason), found)
         for found in store.find_of_members(tx, member_ids)
         if found.state in CANCELLABLE
     ]
@@ -112,7 +112,7 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
 
 
 def _kept_back(invitation: Invitation) -> StateChange:
-    change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
+    change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED)
     is_ambiguous = invitation.state is InvitationState.AMBIGUOUS
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
@@ -128,50 +128,73 @@ def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -
 
 
 def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any) -> None:
-    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, closes=True, **changes)
+    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, **changes)
     apply_changes(tx, [(change, invitation)], now=now)
 
 
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
-    backlog, held_back, last_due_at = store.count_batched(tx, account_id)
-    used = sum(_window_used(tx, window, now) for window in store.find_windows(tx, [account_id]))
+    waiting, held_back = store.count_batched(tx, account_id, now=now)
+    stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
+    window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
     suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
     goes = settings.enabled and held is None and not suspended
-    seconds = seconds_until_last(backlog, settings, used=used)
+    seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
     return DeliveryForecast(
         enabled=settings.enabled,
-        backlog=backlog,
+        backlog=sum(count for _, count in waiting),
         held_back=held_back,
-        sent_this_hour=used,
+        sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
         held=held,
-        last_at=max(now, last_due_at) + timedelta(seconds=seconds) if last_due_at and goes else None,
+        last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
 
 
-def seconds_until_last(count: int, settings: DeliverabilitySettings, *, used: int) -> float:
-    """Pure: until this many invitations, all of them due, have left, at the latest; `used`: places of the hourly window taken.
+def seconds_until_last(
+    waiting: Iterable[tuple[float, int]],
+    settings: DeliverabilitySettings,
+    window: HourlyWindow,
+    frees: Iterable[tuple[int, int]] = (),
+) -> float | None:
+    """Pure: the invitations leave in the order in which they are due, each as soon as the window has a place and the batch is
+    not used up, or the next one may begin.
 
-    Each batch may wait for its interval, and what the window has no place for waits for the next whole window.
+    `waiting`: (seconds from now, invitations due then). `frees`: (measured time, places that are free then). None when
+    nothing waits.
     """
-    batches = math.ceil(count / settings.batch_size)
-    windows = max(0, math.ceil((count + used) / settings.hourly_limit) - 1)
-    return batches * settings.batch_interval_seconds + windows * _LONGEST_WINDOW
+    start = moment = window.measured_us
+    interval_us, left = (
+        settings.batch_interval_seconds * SECOND_US,
+        min(window.batch_left, settings.batch_size),
+    )
+    next_batch_us = start if window.batch_us is None else window.batch_us + interval_us
+    places = (at for at, count in sorted(frees) for _ in range(count))
+    taken = deque(places, maxlen=settings.hourly_limit)  # the first of the last ones that count must be free
+    due = [start + int(seconds * SECOND_US) for seconds, count in sorted(waiting) for _ in range(count)]
+    for due_us in due:
+        full_until = taken[0] if len(taken) == taken.maxlen else 0
+        moment = max(moment, due_us, full_until, 0 if left else next_batch_us)
+        if moment >= next_batch_us:
+            next_batch_us, left = moment + interval_us, settings.batch_size
+        left -= 1
+        taken.append(_WINDOWS.free_at(moment // _WINDOWS.slice_us))
+    return (moment - start) / SECOND_US if due else None
 
 
-_WINDOWS = HourlyWindows()  # to count by its slices only
-# A message counts until the end of its slice.
-_LONGEST_WINDOW = _WINDOWS.window_seconds + HOUR_SECONDS / SLICES
+_WINDOWS = HourlyWindows()  # for its slices only
 
 
-def _window_used(tx: Tx, window: HourlyWindow, now: datetime) -> int:
-    """The places of the window that are taken now."""
+def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWindow, list[tuple[int, int]]]:
+    """The window with its time advanced to now, and (measured time, places) that become free."""
     # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
     passed = max(0.0, (now - window.wall_at).total_seconds())
-    return _WINDOWS.used(tx, window._replace(measured_us=window.measured_us + int(passed * SECOND_US)))
+    window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
+    held = store.count_held(tx, window.account_id)  # by workers: as if these left now
+    slices = [*_WINDOWS.counted(window), (window.measured_us // _WINDOWS.slice_us, held)]
+    return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]
 
 
 def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
@@ -181,6 +204,9 @@ def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
     return DeliveryStatistics(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
-        window_used={each.account_id: _window_used(tx, each, now) for each in store.find_windows(tx)},
+        window_used={
+            each.account_id: sum(count for _, count in _window_now(tx, each, now)[1])
+            for each in store.find_windows(tx)
+        },
         held=find_hold_reason(tx) is not None,
     )

@@ -34,7 +34,7 @@ class NotInvitedReason(DescribedEnum):
 
     NOT_NEW = "not_new", "The record existed already; only new members are invited."
     NO_EMAIL = "no_email", "The record has no e-mail address."
-    NOT_REQUESTED = "not_requested", "invite_immediately was not true, and the account has no batches."
+    NOT_REQUESTED = "not_requested", "invite_immediately was not true; the account has not set up batches."
     DISABLED = "disabled", "invite_immediately was not true, and the account's batches are switched off."
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has already expired."
@@ -99,7 +99,10 @@ class InvitationStep(DescribedEnum):
     REFUSED_FOR_NOW = "refused_for_now", "The relay did not take the message now; it is tried again later."
     REFUSED = "refused", "The relay refuses the message for good."
     TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
-    ANSWER_LOST = "answer_lost", "The relay has the message, but its answer was lost: it may have taken it."
+    ANSWER_LOST = (
+        "answer_lost",
+        "The message was sent, but the relay's answer was lost: it may have taken it.",
+    )
     PUT_ASIDE = "put_aside", "Others go first: this message may be what breaks the connection to the relay."
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
@@ -323,7 +326,7 @@ class InvitationEvent(NamedTuple):
 class StateChange(NamedTuple):
     """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
 
-    `closes` ends the claim: later writes of its worker are void. `attempts` and `losses` stay as they are when None.
+    `attempts` and `losses` stay as they are when None.
     """
 
     from_state: InvitationState
@@ -331,7 +334,6 @@ class StateChange(NamedTuple):
     reason: InvitationStep
     due_at: datetime | None = None
     code: int | None = None
-    closes: bool = False
     attempts: int | None = None
     losses: int | None = None
 
@@ -365,8 +367,8 @@ class HourlyWindow(NamedTuple):
 class DeliveryForecast:
     """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
-    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves at the
-    latest, None when none waits or delivery stands still.
+    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves, None when
+    none waits or delivery stands still.
     """
 
     enabled: bool

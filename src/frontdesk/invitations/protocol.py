@@ -168,9 +168,7 @@ def _claim_lanes(
         if len(rows) < count:
             rows += store.lock_due(tx, lane, now=now, count=count - len(rows))
     domain, due_at = context.policy.message_domain, now + timedelta(seconds=context.policy.lease_seconds)
-    lease = StateChange(
-        InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at, closes=True
-    )
+    lease = StateChange(InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
     rows = [row._replace(message_id=row.message_id or f"{token_hex(16)}@{domain}") for row in rows]
     written = apply_changes(tx, [(lease, row) for row in rows], now=now)
     return [row._replace(epoch=row.epoch + 1) for row in rows if row.id in written]
@@ -185,9 +183,7 @@ def _without_stopped(
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
     reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
     reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
-    cancelled = StateChange(
-        InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED, closes=True
-    )
+    cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED)
     changes = [(cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons]
     apply_changes(tx, changes, now=now)
     return [row for row in rows if row.id not in reasons]
@@ -208,7 +204,7 @@ def renew_leases(
     """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
     due_at = now + timedelta(seconds=context.policy.lease_seconds)
     renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
-    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now)
+    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, keeps_claim=True)
 
 
 def offer_and_settle(
@@ -230,7 +226,7 @@ def offer_and_settle(
         (offer, invitation) for invitation in claimed
     ]
     changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
-    written = apply_changes(tx, changes, now=now, windows=context.windows)
+    written = apply_changes(tx, changes, now=now, windows=context.windows, keeps_claim=True)
     # A report can have come while this attempt, or one before it whose answer was lost, was under way.
     may_have_left = {
         outcome.invitation.message_id
@@ -249,11 +245,12 @@ def apply_changes(
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
+    keeps_claim: bool = False,
 ) -> set[int]:
     """Write the changes that still hold, with their timeline; returns the ids of those. Others stay as they are.
 
-    With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
-    change that docs/states.md does not draw.
+    The claims end, so later writes of their workers are void, unless `keeps_claim`. With `windows`, batched invitations that may
+    have left are counted into their account's window. Raises ValueError for a change that docs/states.md does not draw.
     """
     stored: dict[StateChange, dict[str, object]] = {}  # many invitations share a change
     rows, left = [], set()
@@ -264,14 +261,14 @@ def apply_changes(
                 raise ValueError("no such change of state (docs/states.md)")
             due_at = stored_time(change.due_at) if change.due_at else None
             times = {"due_at": due_at, "updated_at": stored_time(now)}
-            stored[change] = change._asdict() | times | {"closes": int(change.closes)}
+            stored[change] = change._asdict() | times
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
         rows.append(
             stored[change]
             | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
         )
-    written = store.change_states(tx, rows)
+    written = store.change_states(tx, rows, keeps_claim=keeps_claim)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)
@@ -301,7 +298,7 @@ def settle_by_report(
     if not (is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
-    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
+    change = StateChange(state, settled, InvitationStep.BY_REPORT)
     apply_changes(tx, [(change, invitation)], now=now)
     return settled
 
@@ -313,7 +310,7 @@ def is_unclear(invitation: Invitation) -> bool:
 
 
 def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: datetime) -> StateChange:
-    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED, closes=True)
+    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED)
     if invitation.state is InvitationState.CLAIMED:
         return change._replace(state=InvitationState.PENDING, due_at=now)
     if invitation.state is InvitationState.OFFERED:

@@ -7,20 +7,11 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, insert, or_, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import (
-    Row,
-    SameKey,
-    SetTransaction,
-    as_json,
-    by_key,
-    find_set,
-    insert_missing,
-    insert_set,
-)
+from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
     ClaimedInvitation,
@@ -306,40 +297,49 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 _CHANGE = (
     "key bigint, epoch integer, message_id text, from_state text, state text, reason text, due_at timestamptz, "
-    "code integer, closes integer, attempts integer, losses integer, updated_at timestamptz"
+    "code integer, attempts integer, losses integer, updated_at timestamptz"
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
-_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE}) WHERE {by_key('i.id', 'r.key')}"
-_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r WHERE i.id = r.key"  # noqa: S608 - constants only
+_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
+_JOIN_SQLITE = f"{_ROWS_SQLITE} WHERE i.id = r.key"
+_JOIN_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE}) WHERE {by_key('i.id', 'r.key')}"
 # `i` is the invitation, `r` its change.
 _CHANGED = """
-    UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at, message_id = r.message_id,
+    UPDATE invitations AS i SET {of_claim}state = r.state, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
         reason = r.reason, relay_code = r.code, updated_at = r.updated_at
-    FROM {rows} AND i.epoch = r.epoch AND i.state = r.from_state RETURNING id, account_id, delivery
+    FROM {join} AND i.epoch = r.epoch AND i.state = r.from_state RETURNING id, account_id, delivery
+"""
+# SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
+_OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
+_EVENTS = """
+    INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)
+    SELECT key, updated_at, from_state, state, reason, code FROM {changes} WHERE {is_step}
 """
 
 
-def change_states(tx: Tx, changes: Sequence[Row]) -> Sequence[Any]:
+def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Sequence[Any]:
     """Change the invitations that still have the state and epoch named, with their timeline; a renewed lease is no step of it.
 
     The keys of a change: `_CHANGE`. Returns (id, account_id, delivery) of each changed one.
     """
     if not changes:
         return []
-    rows = _ROWS_SQLITE if tx.dialect.name == "sqlite" else _ROWS_POSTGRESQL
-    changed = tx.exec_driver_sql(_CHANGED.format(rows=rows), (as_json(changes),)).all()
-    ids = {row[0] for row in changed}
-    steps = (change for change in changes if change["closes"] or change["from_state"] != change["state"])
-    insert_set(tx, invitation_events, [_event(step) for step in steps if step["key"] in ids])
-    return changed
-
-
-def _event(step: Row) -> Row:
-    same = {name: step[name] for name in ("from_state", "reason", "code")}
-    return same | {"invitation_id": step["key"], "at": step["updated_at"], "to_state": step["state"]}
+    of_claim, is_step = ("", "from_state <> state") if keeps_claim else (_OF_CLAIM, "true")
+    if tx.dialect.name != "sqlite":
+        changed = _CHANGED.format(of_claim=of_claim, join=_JOIN_POSTGRESQL)
+        events = _EVENTS.format(changes="changed", is_step=is_step)
+        sql = f"WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"  # noqa: S608 - constants only
+        return tx.exec_driver_sql(sql, (as_json(changes),)).all()
+    rows = tx.exec_driver_sql(
+        _CHANGED.format(of_claim=of_claim, join=_JOIN_SQLITE), (as_json(changes),)
+    ).all()
+    ids = {row[0] for row in rows}
+    made = [change for change in changes if change["key"] in ids]
+    tx.exec_driver_sql(_EVENTS.format(changes=_ROWS_SQLITE, is_step=is_step), (as_json(made),))
+    return rows
 
 
 def find_windows(
@@ -428,19 +428,21 @@ def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool])
     return tx.execute(query).first() is not None
 
 
-def count_batched(tx: Tx, account_id: int) -> tuple[int, int, datetime | None]:
-    """How many of the account's batched invitations are pending of plans that accept patients, and of other plans; and when the
-    last of the former is due, None where there is none."""
+def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[float, int]], int]:
+    """In how many seconds how many of the account's pending batched invitations are due of plans that accept patients; and the
+    number of all of other plans."""
     columns = invitations.c
+    # Those that are due count as one moment, so that the result is as short as the list of those that are tried again later.
+    due_at = case((columns.due_at > now, columns.due_at), else_=None)
     query = (
-        select(plans.c.accepting_patients, func.count(), func.max(columns.due_at))
+        select(plans.c.accepting_patients, due_at, func.count())
         .join(plans, SameKey(plans.c.id, columns.plan_id))
         .where(IS_PENDING, columns.delivery == Delivery.BATCHED, columns.account_id == account_id)
-        .group_by(plans.c.accepting_patients)
+        .group_by(text("1, 2"))
     )
-    found = {accepts: (int(count), due_at) for accepts, count, due_at in tx.execute(query)}
-    (waiting, last_due_at), (held_back, _) = found.get(True, (0, None)), found.get(False, (0, None))
-    return waiting, held_back, last_due_at
+    found = tx.execute(query).all()
+    due = [((at - now).total_seconds() if at else 0.0, count) for accepts, at, count in found if accepts]
+    return due, sum(count for accepts, _, count in found if not accepts)
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
