@@ -9,7 +9,7 @@ import pytest
 
 from frontdesk.cli import worker as command
 from frontdesk.db.notifications import WorkListener
-from frontdesk.worker.background import FileLoader, Pruner
+from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker
 from tests.cli.conftest import CommandLine
 from tests.patience import PATIENCE_SECONDS
@@ -31,13 +31,13 @@ def test_a_worker_that_can_no_longer_deliver_ends_its_other_tasks_before_it_clos
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_worker: DeliveryWorker) -> None:
-        assert {type(thread) for thread in threading.enumerate()} >= {FileLoader, Pruner}
+        assert {type(thread) for thread in threading.enumerate()} >= {FileLoader, QueuePruner}
         raise RuntimeError("no delivery any more")
 
     monkeypatch.setattr(DeliveryWorker, "run", fail)
     with pytest.raises(RuntimeError, match="no delivery any more"):
         cli.run("worker")
-    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, Pruner})
+    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
 
 
 @pytest.mark.usefixtures("signals")
@@ -54,7 +54,7 @@ def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(
     monkeypatch.setattr(FileLoader, "join", told_to_stop)
     result = cli.run("worker", environment="production", link_secret="x" * 40)
     assert (result.exit_code, "Invitations are not delivered" in result.stderr) == (0, True)
-    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, Pruner})
+    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
 
 
 def test_a_command_wakes_workers_that_wait(cli: CommandLine) -> None:

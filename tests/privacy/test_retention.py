@@ -26,7 +26,7 @@ from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import get_person, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import Counts, RetentionTurn, kept_days
-from frontdesk.worker.background import Pruner
+from frontdesk.worker.background import RetentionPruner
 from tests.cli.conftest import CommandLine
 from tests.conftest import SetClock
 from tests.files.loading import csv_of, row
@@ -275,7 +275,7 @@ def test_one_of_all_workers_takes_the_turn_of_a_night(life: Life) -> None:
     with life.db.write() as tx:
         old = life.clock() - timedelta(days=3)
         tx.execute(insert(failed_attempts).values(subject_hash=b"x" * 32, failed_at=old))
-    workers = [Pruner(life.config, life.db, clock=life.clock) for _ in range(2)]
+    workers = [RetentionPruner(life.config, life.db, clock=life.clock) for _ in range(2)]
     assert [worker.step() for worker in workers] == [False, False]
     assert count(life.db, "failed_attempts") == 0
     with life.db.write() as tx:

@@ -3,34 +3,31 @@
 from datetime import timedelta
 from functools import partial
 
-from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.store.events import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE, prune
-from frontdesk.worker.background import Pruner
+from frontdesk.worker.background import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.patience import PATIENCE_SECONDS
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
 
 
-def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(
-    config: Config, db: Database, clock: SetClock
-) -> None:
+def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(db: Database, clock: SetClock) -> None:
     clinic = make_clinic(db)
-    plan, pruner = clinic.plan_ids[0], Pruner(config, db, clock=clock)
+    plan, pruner = clinic.plan_ids[0], QueuePruner(db, clock=clock)
     for days in (0, 60):
         seen = {"plan_id": plan, "visit": f"v-{days}"}
         feed(db, event(f"j-{days}", JOINED, days * 86_400, **seen))
         feed(db, event(f"l-{days}", LEFT, days * 86_400 + 9, **seen))
     clock.advance(timedelta(days=89).total_seconds())
-    assert pruner.prune_queues() == PruneReport()
+    assert pruner.prune() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
-    assert pruner.prune_queues() == PruneReport(events=2, encounters=1)
-    assert pruner.prune_queues() == PruneReport()
+    assert pruner.prune() == PruneReport(events=2, encounters=1)
+    assert pruner.prune() == PruneReport()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
 
@@ -53,8 +50,8 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
         assert tx.execute(estimate_log.select()).all() == []
 
 
-def test_a_pruner_ends_when_it_is_told(config: Config, db: Database, clock: SetClock) -> None:
-    pruner = Pruner(config, db, clock=clock)
+def test_a_pruner_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
+    pruner = QueuePruner(db, clock=clock)
     pruner.start()
     pruner.stop()
     pruner.join(PATIENCE_SECONDS)

@@ -14,7 +14,7 @@ from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import FileLoader, LeftoverCleaner, Pruner
+from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 
 
@@ -31,7 +31,7 @@ def worker(
     with migrated_database(config, index_scans=True) as db:
         db.outage.tell = LogOutput(sys.stdout).write
         loader = FileLoader(config, db)
-        tasks = (loader, LeftoverCleaner(db), Pruner(config, db))
+        tasks = (loader, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from email.header import Header
 from email.utils import format_datetime
 from email.utils import quote as escape_quotes
 from functools import lru_cache
@@ -151,6 +150,7 @@ def digest(token: str) -> str:
 
 
 LINE_LENGTH = 78
+_WORD_BYTES = 39  # of text in one encoded word, so that a line has at most 76 characters (RFC 2047)
 
 _PRINTABLE = re.compile(r"[ -~]+")
 _SPECIALS = frozenset(' <>(),;:\\"[]')
@@ -215,8 +215,15 @@ def _is_plain(text: str) -> bool:
 
 
 def _encoded_words(text: str) -> str:
-    """Encoded words (RFC 2047), a line each."""
-    return Header(text, "utf-8", header_name="Subject").encode(linesep="\r\n")
+    """Encoded words of whole characters (RFC 2047), a line each."""
+    chunks, chunk = [], b""
+    for character in text:
+        encoded = character.encode("utf-8", "replace")
+        if len(chunk) + len(encoded) > _WORD_BYTES:
+            chunks.append(chunk)
+            chunk = b""
+        chunk += encoded
+    return "\r\n ".join(f"=?utf-8?b?{base64.b64encode(chunk).decode()}?=" for chunk in (*chunks, chunk))
 
 
 def _checked(value: str) -> str:

@@ -116,8 +116,7 @@ class SmtpSession:
         with self._definite("hello"):
             client.ehlo_or_helo_if_needed()
         if relay.tls == "required":
-            with self._definite("starttls"):
-                client.start_tls(context)
+            self._step("starttls", lambda: client.start_tls(context), accept=(220,))
             with self._definite("hello"):
                 client.ehlo_or_helo_if_needed()
         if relay.user is not None:
@@ -181,14 +180,15 @@ class _SmtpClient(smtplib.SMTP):
         super().__init__(local_hostname=_ehlo_name(hello_name))
         self._deadline = 0.0
         self._unread = b""
+        self._relay_host = ""
 
     def dial(self, relay: Relay, context: ssl.SSLContext | None) -> None:
         """Connect; with TLS from the start if there is a `context`."""
-        self._host = relay.host  # whose certificate STARTTLS wants
+        self._relay_host = relay.host
         self.sock = socket.create_connection((relay.host, relay.port), self._deadline - time.monotonic())
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
-            self.sock = context.wrap_socket(self._socket(), server_hostname=relay.host)
+            self._start_encryption(context)
 
     def set_deadline(self, seconds: float) -> None:
         """The commands that follow must end within this time."""
@@ -207,11 +207,22 @@ class _SmtpClient(smtplib.SMTP):
                 return int(code), b"\n".join(lines)
         return _NO_REPLY_CODE, b""
 
-    def start_tls(self, context: ssl.SSLContext) -> None:
-        self.starttls(context=context)
-        # What came in the clear after the answer is not part of the encrypted session (CVE-2021-38371 and its kin).
-        if self._unread:
-            raise smtplib.SMTPServerDisconnected("text before the handshake")
+    def start_tls(self, context: ssl.SSLContext) -> tuple[int, bytes]:
+        if not self.has_extn("starttls"):
+            raise smtplib.SMTPNotSupportedError("no STARTTLS")
+        code, text = self.docmd("STARTTLS")
+        if code == 220:
+            # What came in the clear after the answer is not part of the encrypted session (CVE-2021-38371 and its kin).
+            if self._unread:
+                raise smtplib.SMTPServerDisconnected("text before the handshake")
+            self._start_encryption(context)
+            self.helo_resp = self.ehlo_resp = None
+            self.esmtp_features = {}
+            self.does_esmtp = False
+        return code, text
+
+    def _start_encryption(self, context: ssl.SSLContext) -> None:
+        self.sock = context.wrap_socket(self._socket(), server_hostname=self._relay_host)
 
     def _line(self) -> bytes:
         while b"\n" not in self._unread:

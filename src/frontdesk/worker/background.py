@@ -146,12 +146,11 @@ class LeftoverCleaner(BackgroundTask):
         return False
 
 
-class Pruner(BackgroundTask):
-    """Each hour, but not while its worker still starts: takes the nightly turn of retention, if no other worker has, and
-    deletes queue events and estimates that are old enough."""
+class RetentionPruner(BackgroundTask):
+    """Takes the nightly turn of retention, if no other worker has: it looks each hour, and not while its worker still starts."""
 
-    first_seconds, poll_seconds = 60.0, 3600.0
-    failure_event = "pruning_failed"
+    first_seconds, poll_seconds = 120.0, 3600.0
+    failure_event = "retention_failed"
 
     def __init__(self, config: Config, db: Database, **options: Any) -> None:
         super().__init__(db, **options)
@@ -163,19 +162,30 @@ class Pruner(BackgroundTask):
             requester = Requester("retention", f"retention-{now:%Y-%m-%d}", now)
             turn = RetentionTurn(self._db, self._clock, self._kept, requester, self._pause)
             self._log.write("retention_pruned", **{str(kind): count for kind, count in turn.run().items()})
-        if total := self.prune_queues():
-            self._log.write("queue_pruned", events=total.events, estimates=total.estimates)
         return False
-
-    def prune_queues(self) -> PruneReport:
-        """Delete all that is old enough, a page at a time. Raises Unavailable."""
-        total = PruneReport()
-        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
-            total += page
-            if self._pause():
-                break
-        return total
 
     def _pause(self) -> bool:
         self._wakeup.wait(PRUNE_PAUSE_SECONDS)
         return self._is_stopping
+
+
+class QueuePruner(BackgroundTask):
+    """Deletes queue events and estimates that are old enough, each hour, but not while its worker still starts."""
+
+    first_seconds, poll_seconds = 60.0, 3600.0
+    failure_event = "queue_prune_failed"
+
+    def step(self) -> bool:
+        if total := self.prune():
+            self._log.write("queue_pruned", events=total.events, estimates=total.estimates)
+        return False
+
+    def prune(self) -> PruneReport:
+        """Delete all that is old enough, a page at a time. Raises Unavailable."""
+        total = PruneReport()
+        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
+            total += page
+            self._wakeup.wait(PRUNE_PAUSE_SECONDS)
+            if self._is_stopping:
+                break
+        return total

@@ -477,7 +477,7 @@ class DeliveryWorker:
             job.granted = job.invitation.id in granted
             job.go_ahead.put(until if job.granted else None)
             if not job.granted:
-                del self._jobs[job.invitation.id]
+                self._jobs.pop(job.invitation.id, None)
 
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
