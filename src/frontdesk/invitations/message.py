@@ -52,8 +52,7 @@ def load_message_context(
     message_ids = {invitation.id: invitation.message_id for invitation in claimed}
     tokens = issue_tokens(tx, message_ids, link_secret=link_secret, now=now)
     senders = store.find_senders(tx, {invitation.plan_id for invitation in claimed})
-    templates = store.find_templates(tx, {invitation.account_id for invitation in claimed})
-    return MessageContext(tokens, senders, templates, format_datetime(now.astimezone(UTC)))
+    return MessageContext(tokens, senders, format_datetime(now.astimezone(UTC)))
 
 
 def compose(
@@ -73,7 +72,7 @@ def compose(
         ),
         unsubscribe_link=unsubscribe,
     )
-    rendered = render(context.templates.get(invitation.account_id, MessageTemplate()), values)
+    rendered = render(sender.template, values)
     try:
         recipient = mailable(invitation.address)
         headers = (
@@ -291,14 +290,9 @@ def default_part(part: str) -> str:
     return files("frontdesk.invitations").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def get_template(tx: Tx, account_id: int) -> MessageTemplate:
-    """The account's own templates; all None where it has set none."""
-    return store.find_templates(tx, [account_id]).get(account_id, MessageTemplate())
-
-
 def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> MessageTemplate:
     """Change the parts named in `changes` (None: back to the product's template). Raises Invalid with every fault."""
-    template = replace(get_template(tx, account_id), **changes)
+    template = replace(store.get_template(tx, account_id), **changes)
     faults = [
         fault
         for part, source in asdict(template).items()

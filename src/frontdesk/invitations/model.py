@@ -176,15 +176,6 @@ class ClaimedInvitation(NamedTuple):
     address_folded: str | None = None
 
 
-class SenderProfile(NamedTuple):
-    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
-
-    plan_name: str
-    sender_name: str | None
-    sender_address: str | None
-    registration_url: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class LinkTokens:
     """The secrets of one message: the bearer may register, or unsubscribe the address."""
@@ -215,13 +206,22 @@ class MessageTemplate:
     html: str | None = None
 
 
+class SenderProfile(NamedTuple):
+    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
+
+    plan_name: str
+    sender_name: str | None
+    sender_address: str | None
+    registration_url: str | None
+    template: MessageTemplate = MessageTemplate()
+
+
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What messages are written with: tokens by invitation id, senders by plan id, own templates by account id, their Date."""
+    """What messages are written with: tokens by invitation id, senders by plan id, their Date."""
 
     tokens: Mapping[int, LinkTokens]
     senders: Mapping[int, SenderProfile]
-    templates: Mapping[int, MessageTemplate]
     date: str
 
 

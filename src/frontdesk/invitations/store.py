@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, inser
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.schema import UtcTime
 from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
@@ -149,22 +150,25 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
     return Invitation._make(row) if row else None
 
 
+_TEMPLATE = invitation_templates.c["subject", "text", "html"]
+
+
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
-    """The plans' names and their accounts' senders, by plan id."""
-    columns = deliverability.c["sender_name", "sender_address", "registration_url"]
+    """The plans' names with their accounts' senders and templates, by plan id."""
+    sender = deliverability.c["sender_name", "sender_address", "registration_url"]
     query = (
-        select(plans.c.id, plans.c.name, *columns)
+        select(plans.c.id, *_TEMPLATE, plans.c.name, *sender)
         .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
+        .outerjoin(invitation_templates, SameKey(invitation_templates.c.account_id, plans.c.account_id))
         .where(plans.c.id.in_(sorted(plan_ids)))
     )
-    return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
+    return {row[0]: SenderProfile._make((*row[4:], MessageTemplate(*row[1:4]))) for row in tx.execute(query)}
 
 
-def find_templates(tx: Tx, account_ids: Collection[int]) -> dict[int, MessageTemplate]:
-    """The templates of those of the accounts that have their own, by account id. One set read."""
-    columns = ("account_id", "subject", "text", "html")
-    rows = find_set(tx, invitation_templates, "account_id", account_ids, columns=columns).rows
-    return {row["account_id"]: MessageTemplate(row["subject"], row["text"], row["html"]) for row in rows}
+def get_template(tx: Tx, account_id: int) -> MessageTemplate:
+    """The account's own templates; all None where it has set none."""
+    row = tx.execute(select(*_TEMPLATE).where(invitation_templates.c.account_id == account_id)).first()
+    return MessageTemplate(*row) if row else MessageTemplate()
 
 
 def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: datetime) -> None:
@@ -253,20 +257,15 @@ _LANES = text(
         (SELECT state <> 'active' FROM accounts WHERE id = a.account_id) AS suspended
     FROM l AS a WHERE plan_id IS NOT NULL
     """  # noqa: S608 - constants only
-)
+).columns(first_due_at=UtcTime)
 
 
 def find_lanes(tx: Tx) -> list[Lane]:
     """One per delivery, account and plan with pending invitations."""
     return [
-        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), *map(bool, flags))
+        Lane(Delivery(delivery), account_id, plan_id, first_due_at, *map(bool, flags))
         for delivery, account_id, plan_id, first_due_at, *flags in tx.execute(_LANES)
     ]
-
-
-def as_time(value: datetime | str) -> datetime:
-    """The time in a column that raw SQL read: SQLite gives it as text."""
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def lock_due(tx: Tx, lane: Lane, *, now: datetime, count: int) -> list[ClaimedInvitation]:
