@@ -11,6 +11,7 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import store
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
+    IN_LINE,
     DeliverabilitySettings,
     DeliveryForecast,
     DeliveryStatistics,
@@ -28,12 +29,7 @@ PAGE_ROWS = 1000
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
 
 CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
-RESENDABLE = {
-    InvitationState.SENT,
-    InvitationState.FAILED,
-    InvitationState.CANCELLED,
-    InvitationState.AMBIGUOUS,
-}
+RESENDABLE = set(InvitationState).difference(IN_LINE)
 
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:

@@ -73,6 +73,7 @@ class InvitationState(StrEnum):
 
 
 _S = InvitationState
+IN_LINE = (_S.PENDING, _S.CLAIMED, _S.OFFERED)  # a worker will settle it
 
 # Every change of state that there is; docs/states.md draws them.
 TRANSITIONS = frozenset(

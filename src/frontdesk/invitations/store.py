@@ -15,6 +15,7 @@ from frontdesk.db.schema import UtcTime
 from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
+    IN_LINE,
     ClaimedInvitation,
     DeliverabilitySettings,
     Delivery,
@@ -300,23 +301,27 @@ _CHANGE = (
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
 _ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
-_JOIN_SQLITE = f"{_ROWS_SQLITE} WHERE i.id = r.key"
-_JOIN_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE}) WHERE {by_key('i.id', 'r.key')}"
+_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
 # `i` is the invitation, `r` its change.
-_CHANGED = """
-    UPDATE invitations AS i SET {of_claim}state = r.state, due_at = r.due_at,
+_IS_CURRENT = "i.epoch = r.epoch AND i.state = r.from_state"
+_CHANGED = f"""
+    UPDATE invitations AS i SET {{of_claim}}state = r.state, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
         reason = r.reason, relay_code = r.code, updated_at = r.updated_at
-    FROM {join} AND i.epoch = r.epoch AND i.state = r.from_state RETURNING id, account_id, delivery
-"""
+    FROM {{rows}} WHERE {{same_id}} AND {_IS_CURRENT} RETURNING id, account_id, delivery
+"""  # noqa: S608 - constants only
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
 _EVENTS = """
     INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)
-    SELECT key, updated_at, from_state, state, reason, code FROM {changes} WHERE {is_step}
+    SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}
 """
+_BOTH_POSTGRESQL = (
+    "WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"
+)
+_OLD_SQLITE = f"{_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.key AND {_IS_CURRENT}"
 
 
 def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Sequence[Any]:
@@ -326,19 +331,15 @@ def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Seque
     """
     if not changes:
         return []
-    of_claim, is_step = ("", "from_state <> state") if keeps_claim else (_OF_CLAIM, "true")
-    if tx.dialect.name != "sqlite":
-        changed = _CHANGED.format(of_claim=of_claim, join=_JOIN_POSTGRESQL)
-        events = _EVENTS.format(changes="changed", is_step=is_step)
-        sql = f"WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"  # noqa: S608 - constants only
-        return tx.exec_driver_sql(sql, (as_json(changes),)).all()
-    rows = tx.exec_driver_sql(
-        _CHANGED.format(of_claim=of_claim, join=_JOIN_SQLITE), (as_json(changes),)
-    ).all()
-    ids = {row[0] for row in rows}
-    made = [change for change in changes if change["key"] in ids]
-    tx.exec_driver_sql(_EVENTS.format(changes=_ROWS_SQLITE, is_step=is_step), (as_json(made),))
-    return rows
+    given = (as_json(changes),)
+    of_claim, is_step = ("", "r.from_state <> r.state") if keeps_claim else (_OF_CLAIM, "true")
+    if tx.dialect.name == "sqlite":  # the timeline first, because its condition reads the old state
+        tx.exec_driver_sql(_EVENTS.format(changes=_OLD_SQLITE, is_step=is_step), given)
+        sql = _CHANGED.format(of_claim=of_claim, rows=_ROWS_SQLITE, same_id="i.id = r.key")
+        return tx.exec_driver_sql(sql, given).all()
+    changed = _CHANGED.format(of_claim=of_claim, rows=_ROWS_POSTGRESQL, same_id=by_key("i.id", "r.key"))
+    events = _EVENTS.format(changes="changed AS r", is_step=is_step)
+    return tx.exec_driver_sql(_BOTH_POSTGRESQL.format(changed=changed, events=events), given).all()
 
 
 def find_windows(
@@ -411,10 +412,7 @@ def find_unsettled(tx: Tx, *, after: int, count: int) -> list[Invitation]:
 def is_queued(tx: Tx, address_folded: str) -> bool:
     """Whether any invitation to the address is pending, claimed or offered. Reads all of these, by the index of states: an index
     of their addresses would cost each new member."""
-    waits = invitations.c.state.in_(
-        [InvitationState.PENDING, InvitationState.CLAIMED, InvitationState.OFFERED]
-    )
-    return _has_invitation(tx, address_folded, waits)
+    return _has_invitation(tx, address_folded, invitations.c.state.in_(IN_LINE))
 
 
 def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:

@@ -58,6 +58,8 @@ RENEW_AFTER = 1 / 3
 # Of the circuit breaker: its pauses, and the broken connections in a row, with no reply about any message between them.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
 _LAST = 9  # the rank behind every job's
+# A relay that says one of these about a message is in order.
+_VERDICTS = (InvitationStep.ACCEPTED, InvitationStep.REFUSED, InvitationStep.REFUSED_FOR_NOW)
 
 
 @dataclass(slots=True)
@@ -219,11 +221,7 @@ class CircuitBreaker:
                 self._failures += 1
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
-        elif report.result in (
-            InvitationStep.ACCEPTED,
-            InvitationStep.REFUSED,
-            InvitationStep.REFUSED_FOR_NOW,
-        ):
+        elif report.result in _VERDICTS:
             self._failures = self._broken = 0
             self._until = float("-inf")
 
