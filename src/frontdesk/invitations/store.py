@@ -152,18 +152,18 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
 
 
 _TEMPLATE = invitation_templates.c["subject", "text", "html"]
+_SENDERS = (  # made once: to make a statement takes longer than to send it
+    select(plans.c.id, *_TEMPLATE, plans.c.name, *deliverability.c[SenderProfile._fields[1:4]])
+    .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
+    .outerjoin(invitation_templates, SameKey(invitation_templates.c.account_id, plans.c.account_id))
+    .where(plans.c.id.in_(bindparam("plan_ids", expanding=True)))
+)
 
 
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     """The plans' names with their accounts' senders and templates, by plan id."""
-    sender = deliverability.c["sender_name", "sender_address", "registration_url"]
-    query = (
-        select(plans.c.id, *_TEMPLATE, plans.c.name, *sender)
-        .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
-        .outerjoin(invitation_templates, SameKey(invitation_templates.c.account_id, plans.c.account_id))
-        .where(plans.c.id.in_(sorted(plan_ids)))
-    )
-    return {row[0]: SenderProfile._make((*row[4:], MessageTemplate(*row[1:4]))) for row in tx.execute(query)}
+    rows = tx.execute(_SENDERS, {"plan_ids": sorted(plan_ids)})
+    return {row[0]: SenderProfile._make((*row[4:], MessageTemplate(*row[1:4]))) for row in rows}
 
 
 def get_template(tx: Tx, account_id: int) -> MessageTemplate:
@@ -269,24 +269,40 @@ def find_lanes(tx: Tx) -> list[Lane]:
     ]
 
 
+_COLUMNS = invitations.c
+_DUE = (
+    select(*_COLUMNS[ClaimedInvitation._fields])
+    .where(
+        IS_PENDING,
+        _COLUMNS.delivery == bindparam("delivery"),
+        _COLUMNS.account_id == bindparam("account_id"),
+        _COLUMNS.plan_id == bindparam("plan_id"),
+        _COLUMNS.due_at <= bindparam("now"),
+    )
+    .order_by(_COLUMNS.due_at, _COLUMNS.id)
+    .limit(bindparam("count"))
+    .with_for_update(skip_locked=True)
+)
+
+
 def lock_due(tx: Tx, lane: Lane, *, now: datetime, count: int) -> list[ClaimedInvitation]:
     """The `count` pending invitations of the lane that are due longest; without those that another worker has locked."""
-    columns = invitations.c
-    query = select(*columns[ClaimedInvitation._fields]).where(
-        IS_PENDING,
-        columns.delivery == lane.delivery,
-        columns.account_id == lane.account_id,
-        columns.plan_id == lane.plan_id,
-        columns.due_at <= now,
-    )
-    query = query.order_by(columns.due_at, columns.id).limit(count).with_for_update(skip_locked=True)
-    return [ClaimedInvitation._make(row) for row in tx.execute(query)]
+    wanted = {"delivery": lane.delivery, "account_id": lane.account_id, "plan_id": lane.plan_id}
+    return [ClaimedInvitation._make(row) for row in tx.execute(_DUE, wanted | {"now": now, "count": count})]
+
+
+_LAPSED = (
+    select(invitations)
+    .where(LAPSES, _COLUMNS.due_at <= bindparam("now"))
+    .order_by(_COLUMNS.due_at)
+    .limit(bindparam("count"))
+    .with_for_update(skip_locked=True)
+)
 
 
 def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
     """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
-    query = select(invitations).where(LAPSES, invitations.c.due_at <= now).order_by(invitations.c.due_at)
-    return [Invitation._make(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
+    return [Invitation._make(row) for row in tx.execute(_LAPSED, {"now": now, "count": count})]
 
 
 def has_lapsed(tx: Tx, now: datetime) -> bool:
