@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 
-from frontdesk.clock import stored_time
+from frontdesk.text import stored_time
 
 metadata = MetaData(
     naming_convention={
@@ -46,7 +46,7 @@ def words(kind: type[StrEnum], length: int) -> Enum:
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `clock.stored_time`, which sorts."""
+    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `text.stored_time`, which sorts."""
 
     impl = TIMESTAMP(timezone=True)
     cache_ok = True

@@ -18,8 +18,7 @@ from queue import Empty, PriorityQueue, SimpleQueue
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
-from frontdesk.db.engine import database_time
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import database_time, write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
