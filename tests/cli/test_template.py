@@ -41,7 +41,7 @@ def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account:
         *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x")
     )
     assert "--text must show {{ registration_link }}." in said
-    assert "--html line 2 must name one of plan_name, sender_name" in said
+    assert "--html line 2 must have only text, conditions, the names plan_name, sender_name" in said
     assert "--subject must be a Jinja template; line 1 can't be read." in said
     assert cli.json("template", "show", "--account", account)["own"] == []
 

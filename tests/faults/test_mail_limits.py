@@ -16,7 +16,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.hourly_window import HourlyWindows
-from frontdesk.invitations.model import AttemptOutcome, AttemptResult, ClaimedInvitation, DeliveryPolicy
+from frontdesk.invitations.model import AttemptOutcome, ClaimedInvitation, DeliveryPolicy, InvitationStep
 from frontdesk.invitations.protocol import DeliveryContext, claim, expire_leases, offer_and_settle
 from frontdesk.mail.model import MailMessage
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
@@ -86,7 +86,7 @@ class Simulated:
         """The relay takes all that the worker has in hand; the worker has not written it down yet."""
         self.accepted += [self.real for _ in self.in_hand[number]]
 
-    def settle(self, number: int, kind: AttemptResult) -> None:
+    def settle(self, number: int, kind: InvitationStep) -> None:
         outcomes = [AttemptOutcome(one, kind, offered=True) for one in self.in_hand[number]]
         self.in_hand[number] = []
         with self.db.write() as tx:
@@ -154,16 +154,16 @@ def perform(world: Simulated, action: tuple[object, ...], unseen: float) -> None
         case ("deliver", int(number)):
             world.claim(number)
             world.accept(number)
-            world.settle(number, AttemptResult.ACCEPTED)
+            world.settle(number, InvitationStep.ACCEPTED)
         case ("deliver slowly", int(number), float(seconds)):
             world.claim(number)
             world.advance(seconds / 2, unseen)
             world.accept(number)
             world.advance(seconds / 2, unseen)
-            world.settle(number, AttemptResult.ACCEPTED)
+            world.settle(number, InvitationStep.ACCEPTED)
         case ("refused", int(number)):
             world.claim(number)
-            world.settle(number, AttemptResult.REFUSED_FOR_NOW)
+            world.settle(number, InvitationStep.REFUSED_FOR_NOW)
         case ("die after", int(number)):
             world.claim(number)
             world.accept(number)

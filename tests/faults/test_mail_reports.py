@@ -83,7 +83,7 @@ def answered(db: Database, mail: MailedInvitation) -> None:
 
     def work(tx: Tx) -> None:
         change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
-        apply_changes(tx, [(change, find_invitation(tx, mail.id))], now=NOW)
+        apply_changes(tx, [(change, find_invitation(tx, mail.id))], now=NOW, keeps_claim=True)
         apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)

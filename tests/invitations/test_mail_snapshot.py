@@ -16,7 +16,7 @@ def written() -> bytes:
     name = "Gold & Silver – 2027"  # noqa: RUF001 - names have such letters
     sender = SenderProfile(name, "Example Health", "care@example.com", page)
     tokens = {1: derive_tokens("s" * 32, invitation.message_id)}
-    context = MessageContext(tokens, {1: sender}, {}, format_datetime(NOW))
+    context = MessageContext(tokens, {1: sender}, format_datetime(NOW))
     return compose(
         invitation, context, base_url="https://api.example.com", mail_from="mail@example.com"
     ).content

@@ -23,7 +23,8 @@ SENDER = SenderProfile("Gold", "Example Health", "care@example.com", "https://jo
 def written(db: Database, invitation: ClaimedInvitation, sender: SenderProfile = SENDER) -> MailMessage:
     with db.write() as tx:
         context = load_message_context(tx, [invitation], link_secret=SECRET, now=NOW)
-    context = replace(context, senders={invitation.plan_id: sender})
+    stored = context.senders[invitation.plan_id]
+    context = replace(context, senders={invitation.plan_id: sender._replace(template=stored.template)})
     return compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
 
 

@@ -14,7 +14,7 @@ from frontdesk.invitations.message import (
     set_template,
 )
 from frontdesk.invitations.model import MessageTemplate
-from frontdesk.invitations.store import find_templates
+from frontdesk.invitations.store import get_template
 from tests.factories import NOW, Customer, make_customer
 
 LINKS = "{{ registration_link }} {{ unsubscribe_link }}"
@@ -51,11 +51,12 @@ def test_an_accounts_own_templates_are_kept_changed_one_by_one_and_reset(db: Dat
     with db.write() as tx:
         keep = partial(set_template, tx, customer.account_id, now=NOW)
         assert keep(subject=own.subject, text=own.text, html=own.html) == own
-        assert find_templates(tx, [customer.account_id, other.account_id]) == {customer.account_id: own}
+        assert get_template(tx, customer.account_id) == own
+        assert get_template(tx, other.account_id) == MessageTemplate()
         changed = keep(subject="{{ plan_name | upper }}")
         assert (render(changed, SAMPLE_VALUES).subject, changed.text) == ("GOLD", own.text)
         assert keep(subject=None, text=None, html=None) == MessageTemplate()
-        assert find_templates(tx, [customer.account_id]) == {}
+        assert get_template(tx, customer.account_id) == MessageTemplate()
 
 
 def test_a_text_without_html_is_a_mail_of_text_alone_and_html_needs_a_text(db: Database) -> None:

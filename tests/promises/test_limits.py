@@ -16,20 +16,24 @@ import pytest
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
-from frontdesk.config import Config
+from frontdesk.config import Config, parse_relay
 from frontdesk.db import Database, open_database
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
 from frontdesk.files.load import ChunkWriter, parse_rows
 from frontdesk.files.model import FileStep
+from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.privacy.erasure import erase_person, find_persons
 from frontdesk.queues import QueueSnapshots
 from frontdesk.web.telemetry import Telemetry
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.in_process import Nowhere, call_asgi
 from tests.files.loading import Desk, csv_of, row
+from tests.mail.relay import Relay
 from tests.queues.feed import JOINED, ON, STARTED, event, feed, make_clinic
+from tests.worker.conftest import Post
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/frontdesk"
@@ -37,7 +41,7 @@ PACKAGE = ROOT / "src/frontdesk"
 LINES = {"": 31_050, "formats mapping files": 7_000, "eligibility": 2_300}
 MOST_FILES = 194
 MOST_DECISIONS = 40
-ROOMS = {"POST": 22, "chunk": 20, "estimate": 14, "erasure": 11}
+ROOMS = {"POST": 22, "chunk": 20, "invitation": 15, "estimate": 14, "erasure": 11}
 BENCH_LINES = 2_200  # of the benchmarks, with their peers and pages
 BENCH_KINDS = {".py", ".md", ".sql", ".js", ".lua"}
 
@@ -155,3 +159,22 @@ def test_an_erasure_visits_few_rooms(api: Api, db: Database, clock: SetClock, cu
         [erased] = erase_person(db, second, requester, clock)
     assert erased.is_new
     assert len(rooms) <= ROOMS["erasure"], sorted(rooms)
+
+
+@pytest.mark.parametrize("immediate", [True, False])
+def test_an_invitation_visits_few_rooms(
+    config: Config, db: Database, clock: SetClock, customer: Customer, *, immediate: bool
+) -> None:
+    post = Post(config, db, clock, customer)
+    post.batches()
+    with Relay() as relay, visited() as rooms:
+        mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"))
+        worker = DeliveryWorker(config, db, mailer, WorkerOptions(read_time=lambda _: clock()))
+        for _ in range(2):
+            post.enrol(immediate=immediate)
+            clock.advance(61)
+            rooms.clear()
+            assert worker.turn() == 1
+        worker.close()
+    assert post.states() == ["sent", "sent"]
+    assert len(rooms) <= ROOMS["invitation"], sorted(rooms)

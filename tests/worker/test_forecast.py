@@ -120,7 +120,7 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     post.batches()
     post.enrol(3, immediate=False)
     with db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+        protocol.hold(tx, HoldReason.BY_OPERATOR)
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
         protocol.release(tx)
     post.batches(enabled=False)

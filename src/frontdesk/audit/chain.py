@@ -47,7 +47,7 @@ def sealed(entries: Iterable[dict[str, Any]], end: ChainEnd) -> Iterator[tuple[b
     """The line of each entry, a row by column, and the end of the chain after it."""
     for entry in entries:
         row = {str(name): value for name, value in entry.items()} | {"at": stored_time(entry["at"])}
-        line, end = _entry_line(row, end)
+        line, end = _line(row, end, entry_id=row["id"])
         yield line, end
 
 
@@ -66,7 +66,7 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
             if number == 1 and row.keys() == {*TrailPruning._fields}:
                 made, end = first_line(TrailPruning(**row))
             else:
-                made, end = _entry_line(row, end)
+                made, end = _line(row, end, entry_id=row["id"])
         except (ValueError, TypeError, KeyError, AttributeError):
             raise BrokenChain(number) from None
         if made != line:  # by every byte: another text may have the same values
@@ -74,14 +74,10 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
         yield end
 
 
-def _entry_line(row: dict[str, Any], end: ChainEnd) -> tuple[bytes, ChainEnd]:
-    line, end = _line(row, end, entry_id=row["id"])
-    return line, end._replace(entries=end.entries + 1)
-
-
 def _line(row: dict[str, Any], end: ChainEnd, *, entry_id: int) -> tuple[bytes, ChainEnd]:
     """The row as the line after `end`, and the end of the chain after it."""
     text = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
     chain = hashlib.sha256(end.chain.encode() + b"\n" + text).hexdigest()
     line = orjson.dumps({**row, "chain": chain}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
-    return line, end._replace(chain=chain, entry_id=entry_id, size_bytes=end.size_bytes + len(line))
+    size, entries = end.size_bytes + len(line), end.entries + ("id" in row)  # the first line may be no entry
+    return line, end._replace(chain=chain, entry_id=entry_id, size_bytes=size, entries=entries)

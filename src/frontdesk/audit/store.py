@@ -79,20 +79,16 @@ def record_action(
 
 def list_entries(tx: Tx, wanted: AuditQuery = ALL, *, limit: int = 100) -> list[dict[str, Any]]:
     """The newest entries first, as rows by column."""
-    query = select(audit_entries).order_by(_columns.id.desc()).limit(limit)
-    for column, value in (
-        (_columns.account_id, wanted.account_id),
-        (_columns.actor, wanted.actor),
-        (_columns.subject_id, wanted.subject_id),
-    ):
-        query = query if value is None else query.where(column == value)
+    equal = ("account_id", "actor", "subject_id")
+    wants = [_columns[name] == value for name in equal if (value := getattr(wanted, name)) is not None]
     if wanted.action is not None:
         of_noun = _columns.action.startswith(f"{wanted.action}.", autoescape=True)
-        query = query.where((_columns.action == wanted.action) | of_noun)
+        wants.append((_columns.action == wanted.action) | of_noun)
     if wanted.since is not None:
-        query = query.where(_columns.at >= wanted.since)
+        wants.append(_columns.at >= wanted.since)
     if wanted.until is not None:
-        query = query.where(_columns.at <= wanted.until)
+        wants.append(_columns.at <= wanted.until)
+    query = select(audit_entries).where(*wants).order_by(_columns.id.desc()).limit(limit)
     return [dict(row) for row in tx.execute(query).mappings()]
 
 

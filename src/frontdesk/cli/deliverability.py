@@ -16,7 +16,7 @@ from frontdesk.cli.output import MISUSED, Output, describe, fail, opened_file, s
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations import get_deliverability, set_deliverability
+from frontdesk.invitations import get_deliverability, get_template, set_deliverability
 from frontdesk.invitations import message as templates
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.invitations.model import (
@@ -126,7 +126,7 @@ def _url(text: str) -> str | None:
 @template.query("show", "--account 1")
 def show_template(tx: Tx, account: AccountId) -> Output:
     """Show the templates of an account's invitations, its own or the product's."""
-    return _described(templates.get_template(tx, account))
+    return _described(get_template(tx, account))
 
 
 @template.change(
@@ -182,6 +182,7 @@ def preview(
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     plan = get_plan(tx, None, plan_id)
     own = get_deliverability(tx, plan.account_id)
+    sender = (own.sender_name, own.sender_address, own.registration_url)
     invitation = ClaimedInvitation(
         id=0,
         account_id=plan.account_id,
@@ -193,8 +194,7 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     )
     context = MessageContext(
         {0: derive_tokens("", invitation.message_id)},
-        {plan_id: SenderProfile(plan.name, own.sender_name, own.sender_address, own.registration_url)},
-        {plan.account_id: templates.get_template(tx, plan.account_id)},
+        {plan_id: SenderProfile(plan.name, *sender, get_template(tx, plan.account_id))},
         format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
     )
     return compose(invitation, context, base_url=base_url, mail_from="invitations@example.com").content

@@ -117,7 +117,7 @@ def forecast(tx: Tx, account: AccountId) -> Output:
 @invitations.change("hold", "")
 def hold(context: CommandContext) -> Output:
     """Hold all delivery from now on, until `invitations release`."""
-    protocol.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
+    protocol.hold(context.tx, HoldReason.BY_OPERATOR)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 

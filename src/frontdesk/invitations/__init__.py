@@ -2,6 +2,7 @@
 
 from frontdesk.invitations.store import (
     get_deliverability,
+    get_template,
     hash_suppressions,
     list_invitations,
     list_suppressions,
@@ -12,6 +13,7 @@ from frontdesk.invitations.store import (
 
 __all__ = [
     "get_deliverability",
+    "get_template",
     "hash_suppressions",
     "list_invitations",
     "list_suppressions",

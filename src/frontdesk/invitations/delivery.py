@@ -11,6 +11,7 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import store
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
+    IN_LINE,
     DeliverabilitySettings,
     DeliveryForecast,
     DeliveryStatistics,
@@ -27,12 +28,7 @@ from frontdesk.text import fold_email
 PAGE_ROWS = 1000
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
 
-RESENDABLE = {
-    InvitationState.SENT,
-    InvitationState.FAILED,
-    InvitationState.CANCELLED,
-    InvitationState.AMBIGUOUS,
-}
+RESENDABLE = set(InvitationState).difference(IN_LINE)
 
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
@@ -77,7 +73,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         )
     if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
         # A relay took it once: reports about that message must not be taken for reports about the new one.
-        store.delete_message_id(tx, invitation_id)
+        invitation = invitation._replace(message_id=None)
     _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
 
 
@@ -96,7 +92,7 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
 
 
 def _kept_back(invitation: Invitation) -> StateChange:
-    change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
+    change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED)
     is_ambiguous = invitation.state is InvitationState.AMBIGUOUS
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
@@ -112,45 +108,28 @@ def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -
 
 
 def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any) -> None:
-    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, closes=True, **changes)
+    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, **changes)
     apply_changes(tx, [(change, invitation)], now=now)
 
 
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
-    due, held_back = store.count_batched(tx, account_id, now=now)
+    waiting, held_back = store.count_batched(tx, account_id, now=now)
     stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
     window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
-    waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
-    lanes = store.find_lanes(tx)
-    suspended = any(lane.suspended for lane in lanes if lane.account_id == account_id)
+    suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
     goes = settings.enabled and held is None and not suspended
     seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
     return DeliveryForecast(
         enabled=settings.enabled,
-        backlog=sum(count for _, count in due),
+        backlog=sum(count for _, count in waiting),
         held_back=held_back,
         sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
         held=held,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
-    )
-
-
-def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
-    """The figures of /metrics."""
-    lanes = store.find_lanes(tx)
-    oldest = min((lane.first_due_at for lane in lanes if not lane.suspended), default=now)
-    return DeliveryStatistics(
-        by_state=store.count_by_state(tx),
-        oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
-        window_used={
-            window.account_id: sum(count for _, count in _window_now(tx, window, now)[1])
-            for window in store.find_windows(tx)
-        },
-        held=find_hold_reason(tx) is not None,
     )
 
 
@@ -167,25 +146,22 @@ def seconds_until_last(
     nothing waits.
     """
     start = moment = window.measured_us
-    interval_us = settings.batch_interval_seconds * SECOND_US
-    batch_us, left = window.batch_us, min(window.batch_left, settings.batch_size)
+    interval_us, left = (
+        settings.batch_interval_seconds * SECOND_US,
+        min(window.batch_left, settings.batch_size),
+    )
+    next_batch_us = start if window.batch_us is None else window.batch_us + interval_us
     places = (at for at, count in sorted(frees) for _ in range(count))
-    taken = deque(
-        places, maxlen=settings.hourly_limit
-    )  # the last ones that count: the first of them must be free
-    waiting = sorted(waiting)
-    for seconds, count in waiting:
-        moment = max(moment, start + int(seconds * SECOND_US))
-        for _ in range(count):
-            if len(taken) == taken.maxlen:
-                moment = max(moment, taken[0])
-            if batch_us is not None and left == 0:
-                moment = max(moment, batch_us + interval_us)
-            if batch_us is None or moment - batch_us >= interval_us:
-                batch_us, left = moment, settings.batch_size
-            left -= 1
-            taken.append(_WINDOWS.free_at(_WINDOWS.slice_at(moment)))
-    return (moment - start) / SECOND_US if waiting else None
+    taken = deque(places, maxlen=settings.hourly_limit)  # the first of the last ones that count must be free
+    due = [start + int(seconds * SECOND_US) for seconds, count in sorted(waiting) for _ in range(count)]
+    for due_us in due:
+        full_until = taken[0] if len(taken) == taken.maxlen else 0
+        moment = max(moment, due_us, full_until, 0 if left else next_batch_us)
+        if moment >= next_batch_us:
+            next_batch_us, left = moment + interval_us, settings.batch_size
+        left -= 1
+        taken.append(_WINDOWS.free_at(moment // _WINDOWS.slice_us))
+    return (moment - start) / SECOND_US if due else None
 
 
 _WINDOWS = HourlyWindows()  # for its slices only
@@ -197,5 +173,20 @@ def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWind
     passed = max(0.0, (now - window.wall_at).total_seconds())
     window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
     held = store.count_held(tx, window.account_id)  # by workers: as if these left now
-    slices = [*_WINDOWS.counted(window), (_WINDOWS.slice_at(window.measured_us), held)]
+    slices = [*_WINDOWS.counted(window), (window.measured_us // _WINDOWS.slice_us, held)]
     return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]
+
+
+def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
+    """The figures of /metrics."""
+    lanes = store.find_lanes(tx)
+    oldest = min((lane.first_due_at for lane in lanes if not lane.suspended), default=now)
+    return DeliveryStatistics(
+        by_state=store.count_by_state(tx),
+        oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
+        window_used={
+            each.account_id: sum(count for _, count in _window_now(tx, each, now)[1])
+            for each in store.find_windows(tx)
+        },
+        held=find_hold_reason(tx) is not None,
+    )

@@ -46,7 +46,7 @@ class HourlyWindows:
     ) -> None:
         self.monotonic = monotonic
         self.window_seconds = window_seconds + min(SLACK_SECONDS, window_seconds / 10)
-        self._slice_us = int(window_seconds * SECOND_US / SLICES)
+        self.slice_us = int(window_seconds * SECOND_US / SLICES)
         self._window_us = int(self.window_seconds * SECOND_US)
         self._observations: dict[int, _Observation] = {}
         self._observed_at = float("-inf")
@@ -80,7 +80,7 @@ class HourlyWindows:
 
     def counted(self, window: HourlyWindow) -> list[tuple[int, int]]:
         """Each slice of which any part is still inside the window, with what was counted into it."""
-        oldest = (window.measured_us - self._window_us) // self._slice_us
+        oldest = (window.measured_us - self._window_us) // self.slice_us
         return [(slice_, count) for slice_, count in window.sent if slice_ >= oldest]
 
     def count_sent(self, tx: Tx, counts: Mapping[int, int], wall: datetime) -> None:
@@ -89,17 +89,14 @@ class HourlyWindows:
         for locked in store.find_windows(tx, counts, lock=True) if counts else ():
             window = self._advance(locked, wall)
             sent = Counter(dict(self.counted(window)))
-            sent[self.slice_at(window.measured_us)] += counts[window.account_id]
+            sent[window.measured_us // self.slice_us] += counts[window.account_id]
             windows.append(window._replace(sent=sorted(sent.items())))
         if windows:
             self.save(tx, windows)
 
-    def slice_at(self, measured_us: int) -> int:
-        return measured_us // self._slice_us
-
     def free_at(self, slice_: int) -> int:
         """The measured time at which a slice no longer counts; until then all of it does."""
-        return (slice_ + 1) * self._slice_us + self._window_us
+        return (slice_ + 1) * self.slice_us + self._window_us
 
     def _advance(self, window: HourlyWindow, wall: datetime) -> HourlyWindow:
         """The window now: by the wall clock, but at most by what this process's own clock can vouch for since the last write."""

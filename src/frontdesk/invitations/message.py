@@ -51,8 +51,7 @@ def load_message_context(
     message_ids = {invitation.id: invitation.message_id for invitation in claimed}
     tokens = issue_tokens(tx, message_ids, link_secret=link_secret, now=now)
     senders = store.find_senders(tx, {invitation.plan_id for invitation in claimed})
-    templates = store.find_templates(tx, {invitation.account_id for invitation in claimed})
-    return MessageContext(tokens, senders, templates, format_datetime(now.astimezone(UTC)))
+    return MessageContext(tokens, senders, format_datetime(now.astimezone(UTC)))
 
 
 def compose(
@@ -72,7 +71,7 @@ def compose(
         ),
         unsubscribe_link=unsubscribe,
     )
-    rendered = render(context.templates.get(invitation.account_id, MessageTemplate()), values)
+    rendered = render(sender.template, values)
     try:
         recipient = mailable(invitation.address)
         headers = (
@@ -265,6 +264,7 @@ SAMPLE_VALUES = TemplateValues(
 )
 
 NAMES = TemplateValues._fields
+_USABLE = f"the names {', '.join(NAMES)} and the filters {', '.join(FILTERS)}"
 
 _plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _markup = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=True)
@@ -289,14 +289,9 @@ def default_part(part: str) -> str:
     return files("frontdesk.invitations").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def get_template(tx: Tx, account_id: int) -> MessageTemplate:
-    """The account's own templates; all None where it has set none."""
-    return store.find_templates(tx, [account_id]).get(account_id, MessageTemplate())
-
-
 def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> MessageTemplate:
     """Change the parts named in `changes` (None: back to the product's template). Raises Invalid with every fault."""
-    template = replace(get_template(tx, account_id), **changes)
+    template = replace(store.get_template(tx, account_id), **changes)
     faults = [
         fault
         for part, source in asdict(template).items()
@@ -335,21 +330,20 @@ def find_template_faults(part: str, source: str) -> Iterator[Fault]:
 
 
 def _refusal(node: nodes.Node) -> str | None:
-    """Why the node is refused: loops, calls, attributes, arithmetic, comparisons that can fail, other names."""
+    """Why the node is refused: loops, calls, attributes, arithmetic, comparisons that can fail, other names and filters."""
     match node:
         case nodes.Name():
-            return None if node.name in NAMES else f"line {node.lineno} must name one of {', '.join(NAMES)}"
+            allowed = node.name in NAMES
         case nodes.Filter():
             plain = not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
-            known = node.name in FILTERS and plain and node.node is not None
-            return None if known else f"line {node.lineno} must use one of the filters {', '.join(FILTERS)}"
+            allowed = node.name in FILTERS and plain and node.node is not None
         case nodes.Const():
             allowed = type(node.value) is str
         case nodes.Operand():
             allowed = node.op in ("eq", "ne", "in", "notin")
         case _:
             allowed = isinstance(node, _NODES)
-    return None if allowed else f"line {node.lineno} must have only text, names and conditions"
+    return None if allowed else f"line {node.lineno} must have only text, conditions, {_USABLE}"
 
 
 def _missing(part: str, rendered: str) -> Iterator[Fault]:

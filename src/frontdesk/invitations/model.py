@@ -34,14 +34,8 @@ class NotInvitedReason(DescribedEnum):
 
     NOT_NEW = "not_new", "The record existed already; only new members are invited."
     NO_EMAIL = "no_email", "The record has no e-mail address."
-    NOT_REQUESTED = (
-        "not_requested",
-        "invite_immediately was not true, and the account has no deliverability settings.",
-    )
-    DISABLED = (
-        "disabled",
-        "invite_immediately was not true, and the account's batched invitations are switched off.",
-    )
+    NOT_REQUESTED = "not_requested", "invite_immediately was not true; the account has not set up batches."
+    DISABLED = "disabled", "invite_immediately was not true, and the account's batches are switched off."
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has already expired."
 
@@ -79,6 +73,7 @@ class InvitationState(StrEnum):
 
 
 _S = InvitationState
+IN_LINE = (_S.PENDING, _S.CLAIMED, _S.OFFERED)  # a worker will settle it
 
 # Every change of state that there is; docs/states.md draws them.
 TRANSITIONS = frozenset(
@@ -107,14 +102,12 @@ class InvitationStep(DescribedEnum):
     TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
     ANSWER_LOST = (
         "answer_lost",
-        "The message was handed over and the relay's answer was lost: it may have been taken.",
+        "The message was sent, but the relay's answer was lost: it may have taken it.",
     )
+    PUT_ASIDE = "put_aside", "Others go first: this message may be what breaks the connection to the relay."
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
-    ONCE_MORE = (
-        "once_more",
-        "It was not settled in time, so it is sent once more, with the same Message-ID.",
-    )
+    ONCE_MORE = "once_more", "It was not settled in time: it is sent once more, with the same Message-ID."
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
@@ -140,12 +133,12 @@ class Invitation(NamedTuple):
     created_at: datetime
     updated_at: datetime
     due_at: datetime | None
+    offered_at: datetime | None
+    settled_at: datetime | None
     epoch: int
     attempts: int
     losses: int
     message_id: str | None
-    offered_at: datetime | None
-    settled_at: datetime | None
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None
@@ -184,15 +177,6 @@ class ClaimedInvitation(NamedTuple):
     address_folded: str | None = None
 
 
-class SenderProfile(NamedTuple):
-    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
-
-    plan_name: str
-    sender_name: str | None
-    sender_address: str | None
-    registration_url: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class LinkTokens:
     """The secrets of one message: the bearer may register, or unsubscribe the address."""
@@ -223,13 +207,22 @@ class MessageTemplate:
     html: str | None = None
 
 
+class SenderProfile(NamedTuple):
+    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
+
+    plan_name: str
+    sender_name: str | None
+    sender_address: str | None
+    registration_url: str | None
+    template: MessageTemplate = MessageTemplate()
+
+
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What messages are written with: tokens by invitation id, senders by plan id, own templates by account id, their Date."""
+    """What messages are written with: tokens by invitation id, senders by plan id, their Date."""
 
     tokens: Mapping[int, LinkTokens]
     senders: Mapping[int, SenderProfile]
-    templates: Mapping[int, MessageTemplate]
     date: str
 
 
@@ -301,21 +294,12 @@ class HoldReason(StrEnum):
     OLDER = "older"  # this database is older than what it has delivered: a backup was restored over it
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Delivery is held since then, for this reason."""
-
-    reason: HoldReason
-    since: datetime
-
-
 class DeliveryHome(NamedTuple):
     """The stored row: where this database delivered last, after how many commits mail left, and why delivery is held."""
 
     home: str | None
     offers: int
     held_reason: str | None
-    held_at: datetime | None
 
 
 class Lane(NamedTuple):
@@ -343,7 +327,7 @@ class InvitationEvent(NamedTuple):
 class StateChange(NamedTuple):
     """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
 
-    `closes` ends the claim: later writes of its worker are void. `attempts` and `losses` stay as they are when None.
+    `attempts` and `losses` stay as they are when None.
     """
 
     from_state: InvitationState
@@ -351,21 +335,8 @@ class StateChange(NamedTuple):
     reason: InvitationStep
     due_at: datetime | None = None
     code: int | None = None
-    closes: bool = False
     attempts: int | None = None
     losses: int | None = None
-
-
-class AttemptResult(StrEnum):
-    """What became of an attempt."""
-
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-    REFUSED_FOR_NOW = "refused_for_now"
-    LOST = "lost"
-    NOT_TRIED = "not_tried"
-    PUT_ASIDE = "put_aside"  # not tried; others go first: this message may be what breaks the connection
-    NOT_WRITABLE = "not_writable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +344,7 @@ class AttemptOutcome:
     """What became of one invitation. `offered`: its stored state is `offered` by now, no longer `claimed`."""
 
     invitation: ClaimedInvitation
-    result: AttemptResult
+    result: InvitationStep
     code: int | None = None
     offered: bool = False
 

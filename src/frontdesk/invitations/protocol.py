@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
+from secrets import token_hex
 
 from frontdesk.db import Tx
 from frontdesk.db.database_identity import (
@@ -29,13 +30,11 @@ from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
     TRANSITIONS,
     AttemptOutcome,
-    AttemptResult,
     ClaimedInvitation,
     Delivery,
     DeliveryHome,
     DeliveryPolicy,
     DeliveryReport,
-    Hold,
     HoldReason,
     Invitation,
     InvitationState,
@@ -74,7 +73,7 @@ class DeliveryContext:
     last_account: int = 0
     not_before: dict[int, float] = field(default_factory=dict)
     expired_at: float = float("-inf")
-    hold: Hold | None = None
+    hold: HoldReason | None = None
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -107,7 +106,7 @@ def claim(
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
-    context.hold = find_hold(tx, now=now)
+    context.hold = find_hold(tx)
     if context.hold is not None:
         return []
     context.windows.observe(tx)
@@ -120,8 +119,8 @@ def claim(
         if share <= 0:
             break
         context.last_account = lanes[0].account_id
-        rows += _claim_of_account(tx, context, lanes, share, now)
-    return _without_stopped(tx, rows, find_expired, now) if rows else []
+        rows += _lock_of_account(tx, context, lanes, share, now)
+    return _lease(tx, context, rows, find_expired, now) if rows else []
 
 
 def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
@@ -141,60 +140,62 @@ def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
     return max(left, context.not_before.get(lane.account_id, moment) - moment)
 
 
-def _claim_of_account(
+def _lock_of_account(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
 ) -> list[ClaimedInvitation]:
     """Immediate invitations, and then batched ones within the account's batch and window."""
     account_id, windows = lanes[0].account_id, context.windows
-    immediate = [lane for lane in lanes if lane.delivery is Delivery.IMMEDIATE]
-    rows = _claim_lanes(tx, context, immediate, share, now)
-    batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
-    if not batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
+    rows = _lock_due(tx, lanes, Delivery.IMMEDIATE, share, now)
+    has_batched = any(lane.delivery is Delivery.BATCHED for lane in lanes)
+    if not has_batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
         return rows
     used = windows.used(tx, window)
     count, window, seconds = allowance(window, store.get_deliverability(tx, account_id), used=used)
     if count == 0:
         context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
         return rows
-    claimed = _claim_lanes(tx, context, batched, min(share - len(rows), count), now)
-    windows.save(tx, [window._replace(batch_left=window.batch_left - len(claimed))])
-    return rows + claimed
+    batched = _lock_due(tx, lanes, Delivery.BATCHED, min(share - len(rows), count), now)
+    windows.save(tx, [window._replace(batch_left=window.batch_left - len(batched))])
+    return rows + batched
 
 
-def _claim_lanes(
-    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], count: int, now: datetime
+def _lock_due(
+    tx: Tx, lanes: Sequence[Lane], delivery: Delivery, count: int, now: datetime
 ) -> list[ClaimedInvitation]:
     rows: list[ClaimedInvitation] = []
     for lane in lanes:
-        if len(rows) < count:
-            rows += store.claim_pending(
-                tx,
-                account_id=lane.account_id,
-                plan_id=lane.plan_id,
-                delivery=lane.delivery.value,
-                count=count - len(rows),
-                now=stored_time(now),
-                lease_until=stored_time(now + timedelta(seconds=context.policy.lease_seconds)),
-                domain=f"@{context.policy.message_domain}",
-            )
+        if lane.delivery is delivery and len(rows) < count:
+            rows += store.lock_due(tx, lane, now=now, count=count - len(rows))
     return rows
 
 
-def _without_stopped(
-    tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
+def _lease(
+    tx: Tx,
+    context: DeliveryContext,
+    rows: Sequence[ClaimedInvitation],
+    find_expired: FindExpired,
+    now: datetime,
 ) -> list[ClaimedInvitation]:
-    """Cancel what must not be sent any more: suppressed addresses, expired members."""
+    """Claim the locked rows, but cancel what must not be sent any more: suppressed addresses, expired members."""
     folded = {row.id: _compared(row) for row in rows}
     suppressed = {address for _, address in store.find_suppressed(tx, set().union(*folded.values()))()}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
-    reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
-    reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
-    cancelled = StateChange(
-        InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED, closes=True
-    )
-    changes = [(cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons]
-    apply_changes(tx, changes, now=now)
-    return [row for row in rows if row.id not in reasons]
+    due_at = now + timedelta(seconds=context.policy.lease_seconds)
+    lease = StateChange(InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
+    cancelled = lease._replace(state=InvitationState.CANCELLED, due_at=None)
+    changes: list[tuple[StateChange, ClaimedInvitation]] = []
+    for row in rows:
+        if folded[row.id] & suppressed:
+            changes.append((cancelled._replace(reason=InvitationStep.SUPPRESSED), row))
+        elif row.member_id in expired:
+            changes.append((cancelled._replace(reason=InvitationStep.EXPIRED), row))
+        else:
+            message_id = row.message_id or f"{token_hex(16)}@{context.policy.message_domain}"
+            changes.append((lease, row._replace(message_id=message_id)))
+    written = apply_changes(tx, changes, now=now)
+    return [
+        row._replace(epoch=row.epoch + 1) for change, row in changes if change is lease and row.id in written
+    ]
 
 
 def _compared(row: ClaimedInvitation) -> set[str]:
@@ -212,7 +213,7 @@ def renew_leases(
     """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
     due_at = now + timedelta(seconds=context.policy.lease_seconds)
     renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
-    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, is_step=False)
+    apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, keeps_claim=True)
 
 
 def offer_and_settle(
@@ -234,12 +235,13 @@ def offer_and_settle(
         (offer, invitation) for invitation in claimed
     ]
     changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
-    written = apply_changes(tx, changes, now=now, windows=context.windows)
+    written = apply_changes(tx, changes, now=now, windows=context.windows, keeps_claim=True)
     # A report can have come while this attempt, or one before it whose answer was lost, was under way.
     may_have_left = {
         outcome.invitation.message_id
         for outcome in outcomes
-        if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
+        if outcome.result in (InvitationStep.ACCEPTED, InvitationStep.ANSWER_LOST)
+        or outcome.invitation.losses > 0
     }
     apply_early_reports(tx, may_have_left, now=now)
     granted = {invitation.id for invitation in claimed} & written
@@ -252,12 +254,12 @@ def apply_changes(
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
-    is_step: bool = True,
+    keeps_claim: bool = False,
 ) -> set[int]:
-    """Write the changes that still hold, with their timeline if `is_step`; returns the ids of those. Others stay as they are.
+    """Write the changes that still hold, with their timeline; returns the ids of those. Others stay as they are.
 
-    With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
-    change that docs/states.md does not draw.
+    The claims end, so later writes of their workers are void, unless `keeps_claim`. With `windows`, batched invitations that may
+    have left are counted into their account's window. Raises ValueError for a change that docs/states.md does not draw.
     """
     stored: dict[StateChange, dict[str, object]] = {}  # many invitations share a change
     rows, left = [], set()
@@ -268,11 +270,14 @@ def apply_changes(
                 raise ValueError("no such change of state (docs/states.md)")
             due_at = stored_time(change.due_at) if change.due_at else None
             times = {"due_at": due_at, "updated_at": stored_time(now)}
-            stored[change] = change._asdict() | times | {"closes": int(change.closes)}
+            stored[change] = change._asdict() | times
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        rows.append(stored[change] | {"id": invitation.id, "epoch": invitation.epoch})
-    written = store.change_states(tx, rows, is_step=is_step)
+        rows.append(
+            stored[change]
+            | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
+        )
+    written = store.change_states(tx, rows, keeps_claim=keeps_claim)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)
@@ -287,7 +292,7 @@ def cancel_of_members(
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
     changes = [
-        (StateChange(found.state, InvitationState.CANCELLED, reason, closes=True), found)
+        (StateChange(found.state, InvitationState.CANCELLED, reason), found)
         for found in store.find_of_members(tx, member_ids)
         if found.state in CANCELLABLE
     ]
@@ -317,7 +322,7 @@ def settle_by_report(
     if not (is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
-    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
+    change = StateChange(state, settled, InvitationStep.BY_REPORT)
     apply_changes(tx, [(change, invitation)], now=now)
     return settled
 
@@ -329,7 +334,7 @@ def is_unclear(invitation: Invitation) -> bool:
 
 
 def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: datetime) -> StateChange:
-    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED, closes=True)
+    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED)
     if invitation.state is InvitationState.CLAIMED:
         return change._replace(state=InvitationState.PENDING, due_at=now)
     if invitation.state is InvitationState.OFFERED:
@@ -342,29 +347,26 @@ def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: dat
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
     policy, attempts = context.policy, outcome.invitation.attempts + 1
     start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
-    final = StateChange(start, InvitationState.FAILED, InvitationStep.REFUSED, code=outcome.code)
-    again = StateChange(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, now, outcome.code)
+    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code)
+    again = final._replace(state=InvitationState.PENDING, due_at=now)
     match outcome.result:
-        case AttemptResult.ACCEPTED:
-            return final._replace(state=InvitationState.SENT, reason=InvitationStep.ACCEPTED)
-        case AttemptResult.REFUSED:
-            return final
-        case AttemptResult.NOT_WRITABLE:
-            return final._replace(reason=InvitationStep.NOT_WRITABLE)
-        case AttemptResult.LOST:
-            lost = final._replace(reason=InvitationStep.ANSWER_LOST)
-            return _ambiguous(lost, outcome.invitation.losses, policy, now)
-        case AttemptResult.NOT_TRIED:
+        case InvitationStep.ACCEPTED:
+            return final._replace(state=InvitationState.SENT)
+        case InvitationStep.ANSWER_LOST:
+            return _ambiguous(final, outcome.invitation.losses, policy, now)
+        case InvitationStep.NOT_OFFERED:
             return again
-        case AttemptResult.PUT_ASIDE:
+        case InvitationStep.PUT_ASIDE:
             return again._replace(due_at=now + timedelta(seconds=policy.first_retry_seconds))
-        case AttemptResult.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
+        case InvitationStep.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
             return final._replace(reason=InvitationStep.TOO_MANY_ATTEMPTS, attempts=attempts)
-        case AttemptResult.REFUSED_FOR_NOW:
+        case InvitationStep.REFUSED_FOR_NOW:
             # Doubling to an hour, and up to a quarter more: what failed together must not return together.
             pause = min(MAX_RETRY_SECONDS, policy.first_retry_seconds * 2 ** min(attempts - 1, 10))
             due_at = now + timedelta(seconds=pause * context.jitter.uniform(1.0, 1.25))
-            return again._replace(reason=InvitationStep.REFUSED_FOR_NOW, due_at=due_at, attempts=attempts)
+            return again._replace(due_at=due_at, attempts=attempts)
+        case _:  # refused, or not writable
+            return final
 
 
 def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime) -> StateChange:
@@ -373,17 +375,15 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
-def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
+def find_hold(tx: Tx) -> HoldReason | None:
     """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
     home = store.find_home(tx)
     reason = find_hold_reason(tx, home)
-    if reason is None:
-        if home.home is None:
-            release(tx)  # the first delivery of this database: its home is here
-        return None
-    if home.held_reason is None:
-        hold(tx, reason, now=now)
-    return Hold(reason, home.held_at or now)
+    if reason is None and home.home is None:
+        release(tx)  # the first delivery of this database: its home is here
+    elif reason is not None and home.held_reason is None:
+        hold(tx, reason)
+    return reason
 
 
 def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
@@ -399,14 +399,14 @@ def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | N
     return HoldReason.OLDER if counter > home.offers else None
 
 
-def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
+def hold(tx: Tx, reason: HoldReason) -> None:
     """Deliver nothing from now on; what workers hold is still finished."""
-    store.save_home(tx, held_reason=reason.value, held_at=now)
+    store.save_home(tx, held_reason=reason.value)
 
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None, held_at=None)
+    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
     set_counter(tx, store.find_home(tx).offers)
 
 

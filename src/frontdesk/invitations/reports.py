@@ -162,13 +162,14 @@ def _original_id(part: Message) -> str | None:
     """The Message-ID of the mail that the report carries back, whole or its headers."""
     if part.get_content_type() not in _ORIGINALS:
         return None
-    original, *_ = _parts(part) or [BytesHeaderParser().parsebytes(_content(part))]
+    original = next(iter(_blocks(part)), Message())
     return read_message_id(str(original.get("Message-ID", "")))
 
 
 def _blocks(part: Message) -> list[Message]:
     """The groups of fields of a report part. The library splits only some parts, so this joins and splits them all."""
-    text = b"\n\n".join([block.as_bytes() for block in _parts(part)] or [_content(part)])
+    content = part.get_payload(decode=True)
+    text = content if isinstance(content, bytes) else b"\n\n".join(each.as_bytes() for each in _parts(part))
     groups = text.replace(b"\r\n", b"\n").split(b"\n\n")
     return [BytesHeaderParser().parsebytes(group) for group in groups if group][:_LARGEST_PARTS]
 
@@ -176,11 +177,6 @@ def _blocks(part: Message) -> list[Message]:
 def _parts(message: Message) -> list[Message]:
     payload = message.get_payload()
     return [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
-
-
-def _content(part: Message) -> bytes:
-    content = part.get_payload(decode=True)
-    return content if isinstance(content, bytes) else b""
 
 
 def _word(block: Message, name: str) -> str:

@@ -7,12 +7,14 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, insert, or_, select, text, update
 
 from frontdesk.db import Tx
+from frontdesk.db.schema import UtcTime
 from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
+    IN_LINE,
     ClaimedInvitation,
     DeliverabilitySettings,
     Delivery,
@@ -148,22 +150,25 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
     return Invitation._make(row) if row else None
 
 
+_TEMPLATE = invitation_templates.c["subject", "text", "html"]
+_SENDERS = (  # made once: to make a statement takes longer than to send it
+    select(plans.c.id, *_TEMPLATE, plans.c.name, *deliverability.c[SenderProfile._fields[1:4]])
+    .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
+    .outerjoin(invitation_templates, SameKey(invitation_templates.c.account_id, plans.c.account_id))
+    .where(plans.c.id.in_(bindparam("plan_ids", expanding=True)))
+)
+
+
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
-    """The plans' names and their accounts' senders, by plan id."""
-    columns = deliverability.c["sender_name", "sender_address", "registration_url"]
-    query = (
-        select(plans.c.id, plans.c.name, *columns)
-        .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
-        .where(plans.c.id.in_(sorted(plan_ids)))
-    )
-    return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
+    """The plans' names with their accounts' senders and templates, by plan id."""
+    rows = tx.execute(_SENDERS, {"plan_ids": sorted(plan_ids)})
+    return {row[0]: SenderProfile._make((*row[4:], MessageTemplate(*row[1:4]))) for row in rows}
 
 
-def find_templates(tx: Tx, account_ids: Collection[int]) -> dict[int, MessageTemplate]:
-    """The templates of those of the accounts that have their own, by account id. One set read."""
-    columns = ("account_id", "subject", "text", "html")
-    rows = find_set(tx, invitation_templates, "account_id", account_ids, columns=columns).rows
-    return {row["account_id"]: MessageTemplate(row["subject"], row["text"], row["html"]) for row in rows}
+def get_template(tx: Tx, account_id: int) -> MessageTemplate:
+    """The account's own templates; all None where it has set none."""
+    row = tx.execute(select(*_TEMPLATE).where(invitation_templates.c.account_id == account_id)).first()
+    return MessageTemplate(*row) if row else MessageTemplate()
 
 
 def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: datetime) -> None:
@@ -252,66 +257,51 @@ _LANES = text(
         (SELECT state <> 'active' FROM accounts WHERE id = a.account_id) AS suspended
     FROM l AS a WHERE plan_id IS NOT NULL
     """  # noqa: S608 - constants only
-)
+).columns(first_due_at=UtcTime)
 
 
 def find_lanes(tx: Tx) -> list[Lane]:
     """One per delivery, account and plan with pending invitations."""
     return [
-        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), *map(bool, flags))
+        Lane(Delivery(delivery), account_id, plan_id, first_due_at, *map(bool, flags))
         for delivery, account_id, plan_id, first_due_at, *flags in tx.execute(_LANES)
     ]
 
 
-def as_time(value: datetime | str) -> datetime:
-    """The time in a column that raw SQL read: SQLite gives it as text."""
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
-
-
-_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
-_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
-
-_PENDING_DUE = (
-    "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery AND account_id = :account_id "
-    "AND plan_id = :plan_id AND due_at <= :now ORDER BY due_at, id LIMIT :count"
-)
-_CLAIM = f"""
-    UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now,
-        reason = 'claimed', message_id = coalesce(message_id, {{fresh}} || :domain)
-    WHERE id {{among}} RETURNING {_CLAIMED_COLUMNS}, updated_at
-"""  # noqa: S608 - constants only
-_CLAIM_EVENTS = (
-    f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
+_COLUMNS = invitations.c
+_DUE = (
+    select(*_COLUMNS[ClaimedInvitation._fields])
+    .where(
+        IS_PENDING,
+        _COLUMNS.delivery == bindparam("delivery"),
+        _COLUMNS.account_id == bindparam("account_id"),
+        _COLUMNS.plan_id == bindparam("plan_id"),
+        _COLUMNS.due_at <= bindparam("now"),
+    )
+    .order_by(_COLUMNS.due_at, _COLUMNS.id)
+    .limit(bindparam("count"))
+    .with_for_update(skip_locked=True)
 )
 
-# Workers that claim at the same time skip each other's rows.
-_CLAIMED_POSTGRESQL = _CLAIM.format(
-    among=f"= ANY(ARRAY({_PENDING_DUE} FOR UPDATE SKIP LOCKED))",
-    fresh="replace(gen_random_uuid()::text, '-', '')",
+
+def lock_due(tx: Tx, lane: Lane, *, now: datetime, count: int) -> list[ClaimedInvitation]:
+    """The `count` pending invitations of the lane that are due longest; without those that another worker has locked."""
+    wanted = {"delivery": lane.delivery, "account_id": lane.account_id, "plan_id": lane.plan_id}
+    return [ClaimedInvitation._make(row) for row in tx.execute(_DUE, wanted | {"now": now, "count": count})]
+
+
+_LAPSED = (
+    select(invitations)
+    .where(LAPSES, _COLUMNS.due_at <= bindparam("now"))
+    .order_by(_COLUMNS.due_at)
+    .limit(bindparam("count"))
+    .with_for_update(skip_locked=True)
 )
-_CLAIM_POSTGRESQL = text(
-    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608 - constants only
-)
-_CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
-_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
-
-
-def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
-    """Claim the `count` invitations of a lane that are due longest, with their timeline.
-
-    The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
-    """
-    if tx.dialect.name != "sqlite":
-        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
-    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
-    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
-    return claimed
 
 
 def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
     """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
-    query = select(invitations).where(LAPSES, invitations.c.due_at <= now).order_by(invitations.c.due_at)
-    return [Invitation._make(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
+    return [Invitation._make(row) for row in tx.execute(_LAPSED, {"now": now, "count": count})]
 
 
 def has_lapsed(tx: Tx, now: datetime) -> bool:
@@ -321,53 +311,50 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 
 _CHANGE = (
-    "id bigint, epoch integer, from_state text, state text, reason text, due_at timestamptz, code integer, "
-    "closes integer, attempts integer, losses integer, updated_at timestamptz"
+    "key bigint, epoch integer, message_id text, from_state text, state text, reason text, due_at timestamptz, "
+    "code integer, attempts integer, losses integer, updated_at timestamptz"
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
-_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
 _ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
+_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
 # `i` is the invitation, `r` its change.
-_IS_UNCHANGED = "i.epoch = r.epoch AND i.state = r.from_state"
-_BECOMES = """
-    UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
+_IS_CURRENT = "i.epoch = r.epoch AND i.state = r.from_state"
+_CHANGED = f"""
+    UPDATE invitations AS i SET {{of_claim}}state = r.state, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
         reason = r.reason, relay_code = r.code, updated_at = r.updated_at
-"""
-_CHANGED_POSTGRESQL = f"""
-    WITH changed AS (
-        {_BECOMES} FROM {_ROWS_POSTGRESQL} WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
-        RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
-    ), events AS (
-        {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
-    )
-    SELECT id, account_id, delivery FROM changed
+    FROM {{rows}} WHERE {{same_id}} AND {_IS_CURRENT} RETURNING id, account_id, delivery
 """  # noqa: S608 - constants only
-_CHANGED_SQLITE = f"""
-    {_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED}
-    RETURNING id, account_id, delivery
+# SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
+_OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
+_EVENTS = """
+    INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)
+    SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}
 """
-_EVENTS_SQLITE = f"""
-    {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
-    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
-"""  # noqa: S608 - constants only
+_BOTH_POSTGRESQL = (
+    "WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"
+)
+_OLD_SQLITE = f"{_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.key AND {_IS_CURRENT}"
 
 
-def change_states(tx: Tx, changes: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
-    """Change the invitations that still have the state and epoch named, with their timeline if `is_step`.
+def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Sequence[Any]:
+    """Change the invitations that still have the state and epoch named, with their timeline; a renewed lease is no step of it.
 
     The keys of a change: `_CHANGE`. Returns (id, account_id, delivery) of each changed one.
     """
     if not changes:
         return []
-    given = as_json(changes)
-    if tx.dialect.name != "sqlite":
-        return tx.exec_driver_sql(_CHANGED_POSTGRESQL, (given, is_step)).all()
-    if is_step:  # before the change, because the condition reads the old state
-        tx.exec_driver_sql(_EVENTS_SQLITE, (given,))
-    return tx.exec_driver_sql(_CHANGED_SQLITE, (given,)).all()
+    given = (as_json(changes),)
+    of_claim, is_step = ("", "r.from_state <> r.state") if keeps_claim else (_OF_CLAIM, "true")
+    if tx.dialect.name == "sqlite":  # the timeline first, because its condition reads the old state
+        tx.exec_driver_sql(_EVENTS.format(changes=_OLD_SQLITE, is_step=is_step), given)
+        sql = _CHANGED.format(of_claim=of_claim, rows=_ROWS_SQLITE, same_id="i.id = r.key")
+        return tx.exec_driver_sql(sql, given).all()
+    changed = _CHANGED.format(of_claim=of_claim, rows=_ROWS_POSTGRESQL, same_id=by_key("i.id", "r.key"))
+    events = _EVENTS.format(changes="changed AS r", is_step=is_step)
+    return tx.exec_driver_sql(_BOTH_POSTGRESQL.format(changed=changed, events=events), given).all()
 
 
 def find_windows(
@@ -431,55 +418,43 @@ def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
     tx.execute(insert(invitation_events).values(invitation_id=invitation_id, **event._asdict()))
 
 
-def delete_message_id(tx: Tx, invitation_id: int) -> None:
-    """The next claim gives the invitation a new one."""
-    tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
-
-
 def find_unsettled(tx: Tx, *, after: int, count: int) -> list[Invitation]:
     """Invitations that would be sent or held by themselves, in the order of their ids, from the one after `after`."""
     query = select(invitations).where(or_(IS_PENDING, LAPSES), invitations.c.id > after)
     return [Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
 
 
-# No index leads from an address to its pending invitations: enqueueing members would have to pay for it. So all of them are
-# read, by their own indexes.
-_IS_QUEUED = text(
-    "SELECT 1 FROM invitations WHERE state = 'pending' AND address_folded = :address UNION ALL "
-    "SELECT 1 FROM invitations WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL "
-    "AND state <> 'ambiguous' AND address_folded = :address LIMIT 1"
-)
-
-
 def is_queued(tx: Tx, address_folded: str) -> bool:
-    """Whether any invitation to the address is pending, claimed or offered."""
-    return tx.execute(_IS_QUEUED, {"address": address_folded}).first() is not None
+    """Whether any invitation to the address is pending, claimed or offered. Reads all of these, by the index of states: an index
+    of their addresses would cost each new member."""
+    return _has_invitation(tx, address_folded, invitations.c.state.in_(IN_LINE))
 
 
 def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
     """Whether an invitation to the address, of any account, was offered to the relay after `since`."""
+    return _has_invitation(tx, address_folded, and_(OFFERED, invitations.c.offered_at > since))
+
+
+def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool]) -> bool:
+    query = select(invitations.c.id).where(condition, invitations.c.address_folded == address_folded).limit(1)
+    return tx.execute(query).first() is not None
+
+
+def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[float, int]], int]:
+    """In how many seconds how many of the account's pending batched invitations are due of plans that accept patients; and the
+    number of all of other plans."""
     columns = invitations.c
-    query = select(columns.id).where(
-        OFFERED, columns.address_folded == address_folded, columns.offered_at > since
+    # Those that are due count as one moment, so that the result is as short as the list of those that are tried again later.
+    due_at = case((columns.due_at > now, columns.due_at), else_=None)
+    query = (
+        select(plans.c.accepting_patients, due_at, func.count())
+        .join(plans, SameKey(plans.c.id, columns.plan_id))
+        .where(IS_PENDING, columns.delivery == Delivery.BATCHED, columns.account_id == account_id)
+        .group_by(text("1, 2"))
     )
-    return tx.execute(query.limit(1)).first() is not None
-
-
-# Those that are due count as one moment, and so do those of plans that accept no patients, so that the result is as short as
-# the list of those that are tried again later.
-_BATCHED = text(
-    "SELECT p.accepting_patients, CASE WHEN p.accepting_patients AND due_at > :now THEN due_at END, count(*) "
-    "FROM invitations i JOIN plans p ON p.id = i.plan_id "
-    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY 1, 2"
-)
-
-
-def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[datetime, int]], int]:
-    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients;
-    and the number of all of other plans."""
-    found = tx.execute(_BATCHED, {"account_id": account_id, "now": stored_time(now)}).all()
-    due = [(as_time(due_at) if due_at else now, int(count)) for accepts, due_at, count in found if accepts]
-    return due, sum(int(count) for accepts, _, count in found if not accepts)
+    found = tx.execute(query).all()
+    due = [((at - now).total_seconds() if at else 0.0, count) for accepts, at, count in found if accepts]
+    return due, sum(count for accepts, _, count in found if not accepts)
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
@@ -491,7 +466,7 @@ def find_home(tx: Tx) -> DeliveryHome:
     """The row; an empty one before the first delivery."""
     columns = delivery_home.c
     row = tx.execute(select(*columns[DeliveryHome._fields]).where(columns.id == 1)).first()
-    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None, None)
+    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None)
 
 
 def save_home(tx: Tx, **changes: Any) -> None:

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from frontdesk.db.schema import Id, Json, UtcTime, metadata, words
+from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required, words
 from frontdesk.invitations.model import (
     Delivery,
     InvitationState,
@@ -14,24 +14,22 @@ from frontdesk.invitations.model import (
 deliverability = sa.Table(
     "deliverability",
     metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("enabled", sa.Boolean, nullable=False),
-    sa.Column("batch_size", sa.Integer, nullable=False),
-    sa.Column("batch_interval_seconds", sa.Integer, nullable=False),
-    sa.Column("hourly_limit", sa.Integer, nullable=False),
-    sa.Column("sender_name", sa.String(255), nullable=True),
-    sa.Column("sender_address", sa.String(254), nullable=True),
-    sa.Column("registration_url", sa.String(2000), nullable=True),
+    *key(Id, "account_id", to="accounts.id"),
+    *required(sa.Boolean(), "enabled"),
+    *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
+    *optional(sa.String(255), "sender_name"),
+    *optional(sa.String(254), "sender_address"),
+    *optional(sa.String(2000), "registration_url"),
 )
 
 suppressions = sa.Table(
     "suppressions",
     metadata,
-    sa.Column("address_folded", sa.String(508), primary_key=True),
-    sa.Column("reason", words(SuppressionReason, 32), nullable=False),
-    sa.Column("created_at", UtcTime, nullable=False),
+    *key(sa.String(508), "address_folded"),
+    *required(words(SuppressionReason, 32), "reason"),
+    *required(UtcTime(), "created_at"),
     # The account that mailed the address; null for an operator's. Only this account is told.
-    sa.Column("account_id", Id, nullable=True),
+    *optional(Id, "account_id"),
 )
 
 NEXT = ("delivery", "account_id", "plan_id", "due_at", "id")
@@ -43,31 +41,22 @@ IN_HAND = sa.text("state IN ('claimed', 'offered') AND delivery = 'batched'")
 invitations = sa.Table(
     "invitations",
     metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("account_id", Id, nullable=False),
-    sa.Column("plan_id", Id, nullable=False),
-    sa.Column("member_id", Id, sa.ForeignKey("members.id"), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("delivery", words(Delivery, 9), nullable=False),
-    sa.Column("state", words(InvitationState, 9), nullable=False),
-    sa.Column("address", sa.String(254), nullable=False),
-    sa.Column("created_at", UtcTime, nullable=False),
-    sa.Column("updated_at", UtcTime, nullable=False),
-    # When a worker has to process it next: to claim it, or because a lease or a hold has run out. NULL: never.
-    sa.Column("due_at", UtcTime, nullable=True),
-    # The number of the claim: a write of an older claim is void.
-    sa.Column("epoch", sa.Integer, nullable=False, server_default="0"),
-    # Attempts that the relay refused for now.
-    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
-    sa.Column(
-        "losses", sa.Integer, nullable=False, server_default="0"
-    ),  # how often the relay's answer was lost
-    sa.Column("message_id", sa.String(255), nullable=True),
-    sa.Column("offered_at", UtcTime, nullable=True),
-    sa.Column("settled_at", UtcTime, nullable=True),
-    sa.Column("reason", words(InvitationStep, 32), nullable=True),
-    sa.Column("relay_code", sa.Integer, nullable=True),
-    sa.Column("address_folded", sa.String(508), nullable=True),  # null once the member is erased
+    *key(Id, "id"),
+    *required(Id, "account_id", "plan_id"),
+    *required(Id, "member_id", to="members.id"),
+    *required(sa.String(16), "kind"),
+    *required(words(Delivery, 9), "delivery"),
+    *required(words(InvitationState, 9), "state"),
+    *required(sa.String(254), "address"),
+    *required(UtcTime(), "created_at", "updated_at"),
+    # `due_at`: when a worker has to process it next: to claim it, or because a lease or a hold has run out. NULL: never.
+    *optional(UtcTime(), "due_at", "offered_at", "settled_at"),
+    # The number of the claim: a write of an older claim is void. Attempts that the relay refused for now, and answers lost.
+    *required(sa.Integer(), "epoch", "attempts", "losses", server_default="0"),
+    *optional(sa.String(255), "message_id"),
+    *optional(words(InvitationStep, 32), "reason"),
+    *optional(sa.Integer(), "relay_code"),
+    *optional(sa.String(508), "address_folded"),  # null once the member is erased
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.UniqueConstraint("member_id", "kind"),
     sa.UniqueConstraint("message_id"),
@@ -84,11 +73,11 @@ invitations = sa.Table(
 invitation_links = sa.Table(
     "invitation_links",
     metadata,
-    sa.Column("registration_hash", sa.String(64), primary_key=True),
-    sa.Column("unsubscribe_hash", sa.String(64), nullable=False),
-    sa.Column("message_id", sa.String(255), nullable=False, index=True),
-    sa.Column("invitation_id", Id, sa.ForeignKey("invitations.id"), nullable=False, index=True),
-    sa.Column("created_at", UtcTime, nullable=False),
+    *key(sa.String(64), "registration_hash"),
+    *required(sa.String(64), "unsubscribe_hash"),
+    *required(sa.String(255), "message_id", index=True),
+    *required(Id, "invitation_id", to="invitations.id", index=True),
+    *required(UtcTime(), "created_at"),
     sa.UniqueConstraint("unsubscribe_hash"),
 )
 
@@ -96,35 +85,33 @@ invitation_links = sa.Table(
 invitation_templates = sa.Table(
     "invitation_templates",
     metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("subject", sa.String(500), nullable=True),
-    sa.Column("text", sa.Text, nullable=True),
-    sa.Column("html", sa.Text, nullable=True),
-    sa.Column("updated_at", UtcTime, nullable=False),
+    *key(Id, "account_id", to="accounts.id"),
+    *optional(sa.String(500), "subject"),
+    *optional(sa.Text(), "text", "html"),
+    *required(UtcTime(), "updated_at"),
 )
 
 # Delivery reports: what happened to a message after the relay took it. Each kind counts once per message.
 delivery_reports = sa.Table(
     "delivery_reports",
     metadata,
-    sa.Column("message_id", sa.String(255), primary_key=True),
-    sa.Column("kind", words(ReportEvent, 16), primary_key=True),
-    sa.Column("invitation_id", Id, sa.ForeignKey("invitations.id"), nullable=False),
-    sa.Column("status", sa.String(11), nullable=True),
-    sa.Column("received_at", UtcTime, nullable=False),
+    *key(sa.String(255), "message_id"),
+    *key(words(ReportEvent, 16), "kind"),
+    *required(Id, "invitation_id", to="invitations.id"),
+    *optional(sa.String(11), "status"),
+    *required(UtcTime(), "received_at"),
 )
 
 # Every step of every invitation. No foreign key: the check would cost as much as the entry, and no invitation is deleted.
 invitation_events = sa.Table(
     "invitation_events",
     metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("invitation_id", Id, nullable=False),
-    sa.Column("at", UtcTime, nullable=False),
-    sa.Column("from_state", words(InvitationState, 9), nullable=False),
-    sa.Column("to_state", words(InvitationState, 9), nullable=False),
-    sa.Column("reason", words(InvitationStep, 32), nullable=False),
-    sa.Column("code", sa.Integer, nullable=True),
+    *key(Id, "id"),
+    *required(Id, "invitation_id"),
+    *required(UtcTime(), "at"),
+    *required(words(InvitationState, 9), "from_state", "to_state"),
+    *required(words(InvitationStep, 32), "reason"),
+    *optional(sa.Integer(), "code"),
     sa.Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 
@@ -132,24 +119,20 @@ invitation_events = sa.Table(
 delivery_windows = sa.Table(
     "delivery_windows",
     metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("version", sa.BigInteger, nullable=False),
-    sa.Column("measured_us", sa.BigInteger, nullable=False),
-    sa.Column("wall_at", UtcTime, nullable=False),
-    sa.Column("batch_us", sa.BigInteger, nullable=True),
-    sa.Column("batch_left", sa.Integer, nullable=False),
-    sa.Column(
-        "sent", Json, nullable=False
-    ),  # [slice of measured time, how many left in it], the oldest first
+    *key(Id, "account_id", to="accounts.id"),
+    *required(sa.BigInteger(), "version", "measured_us"),
+    *required(UtcTime(), "wall_at"),
+    *optional(sa.BigInteger(), "batch_us"),
+    *required(sa.Integer(), "batch_left"),
+    *required(Json, "sent"),  # [slice of measured time, how many left in it], the oldest first
 )
 
 # One row: the home that this database had when it last delivered, how often it did, and why delivery is held (`protocol`).
 delivery_home = sa.Table(
     "delivery_home",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("home", sa.String(255), nullable=True),
-    sa.Column("offers", sa.BigInteger, nullable=False),
-    sa.Column("held_reason", sa.String(32), nullable=True),
-    sa.Column("held_at", UtcTime, nullable=True),
+    *key(sa.Integer(), "id"),
+    *optional(sa.String(255), "home"),
+    *required(sa.BigInteger(), "offers"),
+    *optional(sa.String(32), "held_reason"),
 )

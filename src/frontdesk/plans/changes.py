@@ -57,7 +57,7 @@ def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:
     faults = list(patch.faults)
     external_id = patch.changes.get("external_id")
     if external_id is not None:
-        holders = store.list_plans(tx, plan.account_id, external_id=external_id)
+        holders = store.find_plans(plan.account_id, external_id=external_id, after_id=0, limit=None).read(tx)
         faults += [NOT_UNIQUE for holder in holders if holder.id != plan.id]
     body = plan.serialize()
     faults += [

@@ -41,12 +41,9 @@ def find_plans(
     return Lookup(_PAGE_BY_EXTERNAL_ID, values | {"external_id": external_id}, _plans)
 
 
-def list_plans(tx: Tx, account_id: int | None, *, external_id: str | None = None) -> list[Plan]:
-    """The account's plans (None: of all accounts) by id; `external_id` filters exactly."""
-    query = _of(account_id)
-    if external_id is not None:
-        query = query.where(plans.c.external_id == external_id)
-    return _plans(tx.execute(query).all())
+def list_plans(tx: Tx, account_id: int | None) -> list[Plan]:
+    """The account's plans (None: of all accounts) by id."""
+    return _plans(tx.execute(_of(account_id)).all())
 
 
 def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False) -> Plan:

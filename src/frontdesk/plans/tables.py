@@ -1,30 +1,29 @@
 """The tables of provider groups and plans."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Integer, String, Table, Text, UniqueConstraint
+from sqlalchemy import Boolean, Integer, String, Table, Text, UniqueConstraint
 
-from frontdesk.db.schema import Id, UtcTime, metadata
+from frontdesk.db.schema import Id, UtcTime, key, metadata, optional, required
 
 provider_groups = Table(
     "provider_groups",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("external_id", String(255), nullable=True, unique=True),
-    Column("name", String(255), nullable=False),
-    Column("created_at", UtcTime, nullable=False),
+    *key(Id, "id"),
+    *optional(String(255), "external_id", unique=True),
+    *required(String(255), "name"),
+    *required(UtcTime(), "created_at"),
 )
 
 plans = Table(
     "plans",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("account_id", Id, ForeignKey("accounts.id"), nullable=False),
-    Column("provider_group_id", Id, ForeignKey("provider_groups.id"), nullable=False, index=True),
-    Column("external_id", String(255), nullable=False),
-    Column("name", String(255), nullable=False),
-    Column("description", Text, nullable=True),
-    Column("accepting_patients", Boolean, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("created_at", UtcTime, nullable=False),
+    *key(Id, "id"),
+    *required(Id, "account_id", to="accounts.id"),
+    *required(Id, "provider_group_id", to="provider_groups.id", index=True),
+    *required(String(255), "external_id", "name"),
+    *optional(Text(), "description"),
+    *required(Boolean(), "accepting_patients"),
+    *required(Integer(), "version"),
+    *required(UtcTime(), "created_at"),
     UniqueConstraint("account_id", "external_id"),
     UniqueConstraint("account_id", "id"),  # what composite foreign keys point at: a plan of THIS account
 )

@@ -42,7 +42,7 @@ invitation_templates | id: account_id | account: subject text html | time: updat
 delivery_reports | id: message_id invitation_id | fact: kind status | time: received_at
 invitation_events | id: id invitation_id | fact: from_state to_state reason code | time: at
 delivery_windows | id: account_id | fact: version measured_us batch_us batch_left sent | time: wall_at
-delivery_home | fact: id home offers held_reason | time: held_at
+delivery_home | fact: id home offers held_reason
 caught_messages | id: id message_id | person: recipient content | account: sender | fact: outcome
 caught_messages | time: caught_at
 eligibility_files | id: id account_id plan_id undoes_id | persons: sha256 idempotency_digest

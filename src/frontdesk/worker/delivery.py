@@ -8,7 +8,6 @@ import random
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,10 +24,10 @@ from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import (
     AttemptOutcome,
-    AttemptResult,
     ClaimedInvitation,
     Delivery,
     DeliveryPolicy,
+    InvitationStep,
     MessageContext,
 )
 from frontdesk.invitations.protocol import (
@@ -43,14 +42,13 @@ from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
-from frontdesk.text import fold_email, stored_time
+from frontdesk.text import fold_email
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker
 IDLE_CONNECTION_SECONDS = 10.0  # then it is closed
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
-COUNT_SECONDS = 10.0  # between two lines of counts in the log
 # Connections that got their go-ahead together report together: the next report may take so long to share the commit.
 GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
@@ -59,6 +57,8 @@ RENEW_AFTER = 1 / 3
 # Of the circuit breaker: its pauses, and the broken connections in a row, with no reply about any message between them.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
 _LAST = 9  # the rank behind every job's
+# A relay that says one of these about a message is in order.
+_VERDICTS = (InvitationStep.ACCEPTED, InvitationStep.REFUSED, InvitationStep.REFUSED_FOR_NOW)
 
 
 @dataclass(slots=True)
@@ -66,17 +66,15 @@ class SendJob:
     """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
     `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
-    two was sent, None before. `abandoned`: the invitation was given back while the connection still waits for the relay; its
-    report is void.
+    two was sent, None before. Once it is refused, its invitation is no longer this worker's, and its report is void.
     """
 
     rank: tuple[int, int]
     invitation: ClaimedInvitation
-    compose: Callable[[], MailMessage | None]  # None when it can't be written. Runs beside the commits
+    compose: Callable[[], MailMessage]  # raises Invalid when it can't be written. Runs beside the commits
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     granted: bool | None = None
-    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class SendReport:
     """
 
     job: SendJob
-    result: AttemptResult | None = None
+    result: InvitationStep | None = None
     code: int | None = None
     relay_failure: RelayRefused | None = None
     error: str | None = None
@@ -153,42 +151,41 @@ class ConnectionPool:
 
     def _send(self, session: MailSession, job: SendJob) -> SendReport:
         if time.monotonic() > job.until:
-            return SendReport(job, AttemptResult.NOT_TRIED)
+            return SendReport(job, InvitationStep.NOT_OFFERED)
         try:
-            message = job.compose()
-            if message is None:
-                return SendReport(job, AttemptResult.NOT_WRITABLE)
-            session.offer(message)
+            session.offer(job.compose())
+        except Invalid:
+            return SendReport(job, InvitationStep.NOT_WRITABLE)
         except RelayRefused as refused:
             return _report_refusal(job, refused)
         except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
             session.close()
-            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, error=type(error).__name__)
+            return SendReport(job, InvitationStep.REFUSED_FOR_NOW, error=type(error).__name__)
         self.reports.put(SendReport(job))
         # The go-ahead comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
         until = job.go_ahead.get()
         if until is None or time.monotonic() > until:
             session.abandon()
-            return SendReport(job, AttemptResult.NOT_TRIED)
+            return SendReport(job, InvitationStep.NOT_OFFERED)
         return _finish(session, job)
 
 
 def _finish(session: MailSession, job: SendJob) -> SendReport:
     try:
-        return SendReport(job, AttemptResult.ACCEPTED, session.finish())
+        return SendReport(job, InvitationStep.ACCEPTED, session.finish())
     except RelayRefused as refused:
         return _report_refusal(job, refused)
     except AnswerLost:
-        return SendReport(job, AttemptResult.LOST)
+        return SendReport(job, InvitationStep.ANSWER_LOST)
     except Exception as error:  # noqa: BLE001 - whatever happened, the relay may have taken the message
-        return SendReport(job, AttemptResult.LOST, error=type(error).__name__)
+        return SendReport(job, InvitationStep.ANSWER_LOST, error=type(error).__name__)
 
 
 def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
     if refused.is_about_message:
-        result = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
+        result = InvitationStep.REFUSED if refused.permanent else InvitationStep.REFUSED_FOR_NOW
         return SendReport(job, result, refused.code)
-    result = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
+    result = InvitationStep.PUT_ASIDE if refused.recipient_was_sent else InvitationStep.NOT_OFFERED
     return SendReport(job, result, refused.code, relay_failure=refused)
 
 
@@ -216,14 +213,14 @@ class CircuitBreaker:
 
     def record(self, report: SendReport) -> None:
         is_down = report.relay_failure is not None
-        connection_broke = report.result is AttemptResult.REFUSED_FOR_NOW and report.code is None
+        connection_broke = report.result is InvitationStep.REFUSED_FOR_NOW and report.code is None
         if is_down or connection_broke:
             self._broken += 1
             if (is_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
                 self._failures += 1
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
-        elif report.result in (AttemptResult.ACCEPTED, AttemptResult.REFUSED, AttemptResult.REFUSED_FOR_NOW):
+        elif report.result in _VERDICTS:
             self._failures = self._broken = 0
             self._until = float("-inf")
 
@@ -280,7 +277,6 @@ class WorkerOptions:
     read_time: Callable[[Tx], datetime] = database_time
     context: DeliveryContext | None = None
     log: LogOutput = field(default_factory=lambda: LogOutput(sys.stdout))
-    compose: Callable[..., MailMessage] = compose  # with the arguments of invitations.message.compose
 
 
 class DeliveryWorker:
@@ -301,8 +297,7 @@ class DeliveryWorker:
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
         self._count = 0
-        self._counts: Counter[str] = Counter()  # of outcomes that the log does not have yet
-        self._renewed_at = self._counts_written_at = time.monotonic()
+        self._renewed_at = time.monotonic()
         self._is_held = self._is_stopping = False
         self._due_in = 0.0  # seconds until the next claim can find something, as far as is known
         self._wakeup = Wakeup()
@@ -314,7 +309,6 @@ class DeliveryWorker:
             if not self.step():
                 self._wakeup.wait(min(self._options.idle_seconds, self._breaker.seconds_left or self._due_in))
         self.finish()
-        self._write_counts()
         self._log.write("worker_stopped")
 
     def step(self) -> bool:
@@ -373,7 +367,7 @@ class DeliveryWorker:
                 return 0
         claimed, context = write_alone(self._db, lambda tx: self._claim_in(tx, room))
         if (hold := self._context.hold) is not None and not self._is_held:
-            self._log.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+            self._log.write("delivery_held", reason=hold.value)
         elif hold is None and self._is_held:
             self._log.write("delivery_released")
         self._is_held = hold is not None
@@ -393,17 +387,10 @@ class DeliveryWorker:
         self._count += 1
         rank = (0 if invitation.delivery == Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._context.policy.lease_seconds
-        job = SendJob(rank, invitation, partial(self._compose, invitation, context), until)
+        addresses = {"base_url": self._config.base_url, "mail_from": self._config.mail_from}
+        job = SendJob(rank, invitation, partial(compose, invitation, context, **addresses), until)
         self._jobs[invitation.id] = job
         self._connections.submit(job)
-
-    def _compose(self, invitation: ClaimedInvitation, context: MessageContext) -> MailMessage | None:
-        base_url, mail_from = self._config.base_url, self._config.mail_from
-        try:
-            return self._options.compose(invitation, context, base_url=base_url, mail_from=mail_from)
-        except Invalid:
-            self._log.write("letter_not_writable", invitation_id=invitation.id)
-            return None
 
     def _handle_reports(self) -> None:
         """Wait for reports, for `poll_seconds` at most, and commit all that have come."""
@@ -428,8 +415,7 @@ class DeliveryWorker:
 
     def _handle(self, report: SendReport) -> None:
         job = report.job
-        if job.abandoned:
-            job.go_ahead.put(None)
+        if job.granted is False:
             return
         self._breaker.record(report)
         if report.error is not None:
@@ -442,8 +428,9 @@ class DeliveryWorker:
         if report.result is None:
             self._ready.append(job)
         else:
-            is_offered = job.granted is not None
-            self._outcomes.append(AttemptOutcome(job.invitation, report.result, report.code, is_offered))
+            self._outcomes.append(
+                AttemptOutcome(job.invitation, report.result, report.code, offered=job.granted is True)
+            )
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""
@@ -462,16 +449,17 @@ class DeliveryWorker:
     def _withdraw(self) -> None:
         """Make pending again what no connection has begun."""
         for job in self._connections.withdraw():
-            self._outcomes.append(AttemptOutcome(job.invitation, AttemptResult.NOT_TRIED))
+            self._outcomes.append(AttemptOutcome(job.invitation, InvitationStep.NOT_OFFERED))
 
     def _abandon(self) -> None:
         """Make pending again what a silent relay holds up before its content, and never give it the go-ahead."""
         reported = {outcome.invitation.id for outcome in self._outcomes}
         reported |= {job.invitation.id for job in self._ready}
         for job in self._jobs.values():
-            if not (job.granted or job.abandoned or job.invitation.id in reported):
-                job.abandoned = True
-                self._outcomes.append(AttemptOutcome(job.invitation, AttemptResult.NOT_TRIED))
+            if job.granted is None and job.invitation.id not in reported:
+                job.granted = False
+                job.go_ahead.put(None)
+                self._outcomes.append(AttemptOutcome(job.invitation, InvitationStep.NOT_OFFERED))
 
     def _commit(self) -> None:
         until = time.monotonic() + self._context.policy.offer_lease_seconds * BEGIN_WITHIN
@@ -485,15 +473,8 @@ class DeliveryWorker:
         for job in ready:
             job.granted = job.invitation.id in granted
             job.go_ahead.put(until if job.granted else None)
-        self._counts.update(outcome.result.value for outcome in outcomes)
-        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
-            self._write_counts()
-
-    def _write_counts(self) -> None:
-        if self._counts:
-            self._log.write("delivered", **self._counts)
-            self._counts.clear()
-            self._counts_written_at = time.monotonic()
+            if not job.granted:
+                self._jobs.pop(job.invitation.id, None)
 
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
