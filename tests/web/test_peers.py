@@ -59,19 +59,15 @@ def test_an_upload_ends_that(limits: dict[str, float], receive: Any, monkeypatch
 
 
 @in_event_loop
-async def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer in all than 64 KiB may take."""
+async def test_a_slow_upload_that_keeps_its_pace_arrives_and_the_services_own_time_is_not_the_senders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES", 2)
     pace, receive = UploadPace(), sends(*[b"xx"] * 30, pause=0.05)
-
     while (message := await pace.wait(receive()))["more_body"]:
         pace.count(len(message["body"]))
-
-
-@in_event_loop
-async def test_the_time_that_the_service_takes_is_not_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
     taken = b""
     async for piece in request(sends(*[b"x"] * 30)).body_pieces(100):
         await asyncio.sleep(0.05)
