@@ -130,7 +130,7 @@ def test_an_unknown_client_and_a_wrong_secret_are_told_alike(oauth: OAuth, send:
 @pytest.mark.parametrize("send", [multipart, urlencoded, as_json])
 def test_a_client_that_does_not_prove_itself_is_invalid(oauth: OAuth, missing: str, send: Any) -> None:
     for nothing in ("", None):
-        answer = oauth.token(send, **{missing: nothing})
+        answer = oauth.token(send, "token", **{missing: nothing})
         refused(answer, 401, "invalid_client")
         assert answer.headers["WWW-Authenticate"].startswith("Basic ")
 
