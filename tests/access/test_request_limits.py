@@ -64,9 +64,7 @@ def test_a_usual_client_asks_nothing_of_the_database(process: Process, db: Datab
     assert sent == []
 
 
-def test_without_a_limit_of_its_own_a_client_has_the_installations_and_a_twentieth_more_of_another_process(
-    process: Process, other_process: Process, clock: SetClock
-) -> None:
+def test_another_process_adds_a_twentieth(process: Process, other_process: Process, clock: SetClock) -> None:
     process.limit = other_process.limit = None
     for _ in range(2):
         assert process.spend(DEFAULT + 50) == DEFAULT
@@ -143,9 +141,7 @@ def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: i
     assert process.spend(limit + 20, at_once=at_once) == limit
 
 
-def test_the_numbers_count_down_to_nothing_until_the_next_minute_begins(
-    process: Process, clock: SetClock, db: Database
-) -> None:
+def test_numbers_count_down_until_the_next_minute(process: Process, clock: SetClock, db: Database) -> None:
     process.limit = 50
     clock.advance(15)
     for _ in range(5):

@@ -40,9 +40,7 @@ def test_a_known_external_id_updates_and_sends_no_invitation(api: Api, path: str
     assert second.headers["Invitation"] == "none; reason=not_new"
 
 
-def test_a_member_moves_to_another_plan_of_the_account_and_keeps_the_id(
-    api: Api, customer: Customer, path: str
-) -> None:
+def test_a_member_moves_to_another_plan_and_keeps_the_id(api: Api, customer: Customer, path: str) -> None:
     first = api.post(path, member_body())
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert (moved.status_code, moved.headers["Eligibility-Outcome"]) == (200, "moved")
@@ -52,9 +50,7 @@ def test_a_member_moves_to_another_plan_of_the_account_and_keeps_the_id(
     assert "Eligibility-Left-Plan" not in first.headers
 
 
-def test_a_member_that_is_sent_to_a_plan_that_is_not_active_is_stored_with_a_warning(
-    api: Api, db: Database, customer: Customer, path: str
-) -> None:
+def test_an_inactive_plan_is_warned_about(api: Api, db: Database, customer: Customer, path: str) -> None:
     close_plan(db, customer.plan_ids[0])
     sent = [api.post(path, member_body(zipcode=code)) for code in ("02134", "02134", "02135")]
     assert [answer.headers["Eligibility-Outcome"] for answer in sent] == ["created", "unchanged", "updated"]
@@ -82,9 +78,7 @@ def test_warnings_tell_of_likely_mistakes_that_are_no_faults(api: Api, path: str
     assert shifted.headers["Eligibility-Warnings"] == "dob_shifted_one_day,identity_changed"
 
 
-def test_the_same_record_again_changes_nothing_and_its_metadata_comes_back_as_sent(
-    api: Api, path: str
-) -> None:
+def test_the_same_record_changes_nothing_and_its_metadata_comes_back_as_sent(api: Api, path: str) -> None:
     api.post(path, member_body(metadata={"a": "1", "b": "2"}))
     again = api.post(path, member_body(metadata={"b": "2", "a": "1"}))
     assert (again.status_code, again.headers["Eligibility-Outcome"]) == (200, "unchanged")
@@ -92,9 +86,7 @@ def test_the_same_record_again_changes_nothing_and_its_metadata_comes_back_as_se
     assert list(again.json()["metadata"]) == ["b", "a"]
 
 
-def test_null_clears_an_optional_field_and_metadata_and_is_a_fault_on_a_required_one(
-    api: Api, path: str
-) -> None:
+def test_null_clears_optional_fields_and_is_a_fault_on_required_ones(api: Api, path: str) -> None:
     def change(**fields: object) -> Any:
         return api.post(path, {"external_id": "AB 000001"} | fields)
 
@@ -109,9 +101,7 @@ def test_null_clears_an_optional_field_and_metadata_and_is_a_fault_on_a_required
     assert change(metadata=None).json()["metadata"] == {}
 
 
-def test_a_value_that_another_record_of_any_account_carries_is_not_unique(
-    api: Api, db: Database, path: str
-) -> None:
+def test_a_value_of_another_record_of_any_account_is_not_unique(api: Api, db: Database, path: str) -> None:
     api.post(path, member_body(1))
     other = make_customer(db, name="Other")
     theirs = api.as_(other.token).post(f"/v2/plans/{other.plan_ids[0]}/eligibility", member_body(2))

@@ -112,9 +112,7 @@ def test_a_sane_request_id_is_kept(api: Api, sent: str, kept: bool) -> None:
     assert (answer.headers["X-Request-Id"] == sent) is kept
 
 
-def test_a_client_without_a_limit_of_its_own_has_the_installations_and_hears_of_it_at_its_end(
-    config: Config, db: Database, clock: SetClock
-) -> None:
+def test_a_client_has_the_limit_of_the_installation(config: Config, db: Database, clock: SetClock) -> None:
     app = App(replace(config, requests_per_minute=60), open_for_test(config.database_url, "service"), clock)
     customer = make_customer(db, name="Plain")
     with TestClient(build_asgi(app, Telemetry(io.StringIO()))) as http:
@@ -158,9 +156,7 @@ def test_an_empty_answer_has_no_type_and_an_unchanged_one_no_length(api: Api, cu
      (["application/json;q=nan"], 406), (["application/json;q=-1"], 406), ([";" * 15_000], 406), (["," * 15_000], 406),
      (["x" * 1_000] * 17, 431)],
 )  # fmt: skip
-def test_an_accept_header_that_excludes_json_is_not_acceptable(
-    api: Api, lines: list[str], status: int
-) -> None:
+def test_an_accept_header_without_json_is_not_acceptable(api: Api, lines: list[str], status: int) -> None:
     headers = [("Authorization", f"Bearer {api.token}"), *(("Accept", line) for line in lines)]
     del api.http.headers["Accept"]
     assert api.http.get("/v2/plans", headers=headers).status_code == status

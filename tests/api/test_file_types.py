@@ -25,9 +25,7 @@ CSV = csv_of([row(1, first_name="Zoë")])
         ((b"PK\x03\x04", "?format=csv", "text/csv"), ("format is csv", "an Excel workbook")),
     ],
 )
-def test_a_type_that_the_content_contradicts_is_415_with_both_named(
-    files: Files, sent: tuple[bytes, str, str], named: tuple[str, str]
-) -> None:
+def test_a_type_that_the_content_contradicts_is_415(files: Files, sent: Any, named: tuple[str, str]) -> None:
     refused = files.upload(*sent)
     declared, found = named
     assert refused.status_code == 415
@@ -44,9 +42,7 @@ def test_a_type_that_the_content_contradicts_is_415_with_both_named(
         ((CSV, "?encoding=klingon"), {"encoding": "unknown_encoding"}),
     ],
 )
-def test_nothing_and_an_encoding_that_is_not_read_are_refused_at_once(
-    files: Files, sent: Any, faults: dict[str, str]
-) -> None:
+def test_no_content_or_a_strange_encoding_is_refused(files: Files, sent: Any, faults: dict[str, str]) -> None:
     refused = files.upload(*sent)
     assert (refused.status_code, codes(refused)) == (422, faults)
     assert files.count() == 0
@@ -62,9 +58,7 @@ def test_nothing_and_an_encoding_that_is_not_read_are_refused_at_once(
         ("utf-8-sig", "", "application/octet-stream"),
     ],
 )
-def test_the_declared_charset_is_honoured(
-    files: Files, db: Database, codec: str, query: str, kind: str
-) -> None:
+def test_a_declared_charset_is_read(files: Files, db: Database, codec: str, query: str, kind: str) -> None:
     assert files.load(CSV.decode().encode(codec), query, kind)["counts"] == {"created": 1}
     with db.read() as tx:
         assert tx.exec_driver_sql("SELECT first_name FROM members").scalar() == "Zoë"

@@ -2,9 +2,8 @@
 
 import asyncio
 import gzip
-import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any
@@ -61,9 +60,7 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")
 
 
-def test_a_file_says_what_it_was_read_by_and_which_columns_are_no_field(
-    files: Files, customer: Customer
-) -> None:
+def test_a_file_says_how_it_was_read_and_which_columns_are_no_field(files: Files, customer: Customer) -> None:
     header, first, _ = csv_of([row(1)]).decode().split("\n")
     content = f"{header.strip()},Shoe size é,100% sure\n{first.strip()},44,x\n".replace(",", ";").encode()
     disposition = {"Content-Disposition": 'attachment; filename="May 2026.csv"'}
@@ -182,7 +179,7 @@ def test_files_are_filtered_by_state_and_content(files: Files, api: Api) -> None
         assert set(codes(wrong)) == {"state", "page[size]", "page[after]", "sha256"}
 
 
-def test_an_upload_is_found_again_by_its_key_with_the_same_content_and_parameters_only(
+def test_an_upload_is_found_again_by_its_key_and_no_other_has_it(
     files: Files, api: Api, db: Database
 ) -> None:
     content, key = csv_of([row(1)]), {"Idempotency-Key": "night-1"}
@@ -199,7 +196,7 @@ def test_an_upload_is_found_again_by_its_key_with_the_same_content_and_parameter
     assert theirs.json()["data"]["id"] != first.json()["data"]["id"]
 
 
-def test_of_racing_uploads_with_one_key_one_becomes_a_file(
+def test_of_racing_uploads_with_a_key_one_is_a_file(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
@@ -224,9 +221,7 @@ def test_of_racing_uploads_with_one_key_one_becomes_a_file(
         assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 1
 
 
-def test_an_account_has_so_many_files_waiting_and_no_more(
-    files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_so_many_files_wait_and_no_more(files: Files, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "MOST_FILES", 2)
     for n in range(2):
         assert files.upload(csv_of([row(n)])).status_code == 202
@@ -238,9 +233,7 @@ def test_an_account_has_so_many_files_waiting_and_no_more(
     assert files.upload(csv_of([row(9)])).status_code == 202
 
 
-def test_the_waiting_files_of_an_account_have_so_many_bytes_together(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_accounts_waiting_files_have_a_largest_size(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "MOST_BYTES", 1 << 20)
     assert files.upload(b"external_id\n" + b"x" * 700_000).status_code == 202
     refused(files.upload(b"external_id\n" + b"y" * 700_000), 413, "too_many_bytes")
@@ -295,64 +288,46 @@ def test_a_report_is_compressed_for_callers_that_take_it(files: Files, api: Api)
             assert (gzip.decompress(raw) if is_packed else raw) == plain.content
 
 
-class Reader:
-    """Reads a report over ASGI; `take` is called with each message and may make the service wait, or raise."""
-
-    def __init__(self, asgi: Any, path: str, token: str) -> None:
-        self.messages: list[Any] = []
-        self._asgi = asgi
-        headers = [(b"host", b"api.example.com"), (b"authorization", f"Bearer {token}".encode())]
-        self._scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "root_path": ""}
-
-    async def read(self, take: Callable[[], Awaitable[Any]] | None = None, *, query: bytes = b"") -> int:
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Any) -> None:
-            self.messages.append(message)
-            if take is not None and message["type"] == "http.response.body":
-                await take()
-
-        self.messages = []
-        await self._asgi(self._scope | {"query_string": query}, receive, send)
-        return int(self.messages[0]["status"])
-
-
-def test_a_second_whole_report_waits_until_the_first_is_sent_or_its_reader_gone(
-    app: App, db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Customer, clock: SetClock) -> None:
     """docs/interface.md, Limits."""
     file = Desk(db, customer, clock).load(csv_of([row(1)]))
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{file.id}/report"
     other_client = second_token(db, customer.account_id)
+    asgi = build_asgi(app, Telemetry(Nowhere()))
+    told: list[tuple[int, int, int]] = []
+
+    async def read(during: Any = None, *, token: str = customer.token, query: bytes = b"") -> Any:
+        """The messages of the answer; `during` is called whenever a piece of the report is on its way."""
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if during is not None and message["type"] == "http.response.body":
+                await during()
+
+        headers = [(b"host", b"api.example.com"), (b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "query_string": query}
+        await asgi(scope | {"root_path": ""}, receive, send)
+        return sent
+
+    async def others() -> None:
+        start, body = await read()
+        if "report_open" in str(body["body"]) and (b"retry-after", b"5") in start["headers"]:
+            paged, theirs = await read(query=b"page%5Bsize%5D=10"), await read(token=other_client)
+            told.append((start["status"], paged[0]["status"], theirs[0]["status"]))
 
     async def gone() -> None:
         raise ConnectionError
 
     async def run() -> None:
-        asgi = build_asgi(app, Telemetry(Nowhere()))
-        slow, quick = (Reader(asgi, path, customer.token) for _ in range(2))
-        begun, goes_on = asyncio.Event(), asyncio.Event()
-
-        async def pause() -> None:
-            begun.set()
-            await goes_on.wait()
-
-        first = asyncio.create_task(slow.read(pause))
-        await begun.wait()
-        assert await quick.read() == 429
-        start, body = quick.messages
-        assert (b"retry-after", b"5") in start["headers"]
-        [fault] = json.loads(body["body"])["errors"]
-        assert (fault["field"], fault["code"]) == ("report", "report_open")
-        assert await quick.read(query=b"page%5Bsize%5D=10") == 200
-        assert await Reader(asgi, path, other_client).read() == 200
-        goes_on.set()
-        assert await first == 200
-        assert await quick.read() == 200
+        assert (await read(others))[0]["status"] == 200
+        assert set(told) == {(429, 200, 200)}
         with suppress(ConnectionError):
-            await slow.read(gone)
-        assert await quick.read() == 200
+            await read(gone)
+        assert (await read())[0]["status"] == 200
         await app.close()
 
     asyncio.run(run())

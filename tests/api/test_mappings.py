@@ -83,9 +83,7 @@ def test_an_hr_export_is_loaded_by_a_mapping_of_the_account(files: Files, db: Da
     ]
 
 
-def test_a_file_keeps_the_mapping_that_it_came_with_and_an_empty_one_goes_before_the_default(
-    files: Files,
-) -> None:
+def test_a_file_keeps_its_mapping_and_an_empty_one_goes_before_the_default(files: Files) -> None:
     put(files.api, "usual", HR, "?default=true")
     by_default, plain = files.upload(EXPORT), files.upload(csv_of([row(1)]), "?mapping={}")
     put(files.api, "usual", {"columns": {}})
@@ -120,9 +118,7 @@ def test_another_accounts_mapping_is_not_there(files: Files, api: Api, db: Datab
         *(("", 404), ("[]", 404), ("hr export", 404)),
     ],
 )
-def test_an_upload_with_a_mapping_that_cannot_be_used_leaves_nothing(
-    files: Files, mapping: str, status: int
-) -> None:
+def test_an_upload_with_an_unusable_mapping_leaves_nothing(files: Files, mapping: str, status: int) -> None:
     assert files.upload(EXPORT, "?mapping=" + quote(mapping)).status_code == status
     assert files.count() == 0
 
@@ -175,9 +171,7 @@ BROKEN: list[tuple[dict[str, Any], bytes, str]] = [
 
 
 @pytest.mark.parametrize(("mapping", "content", "code"), BROKEN)
-def test_a_default_mapping_that_does_not_fit_is_named_with_what_to_do(
-    files: Files, mapping: Any, content: bytes, code: str
-) -> None:
+def test_an_unfit_default_mapping_is_named(files: Files, mapping: Any, content: bytes, code: str) -> None:
     put(files.api, "another", {"clear": "-"})
     put(files.api, "usual", mapping, "?default=true")
     problem = files.load(content)["problem"]

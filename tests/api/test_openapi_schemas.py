@@ -58,9 +58,7 @@ VALUES |= {
 @pytest.mark.parametrize(("schema", "name"), VALUES)
 @settings(max_examples=times(50, long=1000), database=None, deadline=None, derandomize=LEVEL == "")
 @given(data=st.data())
-def test_schema_and_parser_agree_on_every_field_of_a_member_and_a_plan(
-    schema: str, name: str, data: st.DataObject
-) -> None:
+def test_schema_and_parser_agree_on_every_field(schema: str, name: str, data: st.DataObject) -> None:
     body = {name: data.draw(VALUES[schema, name])}
     if schema == "PlanPatch":
         fits, faults = PLAN.is_valid(body), parse_plan_patch(body).faults

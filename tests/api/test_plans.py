@@ -87,9 +87,7 @@ def test_a_long_list_is_read_in_a_thread_and_is_the_same(
     assert len(works) == len(customer.plan_ids)
 
 
-def test_the_bytes_of_an_answer_are_those_of_the_standard_encoder(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_an_answers_bytes_are_the_standard_encoders(api: Api, db: Database, customer: Customer) -> None:
     odd = '\x7f\u2028\u00e9\U0001f600</script>"\\\\/ \ufeff'
     with db.write() as tx:
         plan = plans.get_plan(tx, None, customer.plan_ids[0], lock=True)
@@ -205,9 +203,7 @@ def test_if_match_refuses_a_stale_copy_and_a_changing_queue_does_not_matter(
     assert change(api.get("/v2/plans").headers["ETag"]) == 412  # a list names no version
 
 
-def test_the_audit_entry_of_a_patch_names_what_it_changed_and_not_what_was_sent(
-    api: Api, trail: Trail, customer: Customer
-) -> None:
+def test_the_audit_entry_of_a_patch_names_what_it_changed(api: Api, trail: Trail, customer: Customer) -> None:
     body = {"name": "Renamed", "description": None, "external_id": "plan-1"}
     api.patch(f"/v2/plans/{customer.plan_ids[1]}", body)
     [entry] = trail("plan.changed")

@@ -89,9 +89,7 @@ def test_an_account_gets_one_suggestion_at_a_time(app: App, files: Files, db: Da
 
 
 @ON_ONE_DATABASE
-def test_writes_do_not_wait_for_the_suggestions_of_other_accounts(
-    files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_wait_for_no_suggestion(files: Files, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, goes_on = Semaphore(0), Event()
 
     def slow(_file: Any, **_options: Any) -> dict[str, Any]:
@@ -167,9 +165,7 @@ def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) 
     ("name", "error"),
     [("XCPU", Unreadable), ("ABRT", Unreadable), ("KILL", Unavailable), ("TERM", Unavailable)],
 )
-def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
-    name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_that_is_met_refuses_the_file(name: str, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     started = subprocess.Popen
 
     def start(_command: Any, **options: Any) -> Any:

@@ -13,9 +13,7 @@ from tests.factories import make_customer
 from tests.files.loading import csv_of, row
 
 
-def test_each_reading_of_a_report_is_recorded_and_another_accounts_attempt_is_none(
-    files: Files, api: Api, db: Database, trail: Trail
-) -> None:
+def test_each_reading_of_a_report_is_recorded(files: Files, api: Api, db: Database, trail: Trail) -> None:
     path = f"{files.path}/{files.load(csv_of([row(1)]))['id']}/report"
     read = [api.get(path + query) for query in ("", "?format=csv", "?page[size]=1")]
     assert api.as_(make_customer(db, name="Other").token).get(path).status_code == 404
@@ -27,9 +25,7 @@ def test_each_reading_of_a_report_is_recorded_and_another_accounts_attempt_is_no
     assert "testclient" not in str(entries)
 
 
-def test_uploads_decisions_and_changes_carry_the_callers_network(
-    files: Files, api: Api, trail: Trail
-) -> None:
+def test_uploads_decisions_and_changes_have_the_callers_network(files: Files, api: Api, trail: Trail) -> None:
     files.act(files.load(csv_of([row(1)]))["id"], "undo")
     api.request("PUT", "/v2/eligibility-mappings/hr", json={"columns": {"Name": "last_name"}})
     api.patch(f"/v2/plans/{files.customer.plan_ids[0]}", {"name": "Renamed"})

@@ -38,9 +38,7 @@ def test_a_name_that_is_far_or_given_already_was_not_meant() -> None:
     assert near == ["page[size]", "page[after]", None, None]
 
 
-def test_every_answer_to_a_member_names_the_ignored_fields_and_those_that_were_meant(
-    api: Api, plan: str
-) -> None:
+def test_every_answer_names_ignored_fields_and_those_that_were_meant(api: Api, plan: str) -> None:
     body = member_body(1, expiration_date="2026-12-31", **{"shoe size": 44, "Zip-Code": "02134"})
     created = api.post(f"{plan}/eligibility", body)
     assert created.status_code == 201

@@ -40,9 +40,7 @@ PROXY = "10.0.0.7"
         (PROXY, ["192.168.4.1, 192.168.4.2"], "192.168.4.1"),
     ],
 )  # fmt: skip
-def test_the_caller_is_the_last_that_is_no_trusted_proxy(
-    peer: str, forwarded: list[str], address: str
-) -> None:
+def test_the_caller_is_the_last_that_is_no_proxy(peer: str, forwarded: list[str], address: str) -> None:
     assert caller_address(peer, ", ".join(forwarded), PROXIES) == address
 
 
