@@ -5,22 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
-from frontdesk.access.authentication import (
-    FAILURES_PER_ADDRESS,
-    FAILURES_PER_CLIENT_AND_ADDRESS,
-    WINDOW_SECONDS,
-    Recognised,
-    note_use,
-    recognise_client,
-    record_failure,
-    seconds_limited,
-)
+from frontdesk.access import authentication
+from frontdesk.access.authentication import Recognised, note_use, recognise_client
 from frontdesk.access.tables import failed_attempts
 from frontdesk.db import Database
 from frontdesk.errors import RateLimited
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer
 
+PER_CLIENT, PER_ADDRESS = authentication.FAILURES_PER_CLIENT_AND_ADDRESS, authentication.FAILURES_PER_ADDRESS
+WINDOW = authentication.WINDOW_SECONDS
 HERE, THERE = "192.0.2.1", "198.51.100.7"
 
 
@@ -38,7 +32,7 @@ class Caller:
         with self.db.write() as tx:
             found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
             if found is None:
-                record_failure(tx, client_id=client_id, address=address, now=now)
+                authentication.record_failure(tx, client_id=client_id, address=address, now=now)
             else:
                 note_use(tx, found, now=now)
         return found
@@ -46,7 +40,12 @@ class Caller:
     def is_paused(self, address: str = HERE) -> bool:
         """Whether the right secret waits a moment."""
         with self.db.read() as tx:
-            return seconds_limited(tx, client_id=self.client_id, address=address, now=self.clock()) > 0
+            return (
+                authentication.seconds_limited(
+                    tx, client_id=self.client_id, address=address, now=self.clock()
+                )
+                > 0
+            )
 
     def fail(self, times: int, *client_ids: str, address: str = HERE) -> None:
         tried = client_ids or (self.client_id,)
@@ -81,9 +80,9 @@ def test_unknown_clients_and_wrong_secrets_are_refused_whatever_they_are(
 def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_old(caller: Caller) -> None:
     caller.fail(1)
     caller.clock.advance(100)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS - 1)
-    assert caller.wait_seconds() == WINDOW_SECONDS - 100
-    caller.clock.advance(WINDOW_SECONDS - 100 - 0.5)
+    caller.fail(PER_CLIENT - 1)
+    assert caller.wait_seconds() == WINDOW - 100
+    caller.clock.advance(WINDOW - 100 - 0.5)
     assert caller.wait_seconds() == 1
     caller.clock.advance(0.5)
     assert not caller.is_paused()
@@ -93,7 +92,7 @@ def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_
 def test_the_right_secret_is_let_in_and_pauses_where_others_failed(
     caller: Caller, customer: Customer
 ) -> None:
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     assert caller.let_in(customer.client_id, customer.client_secret, THERE)
     assert not caller.is_paused(THERE)
     assert caller.let_in(customer.client_id, customer.client_secret)
@@ -109,18 +108,18 @@ def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(call
         except RateLimited:
             pass
         caller.clock.advance(7)
-    most = max(sum(0 <= later - first < WINDOW_SECONDS for later in evaluated) for first in evaluated)
-    assert most == FAILURES_PER_CLIENT_AND_ADDRESS
-    assert len(evaluated) == 3 * FAILURES_PER_CLIENT_AND_ADDRESS
+    most = max(sum(0 <= later - first < WINDOW for later in evaluated) for first in evaluated)
+    assert most == PER_CLIENT
+    assert len(evaluated) == 3 * PER_CLIENT
 
 
 def test_an_ipv6_caller_is_known_by_its_network_and_a_mapped_address_by_its_ipv4_one(caller: Caller) -> None:
-    for n in range(FAILURES_PER_CLIENT_AND_ADDRESS):
+    for n in range(PER_CLIENT):
         caller.fail(1, address=f"2001:db8:0:1:{n:x}::1")
     caller.wait_seconds(address="2001:db8:0:1:ffff::")
     assert not caller.is_paused("2001:db8:0:2::1")
     for address, known_as in ((f"::ffff:{THERE}", THERE), ("no IP address", "no IP address")):
-        caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, address=address)
+        caller.fail(PER_CLIENT, address=address)
         caller.wait_seconds(address=known_as)
 
 
@@ -133,17 +132,16 @@ def test_guesses_that_are_sent_at_once_find_no_more_room_than_one_after_the_othe
 
     with ThreadPoolExecutor(8) as threads:
         tried = sum(threads.map(guess, range(40)))
-    assert tried == FAILURES_PER_CLIENT_AND_ADDRESS
+    assert tried == PER_CLIENT
 
 
 def test_what_no_longer_counts_is_cleared_away_by_later_failures(caller: Caller, db: Database) -> None:
     for n in range(8):
-        caller.fail(
-            FAILURES_PER_ADDRESS, f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c", address=f"203.0.113.{n}"
-        )
-        caller.clock.advance(WINDOW_SECONDS / 4)
+        guessed = (f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c")
+        caller.fail(PER_ADDRESS, *guessed, address=f"203.0.113.{n}")
+        caller.clock.advance(WINDOW / 4)
     # Four rounds are less than five minutes old, and one more may be half cleared away.
-    assert row_count(db) <= 5 * 2 * FAILURES_PER_ADDRESS
+    assert row_count(db) <= 5 * 2 * PER_ADDRESS
 
 
 def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Customer, db: Database) -> None:
@@ -157,34 +155,34 @@ def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Cu
 
 def test_failures_elsewhere_or_of_another_client_lock_nobody_out(caller: Caller, db: Database) -> None:
     for n in range(20):
-        caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, address=f"203.0.113.{n}")
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, make_customer(db, name="Other").client_id)
+        caller.fail(PER_CLIENT, address=f"203.0.113.{n}")
+    caller.fail(PER_CLIENT, make_customer(db, name="Other").client_id)
     assert not caller.is_paused()
 
 
 def test_an_address_that_tries_many_clients_is_stopped_for_all_of_them(caller: Caller, db: Database) -> None:
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     caller.clock.advance(60)
-    caller.fail(FAILURES_PER_ADDRESS - FAILURES_PER_CLIENT_AND_ADDRESS, *(f"guess-{n}" for n in range(20)))
+    caller.fail(PER_ADDRESS - PER_CLIENT, *(f"guess-{n}" for n in range(20)))
     before = row_count(db)
     # After 240 s neither limit holds: the ten oldest failures count for both.
     for client_id in (None, *(f"another-{n}" for n in range(20))):
-        assert caller.wait_seconds(client_id) == WINDOW_SECONDS - 60
+        assert caller.wait_seconds(client_id) == WINDOW - 60
     assert not caller.is_paused(THERE)
-    assert row_count(db) == before <= 2 * FAILURES_PER_ADDRESS
-    caller.clock.advance(WINDOW_SECONDS - 60)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
-    assert caller.wait_seconds() == WINDOW_SECONDS
+    assert row_count(db) == before <= 2 * PER_ADDRESS
+    caller.clock.advance(WINDOW - 60)
+    caller.fail(PER_CLIENT)
+    assert caller.wait_seconds() == WINDOW
 
 
 def test_a_clock_a_day_ahead_locks_nobody_out_and_one_by_seconds_counts(caller: Caller, db: Database) -> None:
     caller.clock.advance(86_400)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     caller.clock.advance(-86_400)
     assert not caller.is_paused()
     caller.clock.advance(3)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     caller.clock.advance(-3)
-    assert caller.wait_seconds() == WINDOW_SECONDS
+    assert caller.wait_seconds() == WINDOW
     kept = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
-    assert [len(subject) for subject in kept] == [32] * 2 * FAILURES_PER_CLIENT_AND_ADDRESS  # hashes only
+    assert [len(subject) for subject in kept] == [32] * 2 * PER_CLIENT  # hashes only

@@ -6,17 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from frontdesk.access import callers
 from frontdesk.access.accounts import get_client, revoke_client
-from frontdesk.access.callers import (
-    CACHE_SIZE,
-    LATELY_SECONDS,
-    LIFETIME_SECONDS,
-    LIVE_TOKENS,
-    TokenCheck,
-    digest,
-    issue_token,
-    revoke_token,
-)
+from frontdesk.access.callers import LIFETIME_SECONDS, TokenCheck, digest, issue_token, revoke_token
 from frontdesk.access.model import AccountState, Caller, Scope
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
@@ -25,15 +17,8 @@ from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
 from tests.factories import NOW, Customer
 
-CALLER = Caller(
-    account_id=1,
-    client_id="c",
-    client=1,
-    scopes=frozenset(),
-    requests_per_minute=None,
-    expires_at=NOW + timedelta(seconds=LIFETIME_SECONDS),
-    account_state=AccountState.ACTIVE,
-)
+END = NOW + timedelta(seconds=LIFETIME_SECONDS)
+CALLER = Caller(1, "c", 1, None, frozenset(), END, AccountState.ACTIVE)
 
 
 class Tokens:
@@ -93,12 +78,12 @@ def test_no_more_than_ten_thousand_tokens_are_remembered() -> None:
         return CALLER
 
     async def check_many() -> None:
-        for n in range(CACHE_SIZE + 1):
+        for n in range(callers.CACHE_SIZE + 1):
             await check.check(f"token-{n}")
 
     check = TokenCheck(look_up, SetClock(NOW))
     asyncio.run(check_many())
-    assert len(check._seen) == CACHE_SIZE
+    assert len(check._seen) == callers.CACHE_SIZE
     assert digest("token-0") not in check._seen
 
 
@@ -149,7 +134,7 @@ def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(
     tokens.known["other"] = CALLER
     assert tokens.check.good_lately("token") is None  # never seen
     assert tokens.passes()
-    tokens.seconds += LATELY_SECONDS
+    tokens.seconds += callers.LATELY_SECONDS
     assert tokens.passes("other")  # the last answer of the database
     tokens.seconds += 3600
     assert tokens.check.good_lately("token") == CALLER
@@ -160,7 +145,7 @@ def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(
 def test_a_token_that_may_have_been_revoked_before_the_database_was_away_is_not_known(tokens: Tokens) -> None:
     tokens.known["other"] = CALLER
     assert tokens.passes()
-    tokens.seconds += LATELY_SECONDS + 1
+    tokens.seconds += callers.LATELY_SECONDS + 1
     assert tokens.passes("other")
     assert tokens.check.good_lately("token") is None
     tokens.check.forget("other")
@@ -171,13 +156,13 @@ def test_a_client_has_a_thousand_tokens_at_most(db: Database, customer: Customer
     with db.write() as tx:
         client = get_client(tx, customer.client_id)
         tokens = [customer.token]
-        for _ in range(LIVE_TOKENS):
+        for _ in range(callers.LIVE_TOKENS):
             clock.advance(1)
             assert revoke_token(tx, client, issue_token(tx, client, client.scopes, now=clock()))
             tokens.append(issue_token(tx, client, client.scopes, now=clock()))
-        assert len(tx.execute(access_tokens.select()).all()) == LIVE_TOKENS
+        assert len(tx.execute(access_tokens.select()).all()) == callers.LIVE_TOKENS
     alive = [db.ask(caller_of(digest(token)).read) is not None for token in tokens]
-    assert alive == [False] + [True] * LIVE_TOKENS
+    assert alive == [False] + [True] * callers.LIVE_TOKENS
     clock.advance(LIFETIME_SECONDS + 1)
     with db.write() as tx:
         issue_token(tx, client, client.scopes, now=clock())
