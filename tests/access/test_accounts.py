@@ -111,9 +111,7 @@ def test_a_closed_account_stays_closed_and_gets_no_client(client: Client, db: Da
 
 def test_a_secret_ends_at_its_time_and_keeps_the_day_of_its_last_use(client: Client, clock: SetClock) -> None:
     def days() -> list[str | None]:
-        return [
-            secret.last_used_on for secret in client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))
-        ]
+        return [each.last_used_on for each in client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))]
 
     new = client.rotate(expires_at=clock() + timedelta(days=1))
     assert days() == [None, None]

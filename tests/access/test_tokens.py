@@ -104,9 +104,7 @@ def test_only_a_tokens_hash_is_stored(db: Database, customer: Customer) -> None:
     assert customer.token not in str(dict(row))
 
 
-def test_a_revoked_clients_tokens_are_worth_nothing(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_a_revoked_clients_tokens_are_worthless(db: Database, customer: Customer, clock: SetClock) -> None:
     with db.write() as tx:
         client = get_client(tx, customer.client_id)
         revoke_client(tx, customer.client_id, now=clock())

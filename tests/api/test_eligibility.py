@@ -58,10 +58,8 @@ def test_an_inactive_plan_is_warned_about(api: Api, db: Database, customer: Cust
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert "Eligibility-Warnings" not in moved.headers
     back = api.post(path, {"external_id": "AB 000001"})
-    assert (back.headers["Eligibility-Outcome"], back.headers["Eligibility-Warnings"]) == (
-        "moved",
-        "plan_inactive",
-    )
+    told = [back.headers[f"Eligibility-{name}"] for name in ("Outcome", "Warnings")]
+    assert told == ["moved", "plan_inactive"]
 
 
 def test_expiry_is_compared_on_the_merged_record(api: Api, path: str) -> None:
@@ -119,6 +117,5 @@ def test_every_missing_and_every_wrong_field_is_named_in_one_answer(api: Api, pa
     wrong = api.post(path, dict.fromkeys(FIELDS, 1.5))
     assert (wrong.status_code, set(codes(wrong))) == (422, set(FIELDS))
     missing = api.post(path, {"external_id": "X", "gender": "none of these"})
-    assert codes(missing) == {name: "required" for name in REQUIRED if name != "external_id"} | {
-        "gender": "not_allowed"
-    }
+    required = dict.fromkeys(set(REQUIRED) - {"external_id"}, "required")
+    assert codes(missing) == required | {"gender": "not_allowed"}

@@ -104,12 +104,10 @@ def test_an_unknown_address_is_a_problem_too(api: Api) -> None:
         assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize(
-    ("sent", "kept"), [("my-id.1_2", True), ("a" * 65, False), ("a b", False), ("ä", False)]
-)
-def test_a_sane_request_id_is_kept(api: Api, sent: str, kept: bool) -> None:
-    answer = api.get("/v2/plans", headers={"X-Request-Id": sent.encode()})
-    assert (answer.headers["X-Request-Id"] == sent) is kept
+def test_a_sane_request_id_is_kept(api: Api) -> None:
+    for sent, kept in (("my-id.1_2", True), ("a" * 65, False), ("a b", False), ("ä", False)):
+        answer = api.get("/v2/plans", headers={"X-Request-Id": sent.encode()})
+        assert (answer.headers["X-Request-Id"] == sent) is kept
 
 
 def test_a_client_has_the_limit_of_the_installation(config: Config, db: Database, clock: SetClock) -> None:

@@ -74,9 +74,3 @@ def test_the_header_row_and_the_sheet_of_an_upload_go_before_the_mappings(files:
     assert files.load(content, '?header_row=2&mapping={"header_row":1}')["counts"] == {"created": 1}
     for query in ("?header_row=0", "?header_row=51", "?header_row=x", "?sheet=", "?sheet=" + "x" * 32):
         assert files.upload(content, query).status_code == 422
-
-
-def test_an_array_is_loaded_as_rows(files: Files) -> None:
-    taken = files.api.post(files.path, [row(n) for n in range(3)])
-    assert files.work()
-    assert (files.file(taken)["format"], files.file(taken)["counts"]) == ("json", {"created": 3})

@@ -66,12 +66,8 @@ def test_looking_changes_and_tells_nothing(mail: MailedInvitation, anybody: Api,
 
 
 def test_pages_carry_no_script_load_nothing_and_are_not_kept(mail: MailedInvitation, anybody: Api) -> None:
-    paths = (
-        f"/unsubscribe/{mail.tokens.unsubscribe}",
-        f"/register/{mail.tokens.registration}",
-        "/register/x",
-    )
-    for answer in map(anybody.get, paths):
+    urls = (f"/unsubscribe/{mail.tokens.unsubscribe}", f"/register/{mail.tokens.registration}", "/register/x")
+    for answer in map(anybody.get, urls):
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
         policy = answer.headers["Content-Security-Policy"]
         [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)

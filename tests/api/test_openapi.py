@@ -15,7 +15,6 @@ import frontdesk
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import openapi_document
 from frontdesk.api.routes import ENDPOINTS
-from frontdesk.eligibility.fields import REQUIRED
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.files.model import BRAKES, FILE_PROBLEMS, NEEDS_MAPPING, ONLY_COMPARED, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
@@ -94,27 +93,6 @@ def test_what_linters_of_openapi_ask_for_is_there() -> None:
         assert set(re.findall(r"{(\w+)}", path)) <= names
         assert {status[0] for status in operation["responses"]} >= {"2", "4"}
         assert all(resolved(response)["description"] for response in operation["responses"].values())
-
-
-def test_a_generated_client_finds_the_media_type_to_send_first() -> None:
-    """They declare the first one, or any kind of JSON before it; of several with schemas of their own some send none."""
-    first = {}
-    for _, _, operation in operations():
-        contents = operation.get("requestBody", {}).get("content", {})
-        if contents:
-            first[operation["operationId"]] = next(iter(contents))
-            assert len({json.dumps(content["schema"]) for content in contents.values()}) == 1
-            assert len(contents) == 1 or not any("json" in media_type.split("/") for media_type in contents)
-    assert first.pop("uploadEligibilityFile") == "application/octet-stream"
-    assert {first.pop("issueToken"), first.pop("revokeToken")} == {"application/x-www-form-urlencoded"}
-    assert {*first.values()} == {"application/json"}
-
-
-def test_a_new_member_needs_more_than_a_change() -> None:
-    schemas = DOCUMENT["components"]["schemas"]
-    assert set(schemas["NewMember"]["required"]) == set(REQUIRED)
-    assert schemas["MemberChange"]["required"] == ["external_id"]
-    assert schemas["NewMember"]["properties"] == schemas["MemberChange"]["properties"]
 
 
 def test_every_example_fits_its_schema() -> None:

@@ -23,7 +23,6 @@ from tests.api.conftest import Files, Trail, codes
 from tests.api.test_mappings import put
 from tests.factories import make_customer
 from tests.files.exports import hr_export, synthea, written
-from tests.files.loading import COLUMNS
 from tests.formats.workbooks import workbook
 from tests.mapping.test_suggest import suggested
 
@@ -55,23 +54,6 @@ def test_a_workbook_gets_a_suggestion_too(files: Files, monkeypatch: pytest.Monk
     monkeypatch.setattr("frontdesk.api.eligibility_files.WORKBOOK_BYTES", 1000)
     refused = files.upload(content, "?suggest_mapping=true", WORKBOOK)
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
-
-
-def test_a_suggestion_with_an_open_question_is_neither_stored_nor_used(files: Files) -> None:
-    row = ("Robin", "Sample", "1980-02-03", "male", "02134", "2026-01-01")
-    rows = [[f"E{n}", f"M{n}", *row, word] for n, word in enumerate(("Active", "Terminated"))]
-    content = written([[*COLUMNS[:-1], "Employment Status"], *rows])
-    found = suggestion(files, content)
-    mapping = found["mapping"]
-    sent = files.upload(content, "?mapping=" + quote(json.dumps(mapping)))
-    for answer in (put(files.api, "hr", mapping), sent):
-        assert answer.status_code == 422
-        [fault] = answer.json()["errors"]
-        assert fault["field"] == "questions.Employment%20Status"
-        assert "whose access has ended" in fault["message"]
-    leave_out = found["questions"][0]["choices"][0]["mapping"]
-    assert put(files.api, "hr", mapping | leave_out).status_code == 201
-    assert files.load(content, "?mapping=hr")["counts"] == {"created": 1, "skipped": 1, "warned": 1}
 
 
 def test_an_account_gets_one_suggestion_at_a_time(app: App, files: Files, db: Database) -> None:
@@ -144,21 +126,15 @@ def test_another_process_suggests_the_same() -> None:
     assert asked(content, format=Format.XLSX, sheet="People") == suggested(content, sheet="People")
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [(b"", "empty"), (b"1,Robin\n2,Lee\n", "no_header"), (b"PK\x03\x04rest", "bad_workbook")],
-)
-def test_a_file_that_cannot_be_read_is_refused_for_its_own_fault(content: bytes, code: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        asked(content)
-    assert caught.value.code == code
-
-
-def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggesting, "SECONDS", 0.01)
-    with pytest.raises(Unreadable) as caught:
-        asked(hr_export())
-    assert (caught.value.code, "first 100 rows" in caught.value.detail) == ("too_large", True)
+def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    unreadable = {b"": "empty", b"1,Robin\n2,Lee\n": "no_header", b"PK\x03\x04rest": "bad_workbook"}
+    for content, code in (*unreadable.items(), (hr_export(), "too_large")):
+        if code == "too_large":
+            monkeypatch.setattr(suggesting, "SECONDS", 0.01)
+        with pytest.raises(Unreadable) as caught:
+            asked(content)
+        assert caught.value.code == code
+        assert (code == "too_large") is ("first 100 rows" in caught.value.detail)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """What belongs to another account is answered as if it did not exist, on every route that names something, byte for byte."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,8 +26,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Ids:
+class Ids(NamedTuple):
     """A plan and a file, of whomever they are."""
 
     plan: int

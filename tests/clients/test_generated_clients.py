@@ -75,9 +75,7 @@ def openapi_python_client(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("generate", [hey_api, orval, openapi_fetch, openapi_python_client])
-def test_a_generated_client_needs_no_repair(
-    generate: Any, served: tuple[str, Customer], tmp_path: Path
-) -> None:
+def test_a_generated_client_needs_no_repair(generate: Any, served: Any, tmp_path: Path) -> None:
     assert (TOOLS / "ready").exists(), "npm's registry did not answer when this was set up; run: make setup"
     address, customer = served
     (tmp_path / "openapi.json").write_text(json.dumps(openapi_document(address, ENDPOINTS)))

@@ -59,9 +59,7 @@ def test_an_upload_ends_that(limits: dict[str, float], receive: Any, monkeypatch
 
 
 @in_event_loop
-async def test_a_slow_upload_arrives_and_the_services_time_is_no_delay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
     assert await read(sends(*[b"x"] * 30), pause=0.05) == b"x" * 30

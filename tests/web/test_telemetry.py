@@ -75,9 +75,7 @@ def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(
 
 
 @in_event_loop
-async def test_counts_are_stored_soon_after_a_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_counts_are_stored_soon_after_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     request: Any = SimpleNamespace(method="GET", known_caller=None, request_id="1")
     Telemetry(io.StringIO()).answered(request, "/v2/plans", 200, 0.02)
