@@ -82,14 +82,6 @@ def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_
     caller.fail(1)
 
 
-def test_the_right_secret_enters_and_pauses_where_others_failed(caller: Caller, customer: Customer) -> None:
-    caller.fail(PER_CLIENT)
-    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
-    assert not caller.is_paused(THERE)
-    assert caller.let_in(customer.client_id, customer.client_secret)
-    assert caller.is_paused()
-
-
 def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(caller: Caller) -> None:
     evaluated: list[float] = []
     for second in range(0, 900, 7):
@@ -135,15 +127,6 @@ def test_what_no_longer_counts_is_cleared_away_by_later_failures(caller: Caller,
     assert row_count(db) <= 5 * 2 * PER_ADDRESS
 
 
-def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Customer, db: Database) -> None:
-    for is_first in (True, False):
-        found = caller.let_in(customer.client_id, customer.client_secret)
-        assert found is not None
-        assert (found.client.client_id, found.client.account_id) == (customer.client_id, customer.account_id)
-        assert found.is_first_today is is_first
-    assert row_count(db) == 0
-
-
 def test_failures_elsewhere_or_of_another_client_lock_nobody_out(caller: Caller, db: Database) -> None:
     for n in range(20):
         caller.fail(PER_CLIENT, address=f"203.0.113.{n}")
@@ -177,3 +160,14 @@ def test_a_clock_a_day_ahead_locks_nobody_out_and_one_by_seconds_counts(caller: 
     assert caller.wait_seconds() == WINDOW
     kept = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
     assert [len(subject) for subject in kept] == [32] * 2 * PER_CLIENT  # hashes only
+
+
+def test_the_right_secret_enters_and_pauses_where_others_failed(caller: Caller, customer: Customer) -> None:
+    for is_first, address, is_paused in ((True, HERE, False), (False, THERE, False), (False, HERE, True)):
+        found = caller.let_in(customer.client_id, customer.client_secret, address)
+        assert found is not None
+        assert (found.client.client_id, found.client.account_id) == (customer.client_id, customer.account_id)
+        assert (found.is_first_today, caller.is_paused(address)) == (is_first, is_paused)
+        if is_first:
+            assert row_count(caller.db) == 0
+            caller.fail(PER_CLIENT)

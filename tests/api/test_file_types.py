@@ -64,11 +64,6 @@ def test_a_declared_charset_is_read(files: Files, db: Database, codec: str, quer
         assert tx.exec_driver_sql("SELECT first_name FROM members").scalar() == "Zoë"
 
 
-def test_a_file_in_another_encoding_than_declared_fails_with_a_code(files: Files) -> None:
-    data = files.load(CSV.decode().encode("utf-16-be"), "?encoding=utf-16")
-    assert (data["state"], data["problem"]["code"]) == ("failed", "wrong_encoding")
-
-
 def test_the_header_row_and_the_sheet_of_an_upload_go_before_the_mappings(files: Files) -> None:
     content = b"external_id,a title that looks like a header\n" + CSV
     assert files.load(content, '?header_row=2&mapping={"header_row":1}')["counts"] == {"created": 1}

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any
@@ -110,9 +111,14 @@ def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: F
     assert files.count() == 0
 
 
-def test_a_held_file_is_approved_by_its_customer(files: Files) -> None:
-    file_id = files.held()
-    approved = files.act(file_id, "approve")
+def test_a_held_file_waits_for_a_second_person_where_the_account_wants_it(
+    files: Files, api: Api, db: Database
+) -> None:
+    file_id, account = files.held(), files.customer.account_id
+    with db.write() as tx:
+        set_file_settings(tx, account, second_approver=True)
+    refused(files.act(file_id, "approve"), 403, "second_person_needed")
+    approved = api.as_(second_token(db, account)).post(f"{files.path}/{file_id}/approve")
     assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
     assert files.work()
     assert files.file(file_id)["counts"] == {"unchanged": 1, "ended": 40}
@@ -141,15 +147,6 @@ def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(files: Files, t
     assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [undo.json()["data"]["id"]]
     again = files.act(file_id, "undo")
     assert (again.status_code, "undone already" in again.json()["detail"]) == (409, True)
-
-
-def test_an_account_may_want_a_second_person_to_approve(files: Files, api: Api, db: Database) -> None:
-    file_id, account = files.held(), files.customer.account_id
-    with db.write() as tx:
-        set_file_settings(tx, account, second_approver=True)
-    refused(files.act(file_id, "approve"), 403, "second_person_needed")
-    approved = api.as_(second_token(db, account)).post(f"{files.path}/{file_id}/approve")
-    assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
 
 
 def test_files_are_listed_newest_first_by_the_page(files: Files, api: Api, db: Database) -> None:
@@ -195,22 +192,17 @@ def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: 
 def test_of_racing_uploads_with_one_key_one_wins(db: Database, customer: Customer, clock: SetClock) -> None:
     new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
     requester = Requester("client", "id", clock())
-    found: list[int] = []
     start = threading.Barrier(6)
 
-    def send() -> None:
+    def send(_: int) -> int:
         with db.write() as tx:
             upload = Upload(db, begin_file(tx, new, requester))
         upload.write(b"external_id\nE1\n")
         start.wait()
-        found.append(upload.finish(requester, new).id)
+        return upload.finish(requester, new).id
 
-    threads = [threading.Thread(target=send) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(found), len(set(found))) == (6, 1)
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(send, range(6)))) == 1
     with db.read() as tx:
         assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 1
 

@@ -155,15 +155,15 @@ def test_words_of_a_mapping_stand_in_no_log_and_no_report(files: Files, api: Api
         assert "canary" not in text
 
 
-BROKEN: list[tuple[dict[str, Any], bytes, str]] = [
-    ({"fields": {"dob": {"column": "Born"}}}, csv_of([row(1)]), "missing_column"),
-    ({"columns": {"Number": "external_id"}}, b"No,City\n1,Boston\n", "no_key_column"),
-    ({"header_row": 9, "delimiter": ","}, csv_of([row(1)]), "no_header"),
-    ({"skip": [{"column": "city", "equals": ""}]}, b"external_id,city\n1,\n", "no_rows"),
-]
-
-
-@pytest.mark.parametrize(("mapping", "content", "code"), BROKEN)
+@pytest.mark.parametrize(
+    ("mapping", "content", "code"),
+    [
+        ({"fields": {"dob": {"column": "Born"}}}, csv_of([row(1)]), "missing_column"),
+        ({"columns": {"Number": "external_id"}}, b"No,City\n1,Boston\n", "no_key_column"),
+        ({"header_row": 9, "delimiter": ","}, csv_of([row(1)]), "no_header"),
+        ({"skip": [{"column": "city", "equals": ""}]}, b"external_id,city\n1,\n", "no_rows"),
+    ],
+)
 def test_an_unfit_default_mapping_is_named(files: Files, mapping: Any, content: bytes, code: str) -> None:
     put(files.api, "another", {"clear": "-"})
     put(files.api, "usual", mapping, "?default=true")

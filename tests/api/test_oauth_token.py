@@ -102,15 +102,12 @@ def test_a_scope_that_the_client_lacks_is_invalid(oauth: OAuth, scope: str) -> N
     refused(oauth.token(scope=scope), 400, "invalid_scope")
 
 
-@pytest.mark.parametrize("grant_type", ["password", "authorization_code", "Client_Credentials", "é"])
-def test_another_grant_is_not_supported(oauth: OAuth, grant_type: str) -> None:
-    refused(oauth.token(grant_type=grant_type), 400, "unsupported_grant_type")
-
-
 @WAYS
-@pytest.mark.parametrize("grant_type", [None, ""])
-def test_a_request_without_a_grant_type_is_invalid(oauth: OAuth, send: Any, grant_type: str | None) -> None:
-    assert "grant_type" in refused(oauth.token(send, grant_type=grant_type), 400, "invalid_request")
+def test_another_grant_is_not_supported(oauth: OAuth, send: Any) -> None:
+    for other in ("password", "authorization_code", "Client_Credentials", "é"):
+        refused(oauth.token(send, grant_type=other), 400, "unsupported_grant_type")
+    for nothing in (None, ""):
+        assert "grant_type" in refused(oauth.token(send, grant_type=nothing), 400, "invalid_request")
 
 
 @WAYS

@@ -1,6 +1,7 @@
 """What callers of a suspended or closed account see, and that others notice nothing."""
 
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -14,31 +15,23 @@ from tests.factories import Customer, make_customer, make_operator, member_body
 
 
 @pytest.fixture(autouse=True)
-def later(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let the time pass for which a token is good from memory."""
-    seconds = [0.0]
-    monkeypatch.setattr("frontdesk.access.callers.monotonic", lambda: seconds[0])
-
-    def wait() -> None:
-        seconds[0] += CACHE_SECONDS
-
-    return wait
+def _no_token_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each look the time has passed for which a token is good from memory."""
+    monkeypatch.setattr("frontdesk.access.callers.monotonic", count(step=CACHE_SECONDS).__next__)
 
 
-def test_an_account_is_suspended_and_resumed(api: Api, db: Database, customer: Customer, later: Any) -> None:
+def test_an_account_is_suspended_and_resumed(api: Api, db: Database, customer: Customer) -> None:
     other = api.as_(make_customer(db, name="Other").token)
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     assert api.post(path, member_body()).status_code == 201
     with db.write() as tx:
         suspend_account(tx, customer.account_id)
-    later()
     for answer in (api.get("/v2/plans"), api.post(path, member_body(2))):
         assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (403, "suspended")
         assert answer.json()["instance"] == answer.request.url.path
     assert other.get("/v2/plans").status_code == 200
     with db.write() as tx:
         resume_account(tx, customer.account_id)
-    later()
     assert api.post(path, member_body(2)).status_code == 201
 
 
@@ -60,7 +53,7 @@ def test_suspended_clients_get_no_token(oauth: OAuth, db: Database, customer: Cu
     assert oauth.token().status_code == 200
 
 
-def test_monitoring_never_stops(api: Api, oauth: OAuth, db: Database, clock: SetClock, later: Any) -> None:
+def test_monitoring_never_stops(api: Api, oauth: OAuth, db: Database, clock: SetClock) -> None:
     operator = make_operator(db)
     monitoring = api.as_(operator.token)
     event = {"message_id": "<4711@mail.example.com>", "event": "delivered"}
@@ -69,7 +62,6 @@ def test_monitoring_never_stops(api: Api, oauth: OAuth, db: Database, clock: Set
     for stop, status in ((suspend_account, 403), (partial(close_account, now=clock()), 401)):
         with db.write() as tx:
             stop(tx, customer.account_id)
-        later()
         assert stopped.get("/v2/plans").status_code == status
         answer = OAuth(api, customer).token()
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")

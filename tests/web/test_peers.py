@@ -48,9 +48,8 @@ async def read(receive: Any, *, pause: float = 0.0) -> bytes:
         ({"UPLOAD_BYTES_SECONDS": 10 * TINY}, sends(*[b"x"] * 1000, pause=TINY)),
         ({"UPLOAD_BYTES": 1, "UPLOAD_SECONDS": 5 * TINY}, sends(*[b"x"] * 1000, pause=TINY)),
     ],
-    ids=["stalls", "a byte now and then", "too long in all"],
 )
-def test_an_upload_ends_that(limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_upload_ends(limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in limits.items():
         monkeypatch.setattr(deadlines, name, limit)
     with pytest.raises(HttpError) as error:
