@@ -99,23 +99,6 @@ def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
     assert process.spend(10) == 5
 
 
-def test_a_process_that_is_asked_little_keeps_little(process: Process, other_process: Process) -> None:
-    used = other_process.spend(3)
-    assert used == 3
-    assert process.spend(700) >= 600 - 2 * used
-    assert process.spend(1) == 0
-
-
-def test_setting_requests_aside_takes_few_statements(process: Process, db: Database) -> None:
-    process.limit = 6000
-    with statements(db, "SELECT") as sent:
-        process.spend(6000)
-    assert len(sent) < 200
-    with statements(db) as sent:
-        assert process.spend(50) == 0
-    assert sent == []
-
-
 def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
     process: Process, other_process: Process, db: Database, clock: SetClock
 ) -> None:
@@ -163,3 +146,14 @@ def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clo
         clock.advance(seconds)
         spent.append(process.spend(5))
     assert spent == [3, 3, 0]
+
+
+def test_little_is_kept_by_few_statements(process: Process, other_process: Process, db: Database) -> None:
+    process.limit = other_process.limit = 6000
+    assert other_process.spend(3) == 3
+    with statements(db, "SELECT") as sent:
+        assert process.spend(7000) >= 6000 - 2 * 3
+    assert len(sent) < 200
+    with statements(db) as sent:
+        assert process.spend(50) == 0
+    assert sent == []

@@ -80,9 +80,8 @@ class Files:
         number = taken if isinstance(taken, int) else taken.json()["data"]["id"]
         return self.api.get(f"{self.path}/{number}").json()["data"]
 
-    def report(self, file: Any, query: str = "") -> list[str]:
-        lines: list[str] = self.api.get(f"{self.path}/{file['id']}/report{query}").text.splitlines()
-        return lines
+    def report(self, file: Any, query: str = "") -> Any:
+        return self.api.get(f"{self.path}/{file['id']}/report{query}").text.splitlines()
 
     def act(self, file_id: int, deed: str) -> Any:
         return self.api.post(f"{self.path}/{file_id}/{deed}")

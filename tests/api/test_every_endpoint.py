@@ -24,7 +24,6 @@ from tests.factories import Customer, make_customer, make_operator, member_body
 
 # The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
 PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None] + list(OPERATORS)
-LIMITS = ("Limit", "Remaining", "Reset")
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
     *("GET /", "GET /problems", "GET /healthz", "GET /readyz"),
@@ -154,7 +153,8 @@ def test_a_client_with_a_limit_is_told_what_is_left_and_when_to_come_back(api: A
     limited = api.as_(make_customer(db, name="Limited", scopes=scopes, requests_per_minute=3).token)
     answers = [limited.request(method, "/v2/plans/1") for method in ("GET", "GET", "PATCH", "GET", "PATCH")]
     assert [answer.status_code for answer in answers] == [404, 404, 403, 429, 429]
-    told = [[answer.headers[f"RateLimit-{name}"] for name in LIMITS] for answer in answers[1:4]]
+    names = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    told = [[answer.headers[name] for name in names] for answer in answers[1:4]]
     assert told == [["3", "1", "60"], ["3", "0", "60"], ["3", "0", "60"]]
     assert answers[3].headers["Retry-After"] == "60"
     assert api.get("/v2/plans").status_code == 200

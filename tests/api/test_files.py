@@ -33,12 +33,6 @@ def ids(answer: Any) -> list[int]:
     return [file["id"] for file in answer.json()["data"]]
 
 
-def following(answer: Any) -> str:
-    """Path and query of the next page; nothing after the last one."""
-    link: str = answer.json()["links"].get("next", "")
-    return link.removeprefix(BASE_URL)
-
-
 def refused(answer: Any, status: int, code: str) -> None:
     assert (answer.status_code, [*codes(answer).values()]) == (status, [code])
 
@@ -111,9 +105,7 @@ def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: F
     assert files.count() == 0
 
 
-def test_a_held_file_waits_for_a_second_person_where_the_account_wants_it(
-    files: Files, api: Api, db: Database
-) -> None:
+def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: Api, db: Database) -> None:
     file_id, account = files.held(), files.customer.account_id
     with db.write() as tx:
         set_file_settings(tx, account, second_approver=True)
@@ -154,9 +146,10 @@ def test_files_are_listed_newest_first_by_the_page(files: Files, api: Api, db: D
     other = files.of(make_customer(db, name="Other"))
     theirs = other.upload(csv_of([row(9)])).json()["data"]["id"]
     assert ids(api.get(EVERY)) == ids(api.get(files.path)) == mine[::-1]
-    pages = [api.get(EVERY + "?page[size]=2&state=waiting")]
-    while link := following(pages[-1]):
+    pages, link = [], EVERY + "?page[size]=2&state=waiting"
+    while link:
         pages.append(api.get(link))
+        link = pages[-1].json()["links"].get("next", "").removeprefix(BASE_URL)
     assert [ids(page) for page in pages] == [mine[:2:-1], mine[2:0:-1], mine[:1]]
     assert ids(other.api.get(EVERY)) == [theirs]
     assert ids(api.get(f"/v2/plans/{files.customer.plan_ids[1]}/eligibility-files")) == []

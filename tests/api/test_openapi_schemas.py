@@ -81,12 +81,8 @@ GOOD: list[dict[str, Any]] = [
     {"834": {"identify": "REF*0F + person_code", "member_id": "REF*1L+REF*3H", "person_code": "REF*23"}},
     {"834": {"identify": IDENTIFY, "plan": "HD03+HD04", "coverages": "all"}, "plans": {"a": "b"}},
     {"834": {"coverages": ["HLT"], "family_coverage": "own", "verify": "full", "counts": "lenient"}},
-    {"end": [{"column": "a", "equals": "x"}], "ssn": "plain", "header_row": 50, "sheet": "Members"},
-    {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
-]
-BAD_WAYS: list[Any] = [
-    *("person_code", "REF*1L+REF*38", "first_name+dob", "NM109+HD04", "NM108", "NM109" + "+NM109" * 20),
-    *([], {"subscriber": "NM109"}, {"subscriber": "NM109", "dependent": ""}),
+    {"end": [{"column": "a", "equals": "x"}], "ssn": "plain", "questions": {"Status": "unrelated"}},
+    {"columns": {"Member ID": None}, "header_row": 50, "sheet": "Members"},
 ]
 BAD: dict[str, list[Any]] = {
     "colour": [1],
@@ -102,8 +98,10 @@ BAD: dict[str, list[Any]] = {
     "fields": [{"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}],
     "834": [
         *(None, {"person_code": "NM109"}, {"plan": "INS02"}, {"family_coverage": "all"}, {"coverages": []}),
-        *({"coverages": None}, {"verify": "all"}, {"counts": True}),
-        *({"identify": way} for way in BAD_WAYS),
+        *({"coverages": None}, {"verify": "all"}, {"counts": True}, {"identify": []}, {"identify": "NM108"}),
+        *({"identify": way} for way in ("person_code", "REF*1L+REF*38", "first_name+dob", "NM109+HD04")),
+        *({"identify": "NM109" + "+NM109" * 20}, {"identify": {"subscriber": "NM109"}}),
+        {"identify": {"subscriber": "NM109", "dependent": ""}},
     ],
 }
 

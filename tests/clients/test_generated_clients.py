@@ -1,7 +1,5 @@
 """Clients that four generators make from the OpenAPI document get a token, create, change and upload without a line of repair.
-
-The programs beside this test are written as a customer would. A TypeScript program is compiled, strictly, before it runs, so
-the types that the generators make are tested too.
+The programs are written as a customer would. TypeScript is compiled, strictly, so the types are tested too.
 """
 
 import json
