@@ -8,28 +8,23 @@ from unittest.mock import patch
 
 import pytest
 
-from frontdesk.db import Database
 from frontdesk.files.families import FamilyRecogniser
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.x12 import Family
-from tests.conftest import SetClock
-from tests.factories import close_plan, make_customer
-from tests.files.loading import Desk
-from tests.files.test_recognise import history_of, post
-from tests.formats.reading import interchange, transaction
+from tests.factories import close_plan
+from tests.files.loading import ON_SQLITE, Desk
+from tests.formats import reading
+from tests.formats.reading import ADD, HOME, interchange, transaction
 
-HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
-COVERED = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
+pytestmark = ON_SQLITE
 
 
-def person(family: int, number: int, *, home: str = HOME, covered: str = COVERED, name: str = "") -> str:
+def person(family: int, number: int, **said: str) -> str:
     """The loop of a subscriber (number 1) or a dependent."""
-    who = "Y*18" if number == 1 else "N*19"
-    name = name or f"P{'abcdefghij'[family % 10]}{'abcdefghij'[number % 10]}"
-    return (
-        f"INS*{who}*021*28*A***FT~REF*0F*F{family}~REF*17*{number:02}~NM1*IL*1*Sample{family}*{name}~"
-        f"{home}DMG*D8*19{70 + number}0101*F~{covered}"
-    )
+    first = f"P{'abcdefghij'[family % 10]}{'abcdefghij'[number % 10]}"
+    keys = {"family": f"F{family}", "number": f"REF*17*{number:02}~", "last": f"Sample{family}"}
+    relation = "18" if number == 1 else "19"
+    return reading.person(said.pop("first", first), f"19{70 + number}0101", relation=relation, **keys, **said)
 
 
 FAMILIES = [person(family, number) for family in range(6) for number in (1, 2, 3)]
@@ -73,12 +68,8 @@ def test_only_the_family_that_changed_is_read(desk: Desk) -> None:
     with counting_read() as read:
         assert load(desk, changed).counts == {"unchanged": 18}
     assert read == []
-
-
-def test_every_other_write_of_a_member_has_its_family_read(desk: Desk) -> None:
-    load(desk, FAMILIES)
-    post(desk, external_id="F1-02", city="Salem")
-    assert load(desk, FAMILIES).counts == {"updated": 1, "unchanged": 17}
+    desk.post(external_id="F1-02", city="Salem")
+    assert load(desk, changed).counts == {"updated": 1, "unchanged": 17}, "as any other write"
 
 
 def test_a_dependent_takes_the_new_address_of_a_subscriber_elsewhere(desk: Desk) -> None:
@@ -88,21 +79,21 @@ def test_a_dependent_takes_the_new_address_of_a_subscriber_elsewhere(desk: Desk)
     load(desk, [*moved, *FAMILIES[3:], lost])
     assert desk.members()["F0-04"]["zipcode"] == "01970"
     # The text of the subscriber's family is the same, that of the dependent is not.
-    load(desk, [*moved, *FAMILIES[3:], person(0, 4, home="", name="New")])
+    load(desk, [*moved, *FAMILIES[3:], person(0, 4, home="", first="New")])
     assert desk.members()["F0-04"]["zipcode"] == "01970"
 
 
 def test_loops_of_a_member_in_two_families_become_one_row(desk: Desk) -> None:
     load(desk, FAMILIES)
-    later = person(0, 1, covered="HD*021**PPO*Silver~DTP*348*D8*20270101~")
+    later = person(0, 1, coverage="HD*021**PPO*Silver~DTP*348*D8*20270101~")
     file = load(desk, [*FAMILIES, later])
     assert file.counts == {"updated": 1, "unchanged": 17}
     assert desk.members()["F0-01"]["medical_plan_description"] == "Silver"
 
 
 def test_coverages_that_end_are_read_again_by_the_date_of_each_file(desk: Desk) -> None:
-    both = COVERED + "DTP*349*D8*20261120~HD*021**PPO*Silver~DTP*348*D8*20261201~"
-    people = [person(0, 1, covered=both), *FAMILIES[1:]]
+    both = ADD + "DTP*349*D8*20261120~HD*021**PPO*Silver~DTP*348*D8*20261201~"
+    people = [person(0, 1, coverage=both), *FAMILIES[1:]]
     load(desk, people)
     assert desk.members()["F0-01"]["effective_date"] == "2026-01-01"
     load(desk, people, day="20261125")
@@ -144,28 +135,18 @@ def _next_day(choice: random.Random, people: list[str]) -> list[str]:
     return found
 
 
-def _stored(desk: Desk) -> list[dict[str, Any]]:
-    """The account's members without what differs between accounts."""
-    other = {"id", "account_id", "plan_id", "person_digest", "family_digest", "row_digest"}
-    found = [each for each in desk.members().values() if each["account_id"] == desk.customer.account_id]
-    stored = [{name: value for name, value in each.items() if name not in other} for each in found]
-    return sorted(stored, key=lambda each: str(each["external_id"]))
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_days_of_files_do_the_same_with_and_without_recognising_families(
-    db: Database, clock: SetClock, seed: int
+    desk: Desk, other: Desk, seed: int
 ) -> None:
     choice = random.Random(seed)
     people = [person(family, number) for family in range(12) for number in range(1, choice.choice([2, 3, 5]))]
-    desks = [Desk(db, make_customer(db), clock) for _ in range(2)]
     for day in range(20, 26):
         found, purpose = [], choice.choice(["2", "RX"])
-        for desk, letter in zip(desks, "FG", strict=True):  # the accounts share no identifier
-            own = [each.replace("0F*F", "0F*" + letter) for each in people]
+        for each, letter in ((desk, "F"), (other, "G")):  # the accounts share no identifier
+            own = [loop.replace("0F*F", "0F*" + letter) for loop in people]
             with nullcontext() if letter == "F" else patch.object(FamilyRecogniser, "make_index"):
-                file = load(desk, own, day=f"202611{day}", purpose=purpose)
-            told = file.counts, desk.report(file), _stored(desk), history_of(desk)
-            found.append(repr(told).replace("G", "F"))
+                file = load(each, own, day=f"202611{day}", purpose=purpose)
+            found.append(repr((file.counts, each.report(file), each.stored())).replace("G", "F"))
         assert found[0] == found[1]
         people = _next_day(choice, people)
