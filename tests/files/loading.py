@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import func, select, text
 
 from frontdesk.audit.model import Requester
@@ -25,6 +26,7 @@ from frontdesk.files.report import read_report
 from frontdesk.files.run import FileTurns, run_next
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
+from tests.faults.callers import times
 from tests.formats.reading import IDENTIFY, file_834
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
@@ -63,9 +65,8 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
 class Desk:
     """Hands in files of one customer's plan and works on them."""
 
-    def __init__(self, db: Database, customer: Customer, clock: Clock, *, client: str = "client-1") -> None:
-        self.db, self.customer, self.clock, self.client = db, customer, clock, client
-        self.options = OPTIONS
+    def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
+        self.db, self.customer, self.clock, self.options = db, customer, clock, OPTIONS
 
     def hand_in(
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
@@ -144,15 +145,13 @@ class Desk:
 
     def stored(self) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
         """The customer's members and each of their changes, without what the database numbers and the account's digests."""
-        own = ("id", "account_id", "person_digest", "family_digest")
         place = {plan: position for position, plan in enumerate(self.customer.plan_ids)}
-        found = [
-            member for member in self.members().values() if member["account_id"] == self.customer.account_id
-        ]
+        own = dict.fromkeys(("id", "account_id", "person_digest", "family_digest"))
+        found = sorted(self.members().items(), key=lambda each: str(each[0]))
         records = [
-            {name: value for name, value in member.items() if name not in own}
-            | {"plan_id": place[member["plan_id"]]}
-            for member in sorted(found, key=lambda member: str(member["external_id"]))
+            member | own | {"plan_id": place[member["plan_id"]]}
+            for _, member in found
+            if member["account_id"] == self.customer.account_id
         ]
         columns = (members.c.external_id, member_history.c.outcome, member_history.c.changes)
         query = select(*columns, member_history.c.changed_at).join_from(member_history, members)
@@ -166,23 +165,30 @@ class Desk:
 
     def members(self) -> dict[str, dict[str, Any]]:
         """Every stored record that is not withdrawn, without the time of its last change and the digest of its row."""
+        query = "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
         with self.db.read() as tx:
-            rows = tx.exec_driver_sql(
-                "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
-            ).mappings()
-            return {
-                found["external_id"]: {
-                    name: found[name] for name in found if name not in ("updated_at", "row_digest")
-                }
-                for found in rows
-            }
+            rows = tx.exec_driver_sql(query).mappings().all()
+        left_out = ("updated_at", "row_digest")
+        return {
+            found["external_id"]: {name: found[name] for name in found if name not in left_out}
+            for found in rows
+        }
 
     def count(self, table: str) -> int:
         with self.db.read() as tx:
             return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
     def requester(self) -> Requester:
-        return Requester(self.client, "request-1", self.clock())
+        return Requester("client-1", "request-1", self.clock())
+
+
+def examples(test: Callable[..., None]) -> Callable[..., None]:
+    """A property that is tried on a few examples, on many by `make nightly`."""
+    unchecked = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    limited = settings(
+        max_examples=times(12, long=400), deadline=None, derandomize=True, suppress_health_check=unchecked
+    )
+    return limited(test)
 
 
 def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:

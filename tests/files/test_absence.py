@@ -220,15 +220,3 @@ def test_an_undo_takes_the_reopening_back_and_a_later_file_reopens_again(desk: D
     with desk.db.read() as tx:
         told = [entry.outcome.value for entry in list_history(tx, before["E00002"]["id"])]
     assert told == ["created", "ended", "reopened", "restored", "restored", "restored", "reopened"]
-
-
-def test_a_recognised_row_does_not_hide_a_member_that_comes_back(desk: Desk) -> None:
-    many = [row(n) for n in range(40)]
-    for rows, counts in (
-        (many, {"created": 40}),
-        (many, {"unchanged": 40}),
-        (many[:-3], {"unchanged": 37, "ended": 3}),
-        (many, {"unchanged": 37, "reopened": 3}),
-        (many, {"unchanged": 40}),
-    ):
-        assert desk.load(lines_of(rows), full=True).counts == counts

@@ -14,7 +14,7 @@ from frontdesk.formats.x12 import Family
 from tests.factories import close_plan
 from tests.files.loading import ON_SQLITE, Desk
 from tests.formats import reading
-from tests.formats.reading import ADD, HOME, interchange, transaction
+from tests.formats.reading import HOME, interchange, transaction
 
 pytestmark = ON_SQLITE
 
@@ -57,6 +57,9 @@ def test_a_family_that_says_the_same_on_another_day_is_not_read(desk: Desk) -> N
     with patch.object(FamilyRecogniser, "make_index"):
         assert desk.report(load(desk, FAMILIES, day="20261121", purpose="RX")) == report
     assert [line["external_id"] for line in report][:3] == ["F0-01", "F0-02", "F0-03"]
+    with counting_read() as read:
+        file = load(desk, FAMILIES[:15], purpose="RX", day="20261121")
+    assert (file.counts, read) == ({"ended": 3, "unchanged": 15}, [])
 
 
 def test_only_the_family_that_changed_is_read(desk: Desk) -> None:
@@ -83,34 +86,10 @@ def test_a_dependent_takes_the_new_address_of_a_subscriber_elsewhere(desk: Desk)
     assert desk.members()["F0-04"]["zipcode"] == "01970"
 
 
-def test_loops_of_a_member_in_two_families_become_one_row(desk: Desk) -> None:
-    load(desk, FAMILIES)
-    later = person(0, 1, coverage="HD*021**PPO*Silver~DTP*348*D8*20270101~")
-    file = load(desk, [*FAMILIES, later])
-    assert file.counts == {"updated": 1, "unchanged": 17}
-    assert desk.members()["F0-01"]["medical_plan_description"] == "Silver"
-
-
-def test_coverages_that_end_are_read_again_by_the_date_of_each_file(desk: Desk) -> None:
-    both = ADD + "DTP*349*D8*20261120~HD*021**PPO*Silver~DTP*348*D8*20261201~"
-    people = [person(0, 1, coverage=both), *FAMILIES[1:]]
-    load(desk, people)
-    assert desk.members()["F0-01"]["effective_date"] == "2026-01-01"
-    load(desk, people, day="20261125")
-    assert desk.members()["F0-01"]["effective_date"] == "2026-12-01"
-
-
 def test_members_of_a_plan_that_is_not_active_are_warned_each_time(desk: Desk) -> None:
     load(desk, FAMILIES)
     close_plan(desk.db, desk.customer.plan_ids[0])
     assert load(desk, FAMILIES).counts == {"unchanged": 18, "warned": 18}
-
-
-def test_a_full_file_ends_no_member_of_a_family_that_was_not_read(desk: Desk) -> None:
-    load(desk, FAMILIES)
-    with counting_read() as read:
-        file = load(desk, FAMILIES[:15], purpose="RX", day="20261121")
-    assert (file.counts, read) == ({"ended": 3, "unchanged": 15}, [])
 
 
 def _next_day(choice: random.Random, people: list[str]) -> list[str]:

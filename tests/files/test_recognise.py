@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
@@ -22,8 +22,7 @@ from frontdesk.files.load import RowRecogniser
 from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
-from tests.faults.callers import times
-from tests.files.loading import COLUMNS, ON_SQLITE, Desk, as_in_a_real_run, csv_of, lines_of, row
+from tests.files.loading import COLUMNS, ON_SQLITE, Desk, as_in_a_real_run, csv_of, examples, lines_of, row
 
 FIFTY = [row(n, email=f"r{n}@example.com") for n in range(50)]
 
@@ -212,9 +211,6 @@ def written(sent: list[dict[str, Any]]) -> bytes:
     return lines_of(sent)
 
 
-EXAMPLES = times(12, long=400)
-
-
 def run(db: Database, clock: SetClock, taken: list[Any]) -> tuple[Any, ...]:
     """Take the steps with a new customer; what was told and what is stored then."""
     desk = Desk(db, make_customer(db, name="Known"), clock)
@@ -237,12 +233,7 @@ def run(db: Database, clock: SetClock, taken: list[Any]) -> tuple[Any, ...]:
     return told, *desk.stored()
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples
 @given(taken=steps)
 def test_files_end_as_they_would_if_every_row_were_parsed(
     db: Database, clock: SetClock, taken: list[Any]

@@ -96,6 +96,7 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("a sheet outside the package", lambda: raw_workbook(parts={"xl/_rels/workbook.xml.rels": (
         '<Relationships><Relationship Id="rId1" Type="/worksheet" Target="../../../../etc/passwd"/></Relationships>'
     )}), "bad_workbook"),
+    ("two parts of one name", lambda: raw_workbook(parts={"XL/Worksheets/Sheet1.xml": GOOD}), "bad_workbook"),
     ("a header only", lambda: raw_workbook(sheet_xml(f'<row r="1">{cell("A1", "external_id")}</row>')), "no_rows"),
     ("no header", lambda: raw_workbook(sheet_xml(f'<row r="1">{cell("A1", CANARY)}</row>')), "no_header"),
 ]  # fmt: skip
@@ -108,11 +109,6 @@ def test_it_is_refused_by_a_code_and_its_content_is_not_repeated(
     found, said = refused(lambda: rows_of(content()))
     assert found == code, said
     assert CANARY not in said
-
-
-def test_two_parts_of_one_name_are_refused() -> None:
-    content = raw_workbook(parts={"XL/Worksheets/Sheet1.xml": GOOD})
-    assert refused(lambda: rows_of(content))[0] == "bad_workbook"
 
 
 @pytest.mark.parametrize(
@@ -128,11 +124,8 @@ def test_two_parts_of_one_name_are_refused() -> None:
 def test_what_is_beside_the_cells_is_not_even_unpacked(parts: dict[str, str | bytes]) -> None:
     bomb = {"docProps/thumbnail.jpeg": b"\0" * 40_000_000}
     assert rows_of(raw_workbook(parts={**parts, **bomb})) == E1
-
-
-def test_a_formula_without_a_stored_value_is_a_blank_cell() -> None:
-    content = GOOD.replace("<v>Boston</v>", "<f>WEBSERVICE(&quot;http://127.0.0.1:9/&quot;)</f>")
-    assert rows_of(raw_workbook(content)) == [Row(2, {"external_id": "E1"})]
+    formula = GOOD.replace("<v>Boston</v>", "<f>WEBSERVICE(&quot;http://127.0.0.1:9/&quot;)</f>")
+    assert rows_of(raw_workbook(formula, parts)) == [Row(2, {"external_id": "E1"})]
 
 
 def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tmp_path: Path) -> None:

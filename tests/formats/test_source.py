@@ -1,12 +1,26 @@
-"""What the first bytes tell, and which types they contradict."""
+"""What the first bytes tell, and files that nobody should send: a clear sentence that names the place, and no more is read of
+them than it takes."""
 
 import gzip
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain, cycle, repeat
 
 import pytest
 
 from frontdesk.formats.model import Format
-from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, UnsupportedContent, check_start, detect_content
-from tests.formats.reading import HEADER, file_834, refused, rows_of
+from frontdesk.formats.source import (
+    LONGEST_LINE,
+    MEDIA_TYPES,
+    START_BYTES,
+    UnsupportedContent,
+    check_start,
+    detect_content,
+)
+from tests.formats.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of, rows_of_stream
+
+CANARY = "Canary-Person"
 
 
 def contradiction(media_type: str, start: bytes) -> str | None:
@@ -77,37 +91,111 @@ def test_a_table_that_is_no_workbook_is_refused_with_what_to_do(content: bytes) 
 
 
 def test_the_sentence_names_both_and_nothing_that_was_sent() -> None:
-    said = contradiction("text/csv", b"PK\x03\x04 Canary")
-    assert (
-        said
-        == "The Content-Type says text/csv, and the content looks like an Excel workbook (.xlsx) or another ZIP archive."
-    )
     assert contradiction("application/json", b"external_id,city\n") == (
         "The Content-Type says application/json, and the content looks like CSV."
     )
+    said = contradiction("text/csv", b"PK\x03\x04 Canary")
+    assert said is not None
+    assert said.endswith("looks like an Excel workbook (.xlsx) or another ZIP archive.")
     strange = contradiction("image/<b>é" + "x" * 999, HEADER.encode())
     assert strange is not None
     assert strange.startswith("The Content-Type says image/?b??xxx")
     assert len(strange) < 250
 
 
-def test_a_byte_order_mark_goes_before_what_was_declared() -> None:
+def test_a_byte_order_mark_goes_before_what_was_declared_and_utf_16_without_one_needs_its_order() -> None:
     content = HEADER + "1,2,Zoë,Sample\n"
-    for codec in ("utf-16", "utf-8-sig"):
-        for declared in ("utf-8", "cp1252", "utf-16", "utf-16-le", "ascii"):
-            assert rows_of(content.encode(codec), encoding=declared)[0].values["first_name"] == "Zoë"
-    big = b"\xfe\xff" + content.encode("utf-16-be")
-    assert rows_of(big)[0].values["first_name"] == "Zoë"
+    declared = ("utf-8", "cp1252", "utf-16", "utf-16-le", "ascii")
+    marked = [(content.encode(codec), name) for codec in ("utf-16", "utf-8-sig") for name in declared]
+    bare = [(content.encode(codec), codec) for codec in ("utf-16-le", "utf-16-be")]
+    for raw, encoding in [*marked, *bare, (b"\xfe\xff" + content.encode("utf-16-be"), "utf-8")]:
+        assert rows_of(raw, encoding=encoding)[0].values["first_name"] == "Zoë"
+    for raw, _ in bare:
+        code, sentence = refused(lambda raw=raw: rows_of(raw, encoding="utf-16"))  # type: ignore[misc]
+        assert (code, "utf-16-le" in sentence) == ("wrong_encoding", True)
 
 
-@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_a_mark_needs_its_order_of_bytes(codec: str) -> None:
-    content = (HEADER + "1,2,Zoë,Sample\n").encode(codec)
-    assert rows_of(content, encoding=codec)[0].values["first_name"] == "Zoë"
-    code, sentence = refused(lambda: rows_of(content, encoding="utf-16"))
-    assert (code, "utf-16-le" in sentence) == ("wrong_encoding", True)
+PACKED_LINE = gzip.compress(b"1" * 60_000 + b"\n")
+PERSON = f"1,2,{CANARY},é\n"
 
 
-def test_half_a_surrogate_pair_is_no_letter() -> None:
-    content = b"\xff\xfe" + HEADER.encode("utf-16-le") + b"\x00\xd8A\x00,\x002\x00,\x003\x00,\x004\x00\n\x00"
-    assert refused(lambda: rows_of(content))[0] == "wrong_encoding"
+FILES: list[tuple[str, bytes, str, str]] = [
+    ("empty", b"", "empty", "The file is empty."),
+    ("only a mark", b"\xef\xbb\xbf", "empty", "The file is empty."),
+    ("packed nothing", gzip.compress(b""), "empty", "The file is empty."),
+    ("header only", HEADER.encode(), "no_rows", "The file has a header and no row below it."),
+    ("header and blanks", (HEADER + "\n,,,\n\n").encode(), "no_rows", "The file has a header"),
+    ("no header", PERSON.encode(), "no_header", "Row 1: the first rows name no field"),
+    ("zeros", b"\0" * 100, "not_text", "The file is binary data"),
+    ("a picture", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "not_text", "The file is an image"),
+    ("half an array", b' [\n{"external_id": "1"}', "cut_off", "The JSON array has no end."),
+    ("Latin-1", (HEADER + PERSON).encode("latin-1"), "wrong_encoding", "Line 2: not written in utf-8; declare"),
+    ("half of UTF-16", (HEADER + PERSON).encode("utf-16")[:-1], "wrong_encoding", "The file is not written in utf-16"),
+    ("half of a pair", b"\xff\xfe" + (HEADER + "1,\ud800A,3,4\n").encode("utf-16-le", "surrogatepass"), "wrong_encoding", ""),
+    ("Latin-1 in 834", file_834().replace("Robin", "Zoë").encode("latin-1"), "wrong_encoding", "Segment 11: "),
+    ("half a gzip", gzip.compress((HEADER + PERSON * 99).encode())[:-20], "cut_off", "The compressed file ends"),
+    ("a gzip's head", gzip.compress(b"x")[:6], "cut_off", "The compressed file ends in the middle."),
+    ("damaged gzip", gzip.compress(b"x")[:10] + b"\xff" * 50, "not_gzip", "The compressed data of the file"),
+    ("wrong checksum", gzip.compress(HEADER.encode())[:-8] + b"\0" * 8, "not_gzip", "The compressed data"),
+    ("a long cell", (HEADER + "1,2," + "x" * 70_000).encode(), "line_too_long", "Line 2: longer than 65,536"),
+    ("a long header", b"external_id," * 10_000, "line_too_long", "Line 1: "),
+    ("ISA cut off", ISA[:50].encode(), "cut_off", "Segment 1: the file ends within the ISA"),
+    ("an unpacked bomb", gzip.compress(b"external_id\n" + (b"1" * 60_000 + b"\n") * 300), "zip_bomb", "The file unp"),
+    ("a long gzip name", gzip.compress(b"")[:3] + b"\x08" + bytes(6) + b"n" * 2**21, "cut_off", "The compressed file ends"),
+    ("many gzip members", gzip.compress(b"external_id\n") + PACKED_LINE * 300, "zip_bomb", "The file unpacks to"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "code", "sentence"), FILES, ids=[file[0] for file in FILES])
+def test_it_is_refused_with_a_sentence_that_names_the_place_and_no_value(
+    name: str, content: bytes, code: str, sentence: str
+) -> None:
+    found, said = refused(lambda: read(content))
+    assert (found, said[: len(sentence)]) == (code, sentence)
+    assert CANARY not in said
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "utf-7", "unicode_escape", "nonsense", "", "a\0b"])
+def test_an_encoding_that_is_not_read_is_refused_whatever_is_in_the_file(encoding: str) -> None:
+    assert refused(lambda: read(HEADER, encoding=encoding))[0] == "unknown_encoding"
+
+
+def test_a_wrong_column_count_in_row_700001_refuses_that_row_alone() -> None:
+    good = b"1\n" * 1000
+    pieces = chain([b"external_id\n"], repeat(good, 699), [good[:-2], b"1,2\n", good])
+    rows = rows_of_stream(Pieces(pieces))
+    bad = [(row.place, codes(row)) for row in rows if row.faults]
+    assert bad == [(700_001, [("row", "wrong_column_count")])]
+
+
+def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(wbits=31)
+    for piece in pieces:
+        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+
+MEMBER_BEGUN, CELL_BEGUN = file_834().partition("N3*")[0].encode(), b'external_id\n1,"'
+BLOCK = b"x" * 4096
+ENDLESS: list[tuple[str, Format, Callable[[], Iterator[bytes]], str]] = [
+    ("a line", Format.CSV, lambda: chain([b"external_id\n"], repeat(BLOCK)), "line_too_long"),
+    ("a header", Format.CSV, lambda: repeat(BLOCK), "line_too_long"),
+    ("a line", Format.JSON_LINES, lambda: chain([b'{"a": "'], repeat(BLOCK)), "line_too_long"),
+    ("a segment", Format.X12, lambda: chain([ISA.encode()], repeat(BLOCK)), "line_too_long"),
+    ("a member", Format.X12, lambda: chain([MEMBER_BEGUN], repeat(b"REF*17*1~" * 999)), "line_too_long"),
+    ("blanks before ISA", Format.X12, lambda: repeat(b" " * 4096), "line_too_long"),
+    ("a quoted cell", Format.CSV, lambda: chain([CELL_BEGUN], repeat(b"x\n" * 2048)), "rows_run_together"),
+    ("quoted cells", Format.CSV, lambda: chain([CELL_BEGUN], cycle([b'x\n","y' * 99])), "rows_run_together"),
+    ("a packed line", Format.CSV, lambda: packed(chain([b"external_id\n"], repeat(BLOCK))), "line_too_long"),
+]
+
+
+@pytest.mark.parametrize(
+    ("what", "format_", "pieces", "code"), ENDLESS, ids=[f"{case[0]}-{case[1]}" for case in ENDLESS]
+)
+def test_what_never_ends_is_refused_after_a_few_blocks(
+    what: str, format_: Format, pieces: Callable[[], Iterator[bytes]], code: str
+) -> None:
+    stream = Pieces(pieces())
+    found, _ = refused(lambda: deque(rows_of_stream(stream, format_=format_), maxlen=0))
+    assert found == code
+    assert stream.taken < 20 * LONGEST_LINE
