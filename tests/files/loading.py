@@ -67,6 +67,7 @@ class Desk:
 
     def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
         self.db, self.customer, self.clock, self.options = db, customer, clock, OPTIONS
+        self.client = "client-1"
 
     def hand_in(
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
@@ -179,7 +180,7 @@ class Desk:
             return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
     def requester(self) -> Requester:
-        return Requester("client-1", "request-1", self.clock())
+        return Requester(self.client, "request-1", self.clock())
 
 
 def examples(test: Callable[..., None]) -> Callable[..., None]:

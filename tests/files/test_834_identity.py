@@ -24,10 +24,8 @@ BY_CARD = {"834": {"identify": "REF*23"}}
 CONFLICT = [("refused", "identity_conflict")]
 
 
-def load(
-    desk: Desk, *members: str, purpose: str = "2", mapping: dict[str, Any] | None = None
-) -> EligibilityFile:
-    return desk.load_834(*members, purpose=purpose, mapping=mapping or BY_ROLE)
+def load(desk: Desk, *members: str, **options: Any) -> EligibilityFile:
+    return desk.load_834(*members, **{"mapping": BY_ROLE} | options)
 
 
 def stored(desk: Desk, first_name: str) -> dict[str, Any]:
@@ -296,16 +294,13 @@ def accept(desk: Desk, file: EligibilityFile, mapping: Any = None, **options: An
 
 KIM, TONI = child(number="REF*23*C-2~"), child("Toni", "20180506")
 CARDS = [carded(), KIM, child("Toni", "20180506", number="REF*23*C-3~")]
+CODED = [person(number="REF*17*01~"), child(number="REF*17*02~")]
 SHARED = child("Toni", "20180506", number="REF*23*C-2~REF*SY*123456789~")
 SUGGESTED: list[tuple[str, list[str], Any]] = [
     ("a number of everybody's own", CARDS, "REF*23"),
     ("a number that two share", [carded(), KIM, SHARED], BY_FAMILY),
     ("a number that somebody lacks", [carded(), KIM, TONI], BY_FAMILY),
-    (
-        "family and person code",
-        [person(number="REF*17*01~"), child(number="REF*17*02~")],
-        "REF*0F+person_code",
-    ),
+    ("family and person code", CODED, "REF*0F+person_code"),
     ("subscribers alone", [person(), person("Lee", family="F2")], BY_FAMILY),
     ("a family number each, of two", [person(), child(family="F2")], BY_FAMILY),
     ("a family number each, of many", [person(), *(child(family=f"F{n}") for n in range(20))], "REF*0F"),

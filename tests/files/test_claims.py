@@ -170,26 +170,24 @@ def test_items_come_in_order_so_many_ahead_and_the_error_after_the_last(
     assert taken == made == list(range(5))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nothing_is_made_while_it_is_paused(running: threading.Event) -> None:
     made: list[int] = []
-    paused = threading.Event()
 
     def make(go_on: GoOn) -> Generator[int]:
         for number in range(10):
-            if number == 3:
-                running.clear()
-                paused.set()
             go_on()
             made.append(number)
+            if number == 2:
+                running.clear()
         yield len(made)
 
     def resume() -> None:
-        paused.wait()
-        made.append(-1)
-        running.set()
+        if not running.is_set():
+            made.append(-1)
+            running.set()
 
-    threading.Thread(target=resume).start()
-    with reading_ahead(make, running, look_up=lambda: None) as items:
+    with reading_ahead(make, running, look_up=resume) as items:
         assert [*items] == [10 + 1]
     assert made == [0, 1, 2, -1, *range(3, 10)]
 

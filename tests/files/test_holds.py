@@ -54,23 +54,14 @@ def test_a_file_that_is_sent_to_another_plan_is_held_before_its_first_row(
 ) -> None:
     held = sent_to_the_other_plan(desk, FORMATS[kind](row(n) for n in range(MANY)), mode=mode)
     first, second = desk.customer.plan_ids
-    assert held.problem == {
-        "code": "too_many_moves",
-        "message": "26 of the file's 26 rows would move members here from other plans, more than 25.",
-        "place": None,
-    }
+    said = "26 of the file's 26 rows would move members here from other plans, more than 25."
+    assert held.problem == {"code": "too_many_moves", "message": said, "place": None}
     assert (held.state, held.rows_done) == ("held", 0)
     assert (held.counts, held.codes) == ({"would_move": MANY}, {"leaves_plan": MANY})
-    assert desk.report(held)[0] == {
-        "row": None,
-        "external_id": next(iter(desk.members())),
-        "outcome": "would_move",
-        "code": "leaves_plan",
-        "field": "plan",
-        "hint": f"The member would leave plan {first}.",
-        "changed": [],
-        "left_plan": desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first],
-    }
+    name = desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first]
+    line = {"row": None, "external_id": next(iter(desk.members())), "outcome": "would_move"}
+    line |= {"code": "leaves_plan", "field": "plan", "hint": f"The member would leave plan {first}."}
+    assert desk.report(held)[0] == line | {"changed": [], "left_plan": name}
     assert plans(desk) == {first}
     done = desk.approve(held)
     assert (done.state, done.counts["moved"], "would_move" in done.counts) == ("done", MANY, False)

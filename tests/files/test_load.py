@@ -1,5 +1,7 @@
-"""Loading a file: what each row becomes, what is stored, and a dry run whose chunks run again."""
+"""Loading a file: what each row becomes, what is stored and reported, and what the planner knows then."""
 
+import csv
+import io
 import sys
 import threading
 import time
@@ -8,17 +10,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect
 
 from frontdesk.cli.file import summary
-from frontdesk.db import Tx
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import refresh_statistics
 from frontdesk.db.failures import StateChanged
+from frontdesk.db.service_role import MAINTAIN_SINCE
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import EligibilityFile, FileStep, RowOutcome
+from frontdesk.files.report import ALL, ReportFilter, ReportLine, ReportPlace, read_report, report_page
 from frontdesk.formats import workbook as reader
+from frontdesk.plans import external_ids_of
 from tests.files.loading import COLUMNS, ON_SQLITE, Desk, Worker, csv_of, lines_of, row
+from tests.formats.reading import file_834
 from tests.formats.workbooks import workbook
 from tests.patience import PATIENCE_SECONDS
-from tests.postgres import Databases
+from tests.postgres import SERVICE, Databases
+
+ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
 
 def test_every_row_is_stored_and_reported_once_with_the_file_in_its_history(desk: Desk) -> None:
@@ -115,8 +125,9 @@ def book_of(rows: Sequence[dict[str, Any]]) -> bytes:
         (b"\x1f\x8bnonsense", {}, "not_gzip"),
         (csv_of(row(n) for n in range(3000)) + b"\xff\xfe,,,,,,,,\n", {}, "wrong_encoding"),
         (book_of([row(1)]), {"sheet": "Leavers"}, "no_sheet"),
+        (file_834().replace("GE*1*3", "GE*2*3").encode(), {}, "wrong_count"),
     ],
-    ids=["blank", "no rows", "no key", "not packed", "a fault in the last row", "no sheet"],
+    ids=["blank", "no rows", "no key", "not packed", "a fault in the last row", "no sheet", "count"],
 )
 def test_a_file_that_cannot_be_read_applies_nothing_and_says_why(
     desk: Desk, content: bytes, options: dict[str, str], code: str
@@ -174,22 +185,16 @@ def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(d
     assert desk.load(lines_of(sent), plan=1).counts == {"unchanged": 150}
 
 
-@pytest.fixture
-def fail_before_saving(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """`fail_before_saving(times, fail)`: so many times, `fail` is called for a chunk that is decided and not stored."""
-    save_chunk = FileClaim.save_chunk
+def fail_before_saving(monkeypatch: pytest.MonkeyPatch, times: int, fail: Callable[[], None]) -> None:
+    """So many times, `fail` is called for a chunk that is decided and not stored."""
+    save_chunk, left = FileClaim.save_chunk, [fail] * times
 
-    def set_up(times: int, fail: Callable[[], None]) -> None:
-        left = [fail] * times
+    def save(claim: FileClaim, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
+        if left:
+            left.pop()()
+        save_chunk(claim, tx, outcomes, rows_done=rows_done)
 
-        def save(claim: FileClaim, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
-            if left:
-                left.pop()()
-            save_chunk(claim, tx, outcomes, rows_done=rows_done)
-
-        monkeypatch.setattr(FileClaim, "save_chunk", save)
-
-    return set_up
+    monkeypatch.setattr(FileClaim, "save_chunk", save)
 
 
 # The second and the third row depend on what the first would have done.
@@ -199,42 +204,25 @@ OUTCOMES = [(2, "created", ""), (3, "refused", "not_unique"), (4, "unchanged", "
 
 @pytest.mark.parametrize("times", [1, 2, 3, 5])  # from the third on, row by row
 def test_a_chunk_of_a_dry_run_that_lost_a_race_is_decided_as_if_it_ran_the_first_time(
-    desk: Desk, fail_before_saving: Callable[..., None], times: int
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     def lose_race() -> None:
         raise StateChanged
 
-    fail_before_saving(times, lose_race)
+    fail_before_saving(monkeypatch, times, lose_race)
     assert desk.outcomes(desk.load(RUN_AGAIN, dry_run=True)) == OUTCOMES
     assert desk.count("members") == 0
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@ON_POSTGRESQL
 def test_a_cut_connection_changes_no_outcome(
-    desk: Desk, postgres: Databases, fail_before_saving: Callable[..., None]
+    desk: Desk, postgres: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut() -> None:
         assert postgres.kill_backends(str(desk.db.engine.url.database)) > 0
 
-    fail_before_saving(1, cut)
+    fail_before_saving(monkeypatch, 1, cut)
     assert desk.outcomes(desk.load(RUN_AGAIN, dry_run=True)) == OUTCOMES
-
-
-@ON_SQLITE
-def test_a_workbook_is_tried_loaded_ended_by_its_absence_and_undone(desk: Desk) -> None:
-    content = book_of([row(1, zipcode=2134), row(2), row(3, gender="?")])
-    mapping = {"fields": {"zipcode": {"pad": 5}}}
-    tried = desk.load(content, mapping=mapping, dry_run=True)
-    assert (tried.counts, tried.format, desk.count("members")) == (
-        {"created": 2, "refused": 1}, "xlsx", 0,
-    )  # fmt: skip
-    loaded = desk.load(content, mapping=mapping)
-    assert desk.outcomes(loaded) == [(4, "created", ""), (5, "created", ""), (6, "refused", "not_allowed")]
-    assert desk.members()["E00001"]["zipcode"] == "02134"
-    assert desk.load(content, mapping=mapping).counts == {"unchanged": 2, "refused": 1}
-    full = desk.load(book_of([row(1)]), full=True, dry_run=True)
-    assert full.counts == {"unchanged": 1, "would_end": 1}
-    assert desk.undo(loaded).counts == {"withdrawn": 2}
 
 
 SILENT = (sys.executable, "-c", "import time; time.sleep(60)")  # a reader that never gives a row
@@ -303,3 +291,115 @@ def test_a_workbook_of_families_is_read_whole(desk: Desk) -> None:
     done = desk.load(workbook([columns, *members, members[0]]), mapping=mapping, full=True)
     assert done.counts == {"created": 40, "unchanged": 1, "warned": 20}
     assert sorted(line["row"] for line in desk.report(done) if line["outcome"] != "warned") == [*range(2, 43)]
+
+
+LARGE = 200
+TABLES = ("members", "member_history", "invitations")
+
+
+@pytest.fixture
+def unknown(owner: Database) -> None:
+    """Statistics as of empty tables."""
+    with owner.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table in TABLES:
+            connection.exec_driver_sql(f"VACUUM ANALYZE {table}")
+
+
+def known_rows(db: Database, table: str = "members") -> int:
+    query = "SELECT reltuples FROM pg_class WHERE oid = %s::text::regclass"
+    return int(db.ask(lambda tx: tx.exec_driver_sql(query, (table,)).scalar_one()))
+
+
+def load_rows(desk: Desk, first: int, count: int, **options: object) -> None:
+    desk.load(csv_of([row(first + n) for n in range(count)]), **options)
+
+
+@ON_POSTGRESQL
+@pytest.mark.usefixtures("unknown")
+def test_a_large_file_is_known_to_the_planner_when_it_is_done_but_no_small_one_and_no_dry_run(
+    db: Database, desk: Desk
+) -> None:
+    load_rows(desk, 0, LARGE, dry_run=True)
+    load_rows(desk, 0, 20)
+    assert known_rows(db) == 0
+    load_rows(desk, 20, LARGE)
+    version = db.ask(lambda tx: tx.exec_driver_sql("SHOW server_version_num").scalar_one())
+    expected = 20 + LARGE if int(version) >= MAINTAIN_SINCE else 0  # before, only an owner can
+    assert (known_rows(db), known_rows(db, "member_history")) == (expected, expected)
+
+
+@ON_POSTGRESQL
+@pytest.mark.usefixtures("unknown")
+def test_what_only_the_owner_may_do_is_skipped(db: Database, owner: Database, desk: Desk) -> None:
+    load_rows(desk, 0, 20)
+    with owner.write() as tx:
+        for table in TABLES:
+            if tx.exec_driver_sql("SHOW server_version_num").scalar_one() >= str(MAINTAIN_SINCE):
+                tx.exec_driver_sql(f"REVOKE MAINTAIN ON {table} FROM {SERVICE}")
+    refresh_statistics(db, TABLES, written=10**6)
+    assert known_rows(db) == 0
+
+
+@ON_SQLITE
+def test_sqlite_stays_without_statistics_and_so_uses_every_index(db: Database, desk: Desk) -> None:
+    load_rows(desk, 0, LARGE)
+    assert not db.ask(lambda tx: inspect(tx).has_table("sqlite_stat1"))
+
+
+def as_csv(desk: Desk, file: EligibilityFile) -> list[list[str]]:
+    text = b"".join(read_report(desk.db, file.id, as_csv=True)).decode()
+    return list(csv.reader(io.StringIO(text)))
+
+
+@ON_SQLITE
+def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Desk) -> None:
+    """Also behind a semicolon: spreadsheets of half the world part cells there."""
+    keys = ["=1+1", "+1", "-1", "@SUM(A1)", "|calc", "%0", "\uff1d1"]
+    hidden = "E1;=cmd|' /C calc'!A0; +1;x-1"
+    file = desk.load(csv_of(row(n, external_id=key) for n, key in enumerate([*keys, hidden, "E1"])))
+    cells = [line[1] for line in as_csv(desk, file)[1:]]
+    assert cells == [*(f"'{key}" for key in keys), "E1;'=cmd|' /C calc'!A0;' +1;x-1", "E1"]
+
+
+@ON_SQLITE
+def test_a_report_holds_no_value_of_a_refused_field(desk: Desk) -> None:
+    secret = "QUEBEC-CANARY"
+    file = desk.load(csv_of([row(1, gender=secret, dob=secret, zipcode=secret, email=secret)]))
+    assert secret not in str((desk.report(file), desk.reread(file)))
+
+
+def test_a_row_names_what_it_changed_and_the_plan_that_its_member_left(desk: Desk) -> None:
+    desk.load(csv_of([row(1), row(2), row(3)]))
+    file = desk.load(csv_of([row(1), row(2, last_name="New", zipcode="02199"), row(4)]), plan=1)
+    left = desk.db.ask(lambda tx: external_ids_of(tx, desk.customer.plan_ids))[desk.customer.plan_ids[0]]
+    told = [(line["row"], line["outcome"], line["changed"], line["left_plan"]) for line in desk.report(file)]
+    assert told == [
+        (2, "moved", [], left),
+        (3, "moved", ["last_name", "zipcode"], left),
+        (4, "created", [], None),
+    ]
+    header, _, second, _ = as_csv(desk, file)
+    assert (header[-2:], second[-2:]) == (["changed", "left_plan"], ["last_name zipcode", left])
+    dry = desk.load(csv_of([row(2, last_name="Newer")]), plan=1, dry_run=True)
+    assert desk.report(dry)[0]["changed"] == ["last_name", "zipcode"]
+
+
+def test_pages_and_filters_go_through_changed_and_unchanged_rows(desk: Desk) -> None:
+    rows = [row(n) for n in range(60)]
+    desk.load(csv_of(rows))
+    rows[7] |= {"last_name": "New"}
+    rows[9] |= {"dob": "never"}
+    desk.options = replace(desk.options, chunk_rows=10)
+    file = desk.load(csv_of(rows))
+    assert file.counts == {"unchanged": 58, "updated": 1, "refused": 1}
+    whole = desk.report(file)
+    assert [line["row"] for line in whole] == [*range(2, 62)]
+    by_member = [ReportFilter(external_id=key) for key in ("E00007", "E00008")]
+    for wanted in (ALL, ReportFilter("unchanged"), *by_member):
+        lines: list[ReportLine] = []
+        place: ReportPlace | None = ReportPlace()
+        while place is not None:
+            page, place = report_page(desk.db, file.id, wanted, after=place, size=7)
+            lines += page
+        expected = [each["row"] for each in whole if wanted.wants(ReportLine(**each))]
+        assert [line.row for line in lines] == expected

@@ -1,20 +1,20 @@
 """Whatever is sent: rows or Unreadable, the same in any pieces, and nothing of it in what is said."""
 
-import csv
 import gzip
 import io
 import random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frontdesk.files.model import REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
-from frontdesk.mapping.model import ROW_FAULTS, Row
+from frontdesk.mapping.model import Row
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import times
-from tests.formats.reading import Pieces, file_834, read, rows_of, rows_of_stream
+from tests.formats.reading import Pieces, file_834, rows_of, rows_of_stream
 
 COUNT = times(150, long=1_200_000)
 CANARY = "Canaryperson"
@@ -65,7 +65,7 @@ def test_damaged_files_are_read_or_refused(format_: Format, is_packed: bool) -> 
         whole = gzip.compress(SAMPLES[format_], 1) if is_packed else SAMPLES[format_]
         rows, _ = verdict(Pieces([damaged(whole, chance)]), format_)
         faults = [fault for row in rows for fault in row.faults]
-        assert {fault.code for fault in faults} <= set(ROW_FAULTS)
+        assert {fault.code for fault in faults} <= set(REPORT_CODES)
         assert not any(CANARY in fault.message for fault in faults)
 
 
@@ -78,28 +78,6 @@ def test_how_the_stream_is_cut_into_pieces_does_not_matter(format_: Format) -> N
         assert (rows, code) == (rows_of(content), "")
         places = [row.place for row in rows]
         assert places == sorted(set(places))
-
-
-NAMES = ("external_id", "city", "payor_name")
-rows = st.fixed_dictionaries({name: st.text(max_size=20) for name in NAMES})
-
-
-@example([{"external_id": "1", "city": "", "payor_name": r"\N"}], ",", "\n")
-@settings(max_examples=COUNT, deadline=None, database=None)
-@given(st.lists(rows, min_size=1, max_size=5), st.sampled_from(",\t|;"), st.sampled_from(["\n", "\r\n"]))
-def test_what_a_csv_library_writes_is_read_as_it_was(
-    members: list[dict[str, str]], delimiter: str, end: str
-) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL)
-    writer.writerows([NAMES, *(member.values() for member in members)])
-    cleared = [
-        {name: None if value == r"\N" else value for name, value in member.items() if value.strip()}
-        for member in members
-    ]
-    if expected := [member for member in cleared if member]:
-        _, found = read(text.getvalue().encode("utf-8", "replace"), format_=Format.CSV)
-        assert [row.values for row in found] == expected
 
 
 @settings(max_examples=COUNT, deadline=None, database=None)

@@ -10,6 +10,8 @@ from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
 from tests.formats.reading import Pieces, codes, read, refused, rows_of, rows_of_stream
 
+ONE: dict[str, object]
+TWO: dict[str, object]
 ONE, TWO = {"external_id": "1", "city": None}, {"external_id": "2", "metadata": {"a": "]}"}}
 
 

@@ -18,7 +18,7 @@ from frontdesk.formats.source import (
     check_start,
     detect_content,
 )
-from tests.formats.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of, rows_of_stream
+from tests.formats.reading import HEADER, ISA, Pieces, file_834, read, refused, rows_of, rows_of_stream
 
 CANARY = "Canary-Person"
 
@@ -158,14 +158,6 @@ def test_it_is_refused_with_a_sentence_that_names_the_place_and_no_value(
 @pytest.mark.parametrize("encoding", ["rot13", "utf-7", "unicode_escape", "nonsense", "", "a\0b"])
 def test_an_encoding_that_is_not_read_is_refused_whatever_is_in_the_file(encoding: str) -> None:
     assert refused(lambda: read(HEADER, encoding=encoding))[0] == "unknown_encoding"
-
-
-def test_a_wrong_column_count_in_row_700001_refuses_that_row_alone() -> None:
-    good = b"1\n" * 1000
-    pieces = chain([b"external_id\n"], repeat(good, 699), [good[:-2], b"1,2\n", good])
-    rows = rows_of_stream(Pieces(pieces))
-    bad = [(row.place, codes(row)) for row in rows if row.faults]
-    assert bad == [(700_001, [("row", "wrong_column_count")])]
 
 
 def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

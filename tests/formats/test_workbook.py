@@ -11,23 +11,16 @@ import pytest
 from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
 from tests.formats.reading import codes, read, refused, rows_of
-from tests.formats.workbooks import GOOD, HEADER, MAIN, Formula, cell, raw_workbook, sheet_xml, workbook
+from tests.formats.workbooks import GOOD, HEADER, Formula, cell, raw_workbook, sheet_xml, workbook
 
 ROW = ("E1", "Zoë", "Sample", "02134", date(1977, 1, 11), True)
-VALUES = {
-    "external_id": "E1",
-    "first_name": "Zoë",
-    "last_name": "Sample",
-    "zipcode": "02134",
-    "dob": "1977-01-11",
-    "invite_immediately": True,
-}
+VALUES: dict[str, object] = dict(zip(HEADER, ROW, strict=True)) | {"dob": "1977-01-11"}
 
 
 def test_a_sheet_is_read_as_a_csv_is() -> None:
     head, rows = read(workbook([HEADER, ROW, [None] * 6, ("E2", "", "Sample", 2134, r"\N", False)]))
     assert (head.format, head.ignored) == (Format.XLSX, ())
-    second = {"external_id": "E2", "last_name": "Sample", "zipcode": "2134", "dob": None}
+    second: dict[str, object] = {"external_id": "E2", "last_name": "Sample", "zipcode": "2134", "dob": None}
     assert rows == [Row(2, VALUES), Row(4, second | {"invite_immediately": False})]
 
 
@@ -61,7 +54,7 @@ def test_a_mapping_titles_blank_columns_and_notes_beside_the_table_do_no_harm() 
         [None, "external_id", "ZIP", "Until"],
         [None, 7.0, 2134, date(9999, 12, 31), None, "a note"],
     ]
-    found = {"external_id": "7", "zipcode": "02134", "expiry_date": None}
+    found: dict[str, object] = {"external_id": "7", "zipcode": "02134", "expiry_date": None}
     for said in (mapping, mapping | {"header_row": 3}):
         assert rows_of(workbook(rows), mapping=said) == [Row(4, found)]
 
@@ -97,7 +90,7 @@ def test_what_other_programs_write_is_read() -> None:
     ]
     merged = '</sheetData><mergeCells count="1"><mergeCell ref="A1:C1"/></mergeCells>'
     text = sheet_xml(*rows).replace("</sheetData>", merged)
-    found = {"external_id": "E1", "city": " Boston", "zipcode": "02134"}
+    found: dict[str, object] = {"external_id": "E1", "city": " Boston", "zipcode": "02134"}
     assert rows_of(raw_workbook(text)) == [Row(3, found)]
 
 
@@ -132,15 +125,3 @@ def test_a_sheet_that_is_read_in_pieces_has_the_same_rows(
     found = list(sheet_rows(WorkbookPackage(io.BytesIO(content), (2**30, 200, 2**24, 65_536))))
     assert [number for number, _ in found] == list(range(1, 4_000))
     assert all(cells[1] == f"B{number}" for number, cells in found)
-
-
-def test_pieces_are_sheets_that_end_with_a_row() -> None:
-    from frontdesk.workbooks import pieces
-
-    rows = [f'<row r="{n}">{cell(f"A{n}", "x" * 99)}</row>' for n in range(1, 20_000)]
-    text = sheet_xml(*rows).encode()
-    found = list(pieces(io.BytesIO(text), 1024 * 1024))
-    assert len(found) == 2
-    inner = [piece.partition(b"<sheetData>")[2].partition(b"</sheetData>")[0] for piece in found]
-    assert b"".join(inner) == "".join(rows).encode()
-    assert all(piece.startswith(f'<worksheet xmlns="{MAIN}">'.encode()) for piece in found)
