@@ -30,23 +30,22 @@ def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
 
 def synthea() -> bytes:
     """Synthea's patients.csv: ISO dates, M and F, names of states, no date of coverage."""
-    return written([SYNTHEA, *(_patient(n) for n in range(40))])
-
-
-def _patient(n: int) -> list[str]:
-    known = {
-        "Id": f"7c1f{n:04x}-0000-4000-8000-00000000{n:04x}",
-        "BIRTHDATE": f"19{50 + n}-03-{n % 28 + 1:02}",
-        "SSN": f"999-10-{1000 + n}",
-        "FIRST": f"{FIRST[n % 5]}{n + 100}",
-        "LAST": f"{LAST[n % 4]}{n + 300}",
-        "GENDER": "MF"[n % 2],
-        "CITY": "Boston",
-        "STATE": "Massachusetts",
-        "COUNTY": "Suffolk County",
-        "ZIP": f"02{100 + n}",
-    }
-    return [known.get(name, "") for name in SYNTHEA]
+    patients = [SYNTHEA]
+    for n in range(40):
+        known = {
+            "Id": f"7c1f{n:04x}-0000-4000-8000-00000000{n:04x}",
+            "BIRTHDATE": f"19{50 + n}-03-{n % 28 + 1:02}",
+            "SSN": f"999-10-{1000 + n}",
+            "FIRST": f"{FIRST[n % 5]}{n + 100}",
+            "LAST": f"{LAST[n % 4]}{n + 300}",
+            "GENDER": "MF"[n % 2],
+            "CITY": "Boston",
+            "STATE": "Massachusetts",
+            "COUNTY": "Suffolk County",
+            "ZIP": f"02{100 + n}",
+        }
+        patients.append([known.get(name, "") for name in SYNTHEA])
+    return written(patients)
 
 
 def hr_export() -> bytes:

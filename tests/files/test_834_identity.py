@@ -46,9 +46,7 @@ NAMES = {
 @ON_SQLITE
 @pytest.mark.parametrize("code", ["024", "001", "021"])
 @pytest.mark.parametrize("source", ["ZZ", "17", "23"])
-def test_a_row_of_another_family_with_the_same_number_changes_and_ends_nobody(
-    desk: Desk, source: str, code: str
-) -> None:
+def test_a_row_of_another_family_with_a_known_number_is_refused(desk: Desk, source: str, code: str) -> None:
     mapping = {"834": {"identify": f"REF*{source}"}}
     number = f"REF*{source}*{CASE}~"
     marie = person("Marie", "19870623", family="F100234567", last="Roe", number=number)
@@ -100,9 +98,7 @@ def test_the_person_check(desk: Desk, row: str, agrees: bool) -> None:
 @pytest.mark.parametrize(
     "others", [{"first": "Toni"}, {"sequence": "2"}], ids=["another name", "another birth sequence"]
 )
-def test_two_people_of_a_file_with_one_identifier_are_both_refused(
-    desk: Desk, others: dict[str, str], is_turned: bool
-) -> None:
+def test_two_people_with_one_identifier_are_both_refused(desk: Desk, others: Any, is_turned: bool) -> None:
     card = {"number": "REF*23*C-1~"}
     pair = [child(sequence="1", **card), child(**{"sequence": "1"} | others, **card)]
     first, second = reversed(pair) if is_turned else pair
@@ -151,9 +147,7 @@ def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses
     assert desk.ends() == {"C-0": None, "C-1": None, "C-2": "2026-11-20"}
 
 
-def test_another_accounts_member_with_the_identifier_tells_nothing_of_its_name(
-    desk: Desk, other: Desk
-) -> None:
+def test_another_accounts_member_with_the_identifier_tells_no_name(desk: Desk, other: Desk) -> None:
     load(desk, carded("Kimberly"), mapping=BY_CARD)
     for name in ("Kimberly", "Noor"):
         assert other.codes(load(other, carded(name), mapping=BY_CARD)) == [("refused", "not_unique")] * 2
@@ -197,9 +191,7 @@ ADDRESSES: list[tuple[str, list[str], str | None]] = [
 @pytest.mark.parametrize(
     ("members", "city"), [each[1:] for each in ADDRESSES], ids=[each[0] for each in ADDRESSES]
 )
-def test_a_dependent_without_an_address_lives_with_its_subscriber(
-    desk: Desk, members: list[str], city: str | None
-) -> None:
+def test_a_dependent_lives_with_its_subscriber(desk: Desk, members: list[str], city: str | None) -> None:
     told = desk.codes(load(desk, *members))
     again = load(desk, *members)
     kims = [each["city"] for each in desk.members().values() if each["first_name"] == "Kim"]
@@ -208,9 +200,7 @@ def test_a_dependent_without_an_address_lives_with_its_subscriber(
     assert again.counts["unchanged"] == len(kims) + 1 if city else again.counts["refused"] >= 1
 
 
-def test_a_new_dependent_takes_the_address_of_the_stored_subscriber_and_a_stored_one_keeps_its_own(
-    desk: Desk,
-) -> None:
+def test_a_new_dependent_lives_with_the_stored_subscriber_and_a_stored_one_where_it_did(desk: Desk) -> None:
     load(desk, person())
     file = load(desk, dependent(family="FAMILY1"))
     assert desk.codes(file) == [("created", ""), ("warned", "address_of_subscriber")]
@@ -228,9 +218,7 @@ def test_a_new_dependent_takes_the_address_of_the_stored_subscriber_and_a_stored
 FAMILY_TIER, NO_COVER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~", {"coverage": "", "home": ""}
 
 
-def test_a_dependent_without_a_coverage_is_covered_by_the_family_where_the_mapping_says_so(
-    desk: Desk,
-) -> None:
+def test_a_dependent_without_a_coverage_is_covered_by_the_family_if_the_mapping_says_so(desk: Desk) -> None:
     members = [person(coverage=FAMILY_TIER), child(**NO_COVER)]
     [line] = [line for line in desk.report(load(desk, *members)) if line["outcome"] == "refused"]
     assert line["code"] == "no_medical_coverage"
@@ -261,9 +249,7 @@ PADDING = [person(f"P{n}", family=f"F{n}") for n in range(30)]
 
 
 @pytest.mark.parametrize("chunk_rows", [4, 1000])
-def test_loops_that_stand_apart_are_one_row_and_refused_once_if_they_contradict(
-    desk: Desk, chunk_rows: int
-) -> None:
+def test_loops_that_stand_apart_are_one_row_or_refused_once(desk: Desk, chunk_rows: int) -> None:
     desk.options = replace(desk.options, chunk_rows=chunk_rows)
     contradictory = load(desk, person(), *PADDING, person(home=HOME.replace("Boston", "Salem")))
     assert contradictory.counts == {"created": 30, "refused": 1}
@@ -314,9 +300,7 @@ SUGGESTED: list[tuple[str, list[str], Any]] = [
 @pytest.mark.parametrize(
     ("members", "way"), [each[1:] for each in SUGGESTED], ids=[each[0] for each in SUGGESTED]
 )
-def test_a_file_without_a_way_is_held_with_the_strongest_that_everybody_has_alone(
-    desk: Desk, members: list[str], way: Any
-) -> None:
+def test_a_file_without_a_way_is_held_with_the_strongest(desk: Desk, members: list[str], way: Any) -> None:
     file = unnamed(desk, *members)
     assert (file.state, desk.members(), file.rows_done) == ("held", {}, 0)
     assert file.problem is not None

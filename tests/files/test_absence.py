@@ -50,6 +50,41 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
     assert desk.members() == before
 
 
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (300, 269, "31 of the plan's 300 members would be ended, more than 10 % of 300."),
+        (20, 9, "the file has 9 rows, less than half of the 20 of the last full one."),
+        (20, 10, None),
+    ],
+)
+def test_how_many_may_end_without_approval(desk: Desk, before: int, after: int, said: str | None) -> None:
+    desk.load(csv_of(row(n) for n in range(before)), full=True)
+    file = desk.load(csv_of(row(n) for n in range(after)), full=True)
+    assert file.state == ("done" if said is None else "held")
+    assert said is None or said in str(file.problem)
+
+
+def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(desk: Desk) -> None:
+    desk.load(csv_of([*(row(n) for n in range(59)), row(59, effective_date="2027-01-01")]))
+    content = csv_of([row(0), row(100)])
+    dry, held = (desk.load(content, full=True, dry_run=each) for each in (True, False))
+    assert (held.state, held.members_missing, held.finished_at) == ("held", 59, None)
+    assert set(desk.ends().values()) == {None}
+    listed = {line["external_id"] for line in desk.report(held) if line["outcome"] == "would_end"}
+    assert listed == {f"E{n:05d}" for n in range(1, 60)}
+    assert held.codes == {"ended_by_absence": 59, "ends_on_first_day": 1}
+    assert (dry.state, dry.codes, desk.report(dry)[2:]) == ("done", held.codes, desk.report(held))
+    assert dry.counts == {"unchanged": 1, "created": 1} | held.counts
+    done = desk.approve(held)
+    assert done.counts == {"unchanged": 1, "created": 1, "ended": 59, "warned": 1}
+    assert done.codes == held.codes
+    assert "would_end" not in str(desk.report(done))
+    undo = desk.undo(done)
+    assert (undo.counts, undo.rows_done, undo.rows_total) == ({"restored": 59, "withdrawn": 1}, 60, 60)
+
+
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
 def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
     desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch, begins: str
@@ -142,9 +177,7 @@ def test_a_member_that_one_full_file_omitted_is_reopened_by_the_next(desk: Desk,
 
 
 @ON_SQLITE
-def test_a_changed_row_reopens_too_and_null_and_one_with_a_date_says_itself_when_access_ends(
-    desk: Desk,
-) -> None:
+def test_a_changed_row_reopens_and_null_and_one_with_a_date_says_when_access_ends(desk: Desk) -> None:
     omit(desk, row(2), row(3), row(4))
     rows = [row(1), row(2, last_name="New"), row(3, expiry_date=None), row(4, expiry_date="2027-06-30")]
     assert desk.load(lines_of(rows), full=True).counts == {"unchanged": 1, "reopened": 2, "updated": 1}
@@ -217,6 +250,6 @@ def test_an_undo_takes_the_reopening_back_and_a_later_file_reopens_again(desk: D
     assert (redo.counts, desk.members()) == ({"restored": 1}, after)
     desk.undo(redo)
     assert desk.load(BOTH, full=True).counts == {"unchanged": 1, "reopened": 1}
-    with desk.db.read() as tx:
-        told = [entry.outcome.value for entry in list_history(tx, before["E00002"]["id"])]
+    entries = desk.db.ask(lambda tx: list_history(tx, before["E00002"]["id"]))
+    told = [entry.outcome.value for entry in entries]
     assert told == ["created", "ended", "reopened", "restored", "restored", "restored", "reopened"]

@@ -91,9 +91,7 @@ def test_a_lease_is_renewed_while_nothing_is_written_until_the_file_is_cancelled
             claim.checkpoint(FileStep.CHECK, 1)
 
 
-def test_an_upload_that_broke_off_is_never_loaded_and_is_deleted_after_a_day(
-    desk: Desk, clock: SetClock
-) -> None:
+def test_an_upload_that_broke_off_is_not_loaded_and_deleted_after_a_day(desk: Desk, clock: SetClock) -> None:
     with desk.db.write() as tx:
         new = NewFile(desk.customer.account_id, desk.customer.plan_ids[0])
         file = begin_file(tx, new, desk.requester())
@@ -147,9 +145,7 @@ def never() -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_items_come_in_order_so_many_ahead_and_the_error_after_the_last(
-    running: threading.Event, ahead: int
-) -> None:
+def test_items_come_in_order_so_many_ahead_and_then_the_error(running: threading.Event, ahead: int) -> None:
     made: list[int] = []
 
     def make(_go_on: GoOn) -> Generator[int]:

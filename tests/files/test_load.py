@@ -1,6 +1,7 @@
 """Loading a file: what each row becomes, what is stored and reported, and what the planner knows then."""
 
 import csv
+import gzip
 import io
 import sys
 import threading
@@ -88,9 +89,7 @@ def test_a_refused_row_does_not_stop_its_neighbours(desk: Desk) -> None:
         ("invite_immediately", "perhaps", ""),
     ],
 )
-def test_an_optional_value_that_cannot_be_used_costs_only_itself_and_is_not_told(
-    desk: Desk, field: str, bad: Any, hint: str
-) -> None:
+def test_an_unusable_optional_value_costs_only_itself(desk: Desk, field: str, bad: Any, hint: str) -> None:
     file = desk.load(lines_of([row(1, **{field: bad})]))
     assert desk.outcomes(file) == [(1, "created", ""), (1, "warned", f"{field}_dropped")]
     line = desk.report(file)[1]
@@ -126,12 +125,20 @@ def book_of(rows: Sequence[dict[str, Any]]) -> bytes:
         (csv_of(row(n) for n in range(3000)) + b"\xff\xfe,,,,,,,,\n", {}, "wrong_encoding"),
         (book_of([row(1)]), {"sheet": "Leavers"}, "no_sheet"),
         (file_834().replace("GE*1*3", "GE*2*3").encode(), {}, "wrong_count"),
+        (gzip.compress(b"external_id,b\n" + b"1,\n" * 30_000, 9), {}, "zip_bomb"),
     ],
-    ids=["blank", "no rows", "no key", "not packed", "a fault in the last row", "no sheet", "count"],
+    ids=[
+        "blank",
+        "no rows",
+        "no key",
+        "not packed",
+        "a fault in the last row",
+        "no sheet",
+        "count",
+        "no bytes",
+    ],
 )
-def test_a_file_that_cannot_be_read_applies_nothing_and_says_why(
-    desk: Desk, content: bytes, options: dict[str, str], code: str
-) -> None:
+def test_an_unreadable_file_applies_nothing(desk: Desk, content: bytes, options: Any, code: str) -> None:
     file = desk.load(content, **options)
     assert file.problem is not None
     assert (file.state, file.problem["code"]) == ("failed", code)
@@ -139,9 +146,7 @@ def test_a_file_that_cannot_be_read_applies_nothing_and_says_why(
     assert desk.count("members") == desk.count("file_rows") == 0
 
 
-def test_two_accounts_that_load_the_same_identifiers_at_once_get_each_of_them_once(
-    desk: Desk, other: Desk
-) -> None:
+def test_two_accounts_that_load_the_same_identifiers_at_once_get_each_once(desk: Desk, other: Desk) -> None:
     """Large chunks race on the unique keys: who comes second is told so, row by row, and no neighbour is lost."""
     ours = desk.hand_in(csv_of(row(n) for n in range(400)))
     theirs = other.hand_in(csv_of(row(n) for n in range(399, 0, -1)))
@@ -264,9 +269,7 @@ def test_a_worker_whose_workbook_gives_no_row_yet_takes_the_file_of_another_acco
 
 @ON_SQLITE
 @pytest.mark.usefixtures("impatient")
-def test_a_workbook_that_gives_no_row_yet_can_be_cancelled_and_its_worker_stopped(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_workbook_can_be_cancelled_and_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "READER", SILENT)
     file = desk.hand_in(book_of([row(1)]))
     running = desk.options
@@ -316,9 +319,7 @@ def load_rows(desk: Desk, first: int, count: int, **options: object) -> None:
 
 @ON_POSTGRESQL
 @pytest.mark.usefixtures("unknown")
-def test_a_large_file_is_known_to_the_planner_when_it_is_done_but_no_small_one_and_no_dry_run(
-    db: Database, desk: Desk
-) -> None:
+def test_the_planner_knows_of_a_large_file_but_no_small_one_and_no_dry_run(db: Database, desk: Desk) -> None:
     load_rows(desk, 0, LARGE, dry_run=True)
     load_rows(desk, 0, 20)
     assert known_rows(db) == 0

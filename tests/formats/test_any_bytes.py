@@ -1,16 +1,22 @@
 """Whatever is sent: rows or Unreadable, the same in any pieces, and nothing of it in what is said."""
 
+import csv
 import gzip
 import io
 import random
+from contextlib import suppress
+from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.files.model import REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
-from frontdesk.mapping.model import Row
+from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import times
@@ -78,6 +84,44 @@ def test_how_the_stream_is_cut_into_pieces_does_not_matter(format_: Format) -> N
         assert (rows, code) == (rows_of(content), "")
         places = [row.place for row in rows]
         assert places == sorted(set(places))
+
+
+odd_letters = st.text(st.sampled_from("ab 1é\u200b\x1c\x00\x0b\u2028,;\t|'\"\n\r\\N"), max_size=6)
+texts = odd_letters | st.text(st.characters(codec="utf-8"), max_size=20)
+tables = st.lists(st.lists(texts, min_size=3, max_size=3), min_size=1, max_size=6)
+
+
+quotings = st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+
+
+@example([["1", "", r"\N"]], ",", csv.QUOTE_ALL)
+@settings(max_examples=COUNT, deadline=None, derandomize=True)
+@given(tables, st.sampled_from(",;\t|"), quotings)
+def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_the_read_one(
+    table: list[list[str]], delimiter: str, quoting: Literal[0, 1]
+) -> None:
+    page, names = io.StringIO(newline=""), ("external_id", "city", "county")
+    csv.writer(page, delimiter=delimiter, quoting=quoting).writerows([names, *table])
+    cells = list(csv.reader(io.StringIO(page.getvalue(), newline=""), delimiter=delimiter))[1:]
+    expected = [
+        {name: None if cell == r"\N" else cell for name, cell in zip(names, row, strict=True) if cell.strip()}
+        for row in cells
+        if any(map(str.strip, row))
+    ]
+    for rule in ({}, {"fields": {"external_id": {"column": "external_id", "pad": 2}}}):
+        mapping = parse_mapping({"delimiter": delimiter} | rule)
+        _, rows = open_unread(io.BytesIO(page.getvalue().encode()), Format.CSV, "utf-8", mapping)
+        with suppress(Unreadable):  # all cells are blank
+            items = list(read_loops(rows))
+            keys: list[Any] = [
+                key for item in items for key in (item.keys if isinstance(item, UnreadRows) else [item.key])
+            ]
+            found = list(read_rows(items))
+            assert [*map(read_external_id, keys)] == [read_external_id(row.key) for row in found]
+            assert [*read_external_ids(keys)] == [*map(read_external_id, keys)]
+            assert [row.place for row in found] == sorted({row.place for row in found})
+            if not rule:
+                assert [row.values for row in found] == expected
 
 
 @settings(max_examples=COUNT, deadline=None, database=None)

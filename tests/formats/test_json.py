@@ -15,14 +15,11 @@ TWO: dict[str, object]
 ONE, TWO = {"external_id": "1", "city": None}, {"external_id": "2", "metadata": {"a": "]}"}}
 
 
-def test_each_item_of_an_array_is_a_body_and_counts_from_1() -> None:
+def test_each_item_or_line_is_a_body_and_blank_lines_are_passed_over() -> None:
     head, rows = read(f"\ufeff [ {json.dumps(ONE)},\n\t{json.dumps(TWO)}\n]\r\n")
     assert (head.format, rows) == (Format.JSON, [Row(1, ONE), Row(2, TWO)])
-
-
-def test_each_line_is_a_body_and_blank_lines_are_passed_over() -> None:
-    rows = rows_of(f"\ufeff{json.dumps(ONE)}\r\n\n  \n{json.dumps(TWO)}")
-    assert rows == [Row(1, ONE), Row(4, TWO)]
+    lines = rows_of(f"\ufeff{json.dumps(ONE)}\r\n\n  \n{json.dumps(TWO)}")
+    assert lines == [Row(1, ONE), Row(4, TWO)]
 
 
 def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> None:

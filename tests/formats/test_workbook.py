@@ -107,9 +107,7 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 
 
 @pytest.mark.parametrize("has_numbers", [True, False])
-def test_a_sheet_that_is_read_in_pieces_has_the_same_rows(
-    monkeypatch: pytest.MonkeyPatch, has_numbers: bool
-) -> None:
+def test_a_sheet_read_in_pieces_has_the_same_rows(monkeypatch: pytest.MonkeyPatch, has_numbers: bool) -> None:
     from frontdesk.workbooks import WorkbookPackage
     from frontdesk.workbooks import rows_of as sheet_rows
 

@@ -74,9 +74,7 @@ WRONG: list[tuple[str, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "code", "sentence"), WRONG)
-def test_a_wrong_envelope_refuses_the_file_and_names_the_segment(
-    old: str, new: str, code: str, sentence: str
-) -> None:
+def test_a_wrong_envelope_is_refused_at_its_segment(old: str, new: str, code: str, sentence: str) -> None:
     assert GOOD.count(old) == 1
     found, said = refused(lambda: read(GOOD.replace(old, new)))
     assert (found, said[: len(sentence)]) == (code, sentence)
@@ -216,9 +214,7 @@ def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
         ("***ES", "change"),
     ],
 )
-def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_element_early(
-    blank: str, mode: str
-) -> None:
+def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_early(blank: str, mode: str) -> None:
     head, rows = read(GOOD.replace("****2~", blank + "~"))
     assert (str(head.mode), [row.warnings for row in rows]) == (mode, [("untidy_file",)])
 
