@@ -15,3 +15,11 @@ def desk(db: Database, customer: Customer, clock: SetClock) -> Desk:
 def other(db: Database, clock: SetClock) -> Desk:
     """The desk of another account."""
     return Desk(db, make_customer(db, name="Other"), clock)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker looks up as often as it can."""
+    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.formats.workbook.LOOK_MILLISECONDS", 10)

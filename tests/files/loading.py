@@ -3,45 +3,34 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import func, select, text
 
 from frontdesk.audit import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files.actions import (
-    Upload,
-    approve_file,
-    begin_file,
-    cancel_file,
-    delete_left_content,
-    get_file,
-    undo_file,
-)
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission
+from frontdesk.eligibility.tables import member_history, members
+from frontdesk.files.actions import Upload, approve_file, begin_file, cancel_file, get_file, undo_file
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile, FileKey, NewFile
 from frontdesk.files.report import read_report
 from frontdesk.files.run import FileTurns, run_next
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
-from tests.formats.reading import IDENTIFY
+from tests.faults.callers import times
+from tests.formats.reading import IDENTIFY, file_834
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
-COLUMNS = (
-    "external_id",
-    "member_id",
-    "first_name",
-    "last_name",
-    "dob",
-    "gender",
-    "zipcode",
-    "effective_date",
-    "email",
-)
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def row(number: int, **changes: Any) -> dict[str, Any]:
@@ -56,6 +45,9 @@ def row(number: int, **changes: Any) -> dict[str, Any]:
         "zipcode": "02134",
         "effective_date": "2026-01-01",
     } | changes
+
+
+COLUMNS = (*row(1), "email")
 
 
 def csv_of(rows: Iterable[dict[str, Any]], columns: Iterable[str] = COLUMNS) -> bytes:
@@ -73,9 +65,9 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
 class Desk:
     """Hands in files of one customer's plan and works on them."""
 
-    def __init__(self, db: Database, customer: Customer, clock: Clock, *, client: str = "client-1") -> None:
-        self.db, self.customer, self.clock, self.client = db, customer, clock, client
-        self.options = OPTIONS
+    def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
+        self.db, self.customer, self.clock, self.options = db, customer, clock, OPTIONS
+        self.client = "client-1"
 
     def hand_in(
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
@@ -95,6 +87,17 @@ class Desk:
     def load(self, content: bytes, **options: Any) -> EligibilityFile:
         return self.work(self.hand_in(content, **options))
 
+    def load_834(self, *members: str, purpose: str = "2", **options: Any) -> EligibilityFile:
+        return self.load(file_834(*members, purpose=purpose).encode(), **options)
+
+    def post(self, plan: int = 0, **values: Any) -> None:
+        """Write one member as a POST does, at the time of the desk."""
+        record = parse_member(values, today="2026-06-01")
+        account, plan_id = self.customer.account_id, self.customer.plan_ids[plan]
+        with self.db.write() as tx:
+            submission = Submission(account, plan_id, record, "client", "request")
+            enrol(tx, [submission], now=self.clock(), uniqueness=Uniqueness.SERVICE)
+
     def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
             return undo_file(tx, FileKey(file.id), self.requester())
@@ -106,22 +109,10 @@ class Desk:
         with self.db.write() as tx:
             return cancel_file(tx, FileKey(file.id), self.requester())
 
-    def approve(self, file: EligibilityFile) -> EligibilityFile:
+    def approve(self, file: EligibilityFile, *, work: bool = True) -> EligibilityFile:
         with self.db.write() as tx:
             approve_file(tx, FileKey(file.id), self.requester())
-        return self.work(file)
-
-    def break_off(self) -> None:
-        """Begin an upload that never ends."""
-        new = NewFile(self.customer.account_id, self.customer.plan_ids[0])
-        with self.db.write() as tx:
-            file = begin_file(tx, new, self.requester())
-        upload = Upload(self.db, file)
-        upload.write(b"external_id")
-        upload.flush()
-
-    def clean_up(self) -> None:
-        delete_left_content(self.db, self.clock())
+        return self.work(file) if work else file
 
     def work_on_any(self) -> bool:
         return run_next(self.db, self.clock, self.options)
@@ -145,18 +136,44 @@ class Desk:
         """Row, outcome and code of each line of the report."""
         return [(line["row"], line["outcome"], line["code"]) for line in self.report(file)]
 
+    def codes(self, file: EligibilityFile) -> list[tuple[str, str]]:
+        return [(line["outcome"], line["code"]) for line in self.report(file)]
+
+    def ends(self) -> dict[str, str | None]:
+        """The last day of each member, by its external_id."""
+        days = {key: member["expiry_date"] for key, member in self.members().items()}
+        return {key: None if day is None else str(day) for key, day in days.items()}
+
+    def stored(self) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
+        """The customer's members and each of their changes, without what the database numbers and the account's digests."""
+        place = {plan: position for position, plan in enumerate(self.customer.plan_ids)}
+        own = dict.fromkeys(("id", "account_id", "person_digest", "family_digest"))
+        found = sorted(self.members().items(), key=lambda each: str(each[0]))
+        records = [
+            member | own | {"plan_id": place[member["plan_id"]]}
+            for _, member in found
+            if member["account_id"] == self.customer.account_id
+        ]
+        columns = (members.c.external_id, member_history.c.outcome, member_history.c.changes)
+        query = select(*columns, member_history.c.changed_at).join_from(member_history, members)
+        query = query.where(members.c.account_id == self.customer.account_id)
+        with self.db.read() as tx:
+            rows = tx.execute(query.order_by(members.c.external_id, member_history.c.id)).all()
+        return records, [
+            (key, outcome, {**changes, "plan_id": [*map(place.get, changes.get("plan_id", ()))]}, at)
+            for key, outcome, changes, at in rows
+        ]
+
     def members(self) -> dict[str, dict[str, Any]]:
         """Every stored record that is not withdrawn, without the time of its last change and the digest of its row."""
+        query = "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
         with self.db.read() as tx:
-            rows = tx.exec_driver_sql(
-                "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
-            ).mappings()
-            return {
-                found["external_id"]: {
-                    name: found[name] for name in found if name not in ("updated_at", "row_digest")
-                }
-                for found in rows
-            }
+            rows = tx.exec_driver_sql(query).mappings().all()
+        left_out = ("updated_at", "row_digest")
+        return {
+            found["external_id"]: {name: found[name] for name in found if name not in left_out}
+            for found in rows
+        }
 
     def count(self, table: str) -> int:
         with self.db.read() as tx:
@@ -164,6 +181,25 @@ class Desk:
 
     def requester(self) -> Requester:
         return Requester(self.client, "request-1", self.clock())
+
+
+def examples(test: Callable[..., None]) -> Callable[..., None]:
+    """A property that is tried on a few examples, on many by `make nightly`."""
+    unchecked = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    limited = settings(
+        max_examples=times(12, long=400), deadline=None, derandomize=True, suppress_health_check=unchecked
+    )
+    return limited(test)
+
+
+def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines without the ids of similar members, which a new one has in the real run only."""
+    return [
+        line
+        | {"outcome": line["outcome"].replace("would_end", "ended")}
+        | {"hint": re.sub("It looks like .*|member [0-9]+", "", line["hint"])}
+        for line in report
+    ]
 
 
 class Worker:

@@ -1,53 +1,31 @@
-"""Who a row of an 834 is: the way that the mapping says, and the person check beside the stored member (docs/834.md)."""
+"""Who a row of an 834 is: the way that the mapping says, the suggestion without one, and the person check (docs/834.md)."""
 
+import io
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from frontdesk.db.schema import metadata
-from frontdesk.files.model import EligibilityFile
-from tests.factories import make_customer
-from tests.files.loading import Desk
-from tests.formats.reading import file_834, interchange, transaction
+from frontdesk.errors import Invalid
+from frontdesk.files import list_mappings
+from frontdesk.files.actions import accept_mapping
+from frontdesk.files.model import EligibilityFile, FileKey, WrongState
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
+from tests.files.loading import ON_SQLITE, Desk
+from tests.formats.reading import ADD, HOME, child, file_834, interchange, person, transaction
 
-HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
-ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
 END = "HD*024**HLT~DTP*349*D8*20261031~"
-BY_ROLE = {"834": {"identify": {"subscriber": "REF*0F", "dependent": "REF*0F+first_name+dob"}}}
+BY_FAMILY = {"subscriber": "REF*0F", "dependent": "REF*0F+first_name+dob"}
+BY_ROLE = {"834": {"identify": BY_FAMILY}}
+BY_CARD = {"834": {"identify": "REF*23"}}
 CONFLICT = [("refused", "identity_conflict")]
 
 
-def by(way: str, **said: Any) -> dict[str, Any]:
-    return {"834": {"identify": way, **said}}
-
-
-def person(first: str = "Robin", born: str = "19770111", **said: str) -> str:
-    """An INS loop: relation (INS02), code (INS03), sequence (INS17), family (REF*0F), number (references), last name, name (NM1),
-    home (N3 and N4), coverage."""
-    relation = said.get("relation", "18")
-    sequence = f"{'*' * 12}{said['sequence']}" if "sequence" in said else ""
-    name = said.get("name", f"NM1*IL*1*{said.get('last', 'Sample')}*{first}~")
-    family = said.get("family", "FAMILY1")
-    return (
-        f"INS*{'Y' if relation == '18' else 'N'}*{relation}*{said.get('code', '021')}*28*A{sequence}~"
-        f"{f'REF*0F*{family}~' if family else ''}{said.get('number', '')}{name}"
-        f"{said.get('home', HOME)}{f'DMG*D8*{born}*F~' if born else ''}{said.get('coverage', ADD)}"
-    )
-
-
-def child(first: str = "Kim", born: str = "20150203", **said: str) -> str:
-    return person(first, born, relation="19", **said)
-
-
-def load(
-    desk: Desk, *members: str, purpose: str = "2", mapping: dict[str, Any] | None = None
-) -> EligibilityFile:
-    return desk.load(file_834(*members, purpose=purpose).encode(), mapping=mapping or BY_ROLE)
-
-
-def codes(desk: Desk, file: EligibilityFile) -> list[tuple[str, str]]:
-    return [(line["outcome"], line["code"]) for line in desk.report(file)]
+def load(desk: Desk, *members: str, **options: Any) -> EligibilityFile:
+    return desk.load_834(*members, **{"mapping": BY_ROLE} | options)
 
 
 def stored(desk: Desk, first_name: str) -> dict[str, Any]:
@@ -55,7 +33,7 @@ def stored(desk: Desk, first_name: str) -> dict[str, Any]:
     return found
 
 
-MARIE, STRANGER, CASE = "F100234567", "F300777777", "CASE-CAT-001"
+CASE = "CASE-CAT-001"
 NAMES = {
     "no name": "",
     "another last name and no birth": "NM1*IL*1*Doe*Marie~N4*Salem*MA*01970~",
@@ -65,82 +43,69 @@ NAMES = {
 }
 
 
-def marie(source: str) -> str:
-    return person("Marie", "19870623", family=MARIE, last="Roe", number=f"REF*{source}*{CASE}~")
-
-
-def stranger(source: str, code: str, name: str, *, family: str = STRANGER) -> str:
-    of_family = f"REF*0F*{family}~" if family else ""
-    return f"INS*Y*18*{code}*28*A~{of_family}REF*{source}*{CASE}~{NAMES[name]}{END}"
-
-
+@ON_SQLITE
 @pytest.mark.parametrize("code", ["024", "001", "021"])
 @pytest.mark.parametrize("source", ["ZZ", "17", "23"])
-def test_a_row_of_another_family_with_the_same_number_changes_and_ends_nobody(
-    desk: Desk, source: str, code: str
-) -> None:
-    mapping = by(f"REF*{source}")
-    load(desk, marie(source), mapping=mapping)
+def test_a_row_of_another_family_with_a_known_number_is_refused(desk: Desk, source: str, code: str) -> None:
+    mapping = {"834": {"identify": f"REF*{source}"}}
+    number = f"REF*{source}*{CASE}~"
+    marie = person("Marie", "19870623", family="F100234567", last="Roe", number=number)
+    strangers = [f"INS*Y*18*{code}*28*A~REF*0F*F300777777~{number}{name}{END}" for name in NAMES.values()]
+    load(desk, marie, mapping=mapping)
     before = desk.members()
-    for name in NAMES:
-        assert codes(desk, load(desk, stranger(source, code, name), mapping=mapping)) == CONFLICT
-    strangers = [stranger(source, code, name) for name in ("no name", "another last name and no birth")]
-    for members in ([marie(source), *strangers], [*strangers, marie(source)]):
+    for stranger in strangers:
+        assert desk.codes(load(desk, stranger, mapping=mapping)) == CONFLICT
+    for members in ([marie, *strangers[:2]], [*strangers[:2], marie]):
         file = load(desk, *members, mapping=mapping)
         assert {line["code"] for line in desk.report(file)} == {"identifier_shared"}
     assert desk.members() == before
 
 
-KNOWN = person("Kimberly", "19770111", number="REF*23*C-1~")
+carded = partial(person, number="REF*23*C-1~")
+OTHER_DAY = "19770112"
 CHECKS: list[tuple[str, str, bool]] = [
-    ("the same", person("Kimberly"), True),
-    ("a shorter first name", person("Kim"), True),
-    ("an initial", person("R"), True),
-    ("a placeholder of a newborn", person("Baby Girl"), True),
-    ("nothing about the person", person(name="", born="", home="", family=""), True),
-    ("another first name", person("Noor"), False),
-    ("another birth date, name and role agree", person("Kimberly", "19770112"), True),
-    ("another birth date and last name", person("Kimberly", "19770112", last="Doe"), False),
-    ("another birth date and role", person("Kimberly", "19770112", relation="01"), False),
-    ("another family, name and birth agree", person("Kimberly", family="FAMILY2"), True),
-    ("another family, no birth", person("Kimberly", "", family="FAMILY2"), False),
-    ("another role, name and birth agree", person("Kimberly", relation="01"), True),
-    ("another role and neither name nor birth", person(name="", born="", relation="01"), False),
-    ("a corrected first name", person(name="NM1*70*1*Sample*Kimberly~NM1*74*1*Sample*Noor~"), True),
-    ("a correction of somebody else", person(name="NM1*70*1*Sample*Toni~NM1*74*1*Sample*Noor~"), False),
+    ("the same", carded("Kimberly"), True),
+    ("a shorter first name", carded("Kim"), True),
+    ("an initial", carded("R"), True),
+    ("a placeholder of a newborn", carded("Baby Girl"), True),
+    ("nothing about the person", carded(name="", born="", home="", family=""), True),
+    ("another first name", carded("Noor"), False),
+    ("another birth date, name and role agree", carded("Kimberly", OTHER_DAY), True),
+    ("another birth date and last name", carded("Kimberly", OTHER_DAY, last="Doe"), False),
+    ("another birth date and role", carded("Kimberly", OTHER_DAY, relation="01"), False),
+    ("another family, name and birth agree", carded("Kimberly", family="FAMILY2"), True),
+    ("another family, no birth", carded("Kimberly", "", family="FAMILY2"), False),
+    ("another role, name and birth agree", carded("Kimberly", relation="01"), True),
+    ("another role and neither name nor birth", carded(name="", born="", relation="01"), False),
+    ("a corrected first name", carded(name="NM1*70*1*Sample*Kimberly~NM1*74*1*Sample*Noor~"), True),
+    ("a correction of somebody else", carded(name="NM1*70*1*Sample*Toni~NM1*74*1*Sample*Noor~"), False),
 ]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("row", "agrees"), [check[1:] for check in CHECKS], ids=[each[0] for each in CHECKS])
 def test_the_person_check(desk: Desk, row: str, agrees: bool) -> None:
-    mapping = by("REF*23")
-    load(desk, KNOWN, mapping=mapping)
-    row = row.replace("REF*0F*FAMILY", "REF*23*C-1~REF*0F*FAMILY") if "REF*0F" in row else row.replace(
-        "*28*A~", "*28*A~REF*23*C-1~"
-    )  # fmt: skip
+    load(desk, carded("Kimberly"), mapping=BY_CARD)
     for code in ("001", "024"):
-        text = row.replace("*021*28", f"*{code}*28")
-        report = codes(desk, load(desk, text, mapping=mapping))
+        report = desk.codes(load(desk, row.replace("*021*28", f"*{code}*28"), mapping=BY_CARD))
         assert report == CONFLICT if not agrees else report[0][0] in ("updated", "unchanged", "ended")
-    assert len(desk.members()) == 1
-    assert (desk.members()["C-1"]["expiry_date"] is None) is not agrees
+    assert desk.members().keys() == {"C-1"}
+    assert (desk.ends()["C-1"] is None) is not agrees
 
 
-@pytest.mark.parametrize("rows", [[0, 1], [1, 0]])
+@ON_SQLITE
+@pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize(
     "others", [{"first": "Toni"}, {"sequence": "2"}], ids=["another name", "another birth sequence"]
 )
-def test_two_people_of_a_file_with_one_identifier_are_both_refused(
-    desk: Desk, others: dict[str, str], rows: list[int]
-) -> None:
-    mapping = by("REF*23")
+def test_two_people_with_one_identifier_are_both_refused(desk: Desk, others: Any, is_turned: bool) -> None:
     card = {"number": "REF*23*C-1~"}
     pair = [child(sequence="1", **card), child(**{"sequence": "1"} | others, **card)]
+    first, second = reversed(pair) if is_turned else pair
     apart = [person(f"P{n}", family=f"F{n}", number=f"REF*23*P{n}~") for n in range(3)]
-    for members in ([pair[at] for at in rows], [pair[rows[0]], *apart, pair[rows[1]]]):
-        file = load(desk, *members, mapping=mapping)
-        shared = [line["row"] for line in desk.report(file) if line["code"] == "identifier_shared"]
-        assert len(shared) == 2
+    for members in ([first, second], [first, *apart, second]):
+        file = load(desk, *members, mapping=BY_CARD)
+        assert [line["code"] for line in desk.report(file)].count("identifier_shared") == 2
         assert "C-1" not in desk.members()
         assert file.rows_total == file.rows_done == len(members)
 
@@ -160,42 +125,32 @@ def test_a_correction_is_found_by_the_old_values_and_renames_the_identifier(desk
     old = stored(desk, "Kim")
     corrected = child(name="NM1*70*1*Sample*Kim~NM1*74*1*Sample*Kym~")
     file = load(desk, corrected)
-    assert codes(desk, file) == [("updated", "")]
+    assert desk.codes(file) == [("updated", "")]
     new = stored(desk, "Kym")
     assert new["id"] == old["id"]
     assert new["external_id"] == new["member_id"] != old["external_id"]
-    assert codes(desk, load(desk, corrected)) == codes(desk, load(desk, child("Kym"))) == [("unchanged", "")]
+    for again in (corrected, child("Kym")):
+        assert desk.codes(load(desk, again)) == [("unchanged", "")]
     desk.undo(file)
     assert stored(desk, "Kim") == old
-
-
-def test_a_corrected_birth_date_is_found_by_the_old_one(desk: Desk) -> None:
-    load(desk, child())
     name = "NM1*70*1*Sample*Kim~DMG*D8*20150203*F~NM1*74*1*Sample*Kim~"
     load(desk, child("Kim", "20150302", name=name))
-    assert stored(desk, "Kim")["dob"] == "2015-03-02"
-    assert len(desk.members()) == 1
+    assert (stored(desk, "Kim")["dob"], len(desk.members())) == ("2015-03-02", 2)
 
 
 def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses(desk: Desk) -> None:
-    mapping = by("REF*23")
     people = [person(f"P{n}", family=f"F{n}", number=f"REF*23*C-{n}~") for n in range(3)]
-    load(desk, *people, mapping=mapping)
+    load(desk, *people, mapping=BY_CARD)
     other = person("Noor", family="F0", number="REF*23*C-0~")
-    assert load(desk, other, people[1], purpose="RX", mapping=mapping).counts == {
-        "refused": 1, "unchanged": 1, "ended": 1,
-    }  # fmt: skip
-    assert [desk.members()[f"C-{n}"]["expiry_date"] for n in range(3)] == [None, None, "2026-11-20"]
+    file = load(desk, other, people[1], purpose="RX", mapping=BY_CARD)
+    assert file.counts == {"refused": 1, "unchanged": 1, "ended": 1}
+    assert desk.ends() == {"C-0": None, "C-1": None, "C-2": "2026-11-20"}
 
 
-def test_another_accounts_member_with_the_identifier_tells_nothing_of_its_name(desk: Desk) -> None:
-    mapping = by("REF*23")
-    load(desk, KNOWN, mapping=mapping)
-    other = Desk(desk.db, make_customer(desk.db), desk.clock)
-    files = [
-        load(other, person(name, number="REF*23*C-1~"), mapping=mapping) for name in ("Kimberly", "Noor")
-    ]
-    assert [codes(other, file) for file in files] == [[("refused", "not_unique")] * 2] * 2
+def test_another_accounts_member_with_the_identifier_tells_no_name(desk: Desk, other: Desk) -> None:
+    load(desk, carded("Kimberly"), mapping=BY_CARD)
+    for name in ("Kimberly", "Noor"):
+        assert other.codes(load(other, carded(name), mapping=BY_CARD)) == [("refused", "not_unique")] * 2
 
 
 SSN, KIDS_SSN = "123456789", "123456788"
@@ -207,9 +162,8 @@ def test_a_social_security_number_stands_nowhere_unless_the_mapping_says_plain(
 ) -> None:
     numbered = person(family=SSN, name=f"NM1*IL*1*Sample*Robin****34*{SSN}~")
     refused = child(family=SSN, coverage="", name=f"NM1*IL*1*Sample*Kim****34*{KIDS_SSN}~")
-    files = [
-        load(desk, numbered, refused, child("Toni", family=SSN), mapping={**BY_ROLE, **ssn}) for _ in "12"
-    ]
+    members = [numbered, refused, child("Toni", family=SSN)]
+    files = [load(desk, *members, mapping={**BY_ROLE, **ssn}) for _ in "12"]
     assert files[1].counts == {"unchanged": 2, "refused": 1}
     with desk.db.read() as tx:
         rows = repr([tx.execute(select(table)).fetchall() for table in metadata.sorted_tables])
@@ -222,115 +176,168 @@ def dependent(last: str = "Sample", family: str = "K7700A", **said: str) -> str:
     return child(family=family, last=last, home="", **said)
 
 
+ADDRESSES: list[tuple[str, list[str], str | None]] = [
+    ("family", [person(), dependent(family="FAMILY1")], "Boston"),
+    ("family before", [dependent(family="FAMILY1"), person()], "Boston"),
+    ("last name", [person(), dependent()], "Boston"),
+    ("another name", [person(), dependent("Doe")], None),
+    ("no address", [person(home=""), dependent()], None),
+    ("no zip", [person().replace("02134", "K1A 0B1"), dependent()], None),
+    ("no subscriber", [person("Alex", relation="01"), dependent()], None),
+]
+
+
+@ON_SQLITE
 @pytest.mark.parametrize(
-    ("members", "city"),
-    [
-        ([person(), dependent(family="FAMILY1")], "Boston"),
-        ([dependent(family="FAMILY1"), person()], "Boston"),
-        ([person(), dependent()], "Boston"),
-        ([person(), dependent(family="", number="REF*23*C-9~")], "Boston"),
-        ([person(), dependent("Doe")], None),
-        ([person(home=""), dependent()], None),
-        ([person().replace("02134", "K1A 0B1"), dependent()], None),
-        ([person("Alex", relation="01"), dependent()], None),
-    ],
-    ids=["family", "family before", "last name", "no family number", "another name", "no address", "no zip", "no subscriber"],
-)  # fmt: skip
-def test_a_dependent_without_an_address_lives_with_its_subscriber(
-    desk: Desk, members: list[str], city: str | None
-) -> None:
-    mapping = {"834": {"identify": {"subscriber": "REF*0F", "dependent": "REF*0F+first_name+dob"}}}
-    if "C-9" in "".join(members):
-        mapping = by("REF*23")
-        members = [members[0].replace("REF*0F", "REF*23*C-8~REF*0F"), members[1]]
-    load(desk, *members, mapping=mapping)
-    again = load(desk, *members, mapping=mapping)
+    ("members", "city"), [each[1:] for each in ADDRESSES], ids=[each[0] for each in ADDRESSES]
+)
+def test_a_dependent_lives_with_its_subscriber(desk: Desk, members: list[str], city: str | None) -> None:
+    told = desk.codes(load(desk, *members))
+    again = load(desk, *members)
     kims = [each["city"] for each in desk.members().values() if each["first_name"] == "Kim"]
     assert kims == ([] if city is None else [city])
+    assert ("warned", "address_of_subscriber") in told or city is None
     assert again.counts["unchanged"] == len(kims) + 1 if city else again.counts["refused"] >= 1
 
 
-def test_the_subscriber_of_another_transaction_gives_no_address(desk: Desk) -> None:
-    content = interchange(transaction(person()), transaction(dependent(), control="0002"))
-    assert codes(desk, desk.load(content.encode(), mapping=BY_ROLE)) == [
-        ("created", ""),
-        ("refused", "required"),
-    ]
-
-
-def test_a_new_dependent_takes_the_address_of_the_stored_subscriber_and_a_stored_one_keeps_its_own(
-    desk: Desk,
-) -> None:
+def test_a_new_dependent_lives_with_the_stored_subscriber_and_a_stored_one_where_it_did(desk: Desk) -> None:
     load(desk, person())
     file = load(desk, dependent(family="FAMILY1"))
-    assert codes(desk, file) == [("created", ""), ("warned", "address_of_subscriber")]
+    assert desk.codes(file) == [("created", ""), ("warned", "address_of_subscriber")]
     load(desk, person(home=HOME.replace("Boston", "Lynn")))
     load(desk, dependent(family="FAMILY1", code="001"))
     assert stored(desk, "Kim")["city"] == "Boston"
+    toni = child("Toni", family="", number="REF*23*C-9~", home="")
+    unknown = load(desk, person("Lee", family="F2", number="REF*23*C-8~"), toni, mapping=BY_CARD)
+    assert desk.codes(unknown)[1:] == [("created", ""), ("warned", "address_of_subscriber")]
+    other = interchange(transaction(person()), transaction(dependent(), control="0002"))
+    apart = desk.codes(desk.load(other.encode(), mapping=BY_ROLE))
+    assert apart[1:] == [("refused", "required")], "the subscriber of another transaction"
 
 
 FAMILY_TIER, NO_COVER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~", {"coverage": "", "home": ""}
 
 
-def test_a_dependent_without_a_coverage_is_covered_by_the_family_where_the_mapping_says_so(
-    desk: Desk,
-) -> None:
+def test_a_dependent_without_a_coverage_is_covered_by_the_family_if_the_mapping_says_so(desk: Desk) -> None:
     members = [person(coverage=FAMILY_TIER), child(**NO_COVER)]
-    file = load(desk, *members)
-    [line] = [line for line in desk.report(file) if line["outcome"] == "refused"]
+    [line] = [line for line in desk.report(load(desk, *members)) if line["outcome"] == "refused"]
     assert line["code"] == "no_medical_coverage"
     assert "FAM (HD05)" in line["hint"]
     assert '"family_coverage": "subscriber"' in line["hint"]
     said = {"834": BY_ROLE["834"] | {"family_coverage": "subscriber"}}
     assert load(desk, *members, mapping=said).counts == {"unchanged": 1, "created": 1, "warned": 1}
     assert stored(desk, "Kim")["effective_date"] == "2026-01-01"
-    only_spouse = [
-        person("Lee", family="F2", coverage=FAMILY_TIER.replace("FAM", "ESP")),
-        child(family="F2", **NO_COVER),
-    ]
-    assert load(desk, *only_spouse, mapping=said).counts == {"created": 1, "refused": 1}
+    spouse = person("Lee", family="F2", coverage=FAMILY_TIER.replace("FAM", "ESP"))
+    only_spouse = load(desk, spouse, child(family="F2", **NO_COVER), mapping=said)
+    assert only_spouse.counts == {"created": 1, "refused": 1}
 
 
-def test_dependents_inside_ls_and_le_are_reported(desk: Desk) -> None:
-    nested = "LS*2700~LX*1~NM1*70*1*Sample*Kim~DMG*D8*20150203*F~LE*2700~"
-    file = load(desk, person(coverage=ADD + nested))
-    assert codes(desk, file) == [("refused", "nested_dependent"), ("created", "")]
-    assert desk.report(file)[0]["row"] == 18
+NESTED = "LS*2700~LX*1~NM1*70*1*Sample*Kim~DMG*D8*20150203*F~LE*2700~"
+SECOND = f"NM1*IL*1*Sample*Robin~NM1*IL*1*Sample*Alex~{HOME}DMG*D8*19780203*F~"
 
 
-def test_an_addition_that_ends_every_coverage_is_warned_of(desk: Desk) -> None:
-    load(desk, person())
-    assert codes(desk, load(desk, person(coverage=END))) == [("updated", ""), ("warned", "added_and_ended")]
+@ON_SQLITE
+def test_what_a_loop_must_not_hold_is_reported_at_its_place(desk: Desk) -> None:
+    file = load(desk, person(coverage=ADD + NESTED))
+    assert desk.outcomes(file) == [(18, "refused", "nested_dependent"), (8, "created", "")]
+    assert desk.codes(load(desk, person(name=SECOND))) == [("refused", "repeated_differently")]
+    ended = load(desk, person(coverage=END))
+    assert desk.codes(ended) == [("updated", ""), ("warned", "added_and_ended")]
 
 
-DENTAL = "HD*021**DEN*Teeth~DTP*348*D8*20200101~"
-NEXT = "HD*021**PPO*Next~DTP*348*D8*20270101~"
 PADDING = [person(f"P{n}", family=f"F{n}") for n in range(30)]
 
 
 @pytest.mark.parametrize("chunk_rows", [4, 1000])
-def test_loops_that_stand_apart_are_one_row(desk: Desk, chunk_rows: int) -> None:
-    desk.options = desk.options.__class__(desk.options.uniqueness, chunk_rows=chunk_rows)
-    others = [person(f"P{n}", family=f"F{n}", coverage=DENTAL) for n in range(5)]
+def test_loops_that_stand_apart_are_one_row_or_refused_once(desk: Desk, chunk_rows: int) -> None:
+    desk.options = replace(desk.options, chunk_rows=chunk_rows)
+    contradictory = load(desk, person(), *PADDING, person(home=HOME.replace("Boston", "Salem")))
+    assert contradictory.counts == {"created": 30, "refused": 1}
+    assert "repeated_differently" in contradictory.codes
+    dental = "HD*021**DEN*Teeth~DTP*348*D8*20200101~"
+    others = [person(f"P{n}", family=f"F{n}", coverage=dental) for n in range(5)]
     end = person(code="024", coverage="HD*024**HLT*Gold~DTP*349*D8*20261231~")
-    file = load(desk, person(), *PADDING, end, child(home=""), *others, person(coverage=NEXT), purpose="RX")
-    assert file.counts == {"created": 32, "warned": 1}
+    later = person(coverage="HD*021**PPO*Next~DTP*348*D8*20270101~")
+    file = load(desk, person(), *PADDING, end, child(home=""), *others, later, purpose="RX")
+    assert file.counts == {"created": 2, "unchanged": 30, "warned": 1}
     assert (file.rows_total, file.rows_done) == (32, 32)
     robin = stored(desk, "Robin")
-    assert (robin["effective_date"], robin["expiry_date"], robin["medical_plan_description"]) == (
-        "2026-01-01", None, "Next",
-    )  # fmt: skip
+    found = robin["effective_date"], robin["expiry_date"], robin["medical_plan_description"]
+    assert found == ("2026-01-01", None, "Next")
     assert [line["row"] for line in desk.report(file) if line["external_id"] == "FAMILY1"] == [8]
     assert stored(desk, "Kim")["city"] == "Boston"
 
 
-def test_loops_apart_that_contradict_each_other_are_refused_once(desk: Desk) -> None:
-    file = load(desk, person(), *PADDING, person(home=HOME.replace("Boston", "Salem")))
-    assert file.counts == {"created": 30, "refused": 1}
-    assert "repeated_differently" in {line["code"] for line in desk.report(file)}
+def unnamed(desk: Desk, *members: str, **options: Any) -> EligibilityFile:
+    return desk.load_834(*members, mapping={}, **options)
 
 
-def test_two_names_in_one_loop_refuse_it(desk: Desk) -> None:
-    second = f"NM1*IL*1*Sample*Alex~{HOME}DMG*D8*19780203*F~"
-    file = load(desk, person(name="NM1*IL*1*Sample*Robin~" + second))
-    assert codes(desk, file) == [("refused", "repeated_differently")]
+def accept(desk: Desk, file: EligibilityFile, mapping: Any = None, **options: Any) -> EligibilityFile:
+    with desk.db.write() as tx:
+        accept_mapping(tx, FileKey(file.id), desk.requester(), mapping=mapping or {}, **options)
+    return desk.work(file)
+
+
+KIM, TONI = child(number="REF*23*C-2~"), child("Toni", "20180506")
+CARDS = [carded(), KIM, child("Toni", "20180506", number="REF*23*C-3~")]
+CODED = [person(number="REF*17*01~"), child(number="REF*17*02~")]
+SHARED = child("Toni", "20180506", number="REF*23*C-2~REF*SY*123456789~")
+SUGGESTED: list[tuple[str, list[str], Any]] = [
+    ("a number of everybody's own", CARDS, "REF*23"),
+    ("a number that two share", [carded(), KIM, SHARED], BY_FAMILY),
+    ("a number that somebody lacks", [carded(), KIM, TONI], BY_FAMILY),
+    ("family and person code", CODED, "REF*0F+person_code"),
+    ("subscribers alone", [person(), person("Lee", family="F2")], BY_FAMILY),
+    ("a family number each, of two", [person(), child(family="F2")], BY_FAMILY),
+    ("a family number each, of many", [person(), *(child(family=f"F{n}") for n in range(20))], "REF*0F"),
+    ("a dependent alone", [child()], BY_FAMILY),
+    ("categories alone with everybody", [person(number="REF*ZZ*A~"), child(number="REF*ZZ*B~")], BY_FAMILY),
+    ("members with two loops", [*CARDS, CARDS[0].replace("HLT", "DEN")], "REF*23"),
+]
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("members", "way"), [each[1:] for each in SUGGESTED], ids=[each[0] for each in SUGGESTED]
+)
+def test_a_file_without_a_way_is_held_with_the_strongest(desk: Desk, members: list[str], way: Any) -> None:
+    file = unnamed(desk, *members)
+    assert (file.state, desk.members(), file.rows_done) == ("held", {}, 0)
+    assert file.problem is not None
+    suggestion = file.problem["suggestion"]
+    assert (file.problem["code"], suggestion["mapping"]) == ("needs_mapping", {"834": {"identify": way}})
+    assert suggestion["reasons"]
+    assert not [value for value in ("C-1", "FAMILY1", "Robin", "123456789") if value in repr(suggestion)]
+
+
+def test_a_suggestion_has_figures_and_can_be_asked_for_before_a_file_is_loaded() -> None:
+    content = file_834(carded(), KIM, SHARED).encode()
+    found = {
+        each.pop("reference"): each
+        for each in suggest_mapping(io.BytesIO(content), today="2026-11-20")["references"]
+    }
+    assert found["REF*23"] == {"people": 3, "with_others": 2, "looks_like_ssn": False}
+    assert (found["REF*0F"]["with_others"], found["REF*SY"]["looks_like_ssn"]) == (3, True)
+    part = suggest_mapping(io.BytesIO(content[: content.index(b"Toni")]), today="2026-11-20")
+    assert (part["mapping"], part["people"]) == ({"834": {"identify": "REF*23"}}, 2)
+
+
+def test_a_held_file_goes_on_with_the_accepted_mapping_once_and_it_is_kept_unless_asked(desk: Desk) -> None:
+    dry = unnamed(desk, *CARDS, dry_run=True)
+    assert (dry.state, dry.needs_mapping) == ("done", True)
+    held = unnamed(desk, *CARDS)
+    with pytest.raises(WrongState, match="file accept"):
+        desk.approve(held)
+    with pytest.raises(Invalid):
+        accept(desk, held, {"834": {"verify": "full"}})
+    done = accept(desk, held, {"834": {"identify": "REF*0F+relationship+birth_sequence"}}, keep=False)
+    assert done.counts == {"refused": 3}
+    with desk.db.read() as tx:
+        assert list_mappings(tx, desk.customer.account_id) == []
+    with pytest.raises(WrongState):
+        accept(desk, held)
+    done = accept(desk, unnamed(desk, *CARDS))
+    assert (done.state, done.counts, done.problem) == ("done", {"created": 3}, None)
+    assert desk.members().keys() == {"C-1", "C-2", "C-3"}
+    later = desk.load_834(*CARDS, mapping_name=None, mapping=None)
+    assert later.counts == {"unchanged": 3}

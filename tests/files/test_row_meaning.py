@@ -15,7 +15,7 @@ from frontdesk.files.claims import claim_next
 from frontdesk.files.families import ROW_MEANING_VERSION
 from frontdesk.files.load import parse_rows
 from frontdesk.files.model import ChunkItem, RowOutcome
-from tests.files.loading import Desk, csv_of, lines_of, row
+from tests.files.loading import ON_SQLITE, Desk, csv_of, lines_of, row
 from tests.formats.reading import MEMBER, file_834
 from tests.formats.workbooks import workbook
 
@@ -58,28 +58,23 @@ SEGMENTS = [
 ]  # fmt: skip
 
 
-def of_table() -> list[dict[str, Any]]:
-    return [row(number) | odd for number, odd in enumerate(ODD)]
+DATED: list[dict[str, Any]] = [{"zipcode": 2134}, {"dob": date(1980, 2, 3)}, {"invite_immediately": True}]
 
 
-def of_workbook() -> bytes:
-    typed: list[dict[str, Any]] = [{"zipcode": 2134}, {"dob": date(1980, 2, 3)}, {"invite_immediately": True}]
-    rows = [*of_table(), *(row(50 + number) | odd for number, odd in enumerate(typed))]
-    return workbook([COLUMNS, *([each.get(name) for name in COLUMNS] for each in rows)])
+def rows_of(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row(number) | odd for number, odd in enumerate(ODD)] + [
+        row(50 + number) | odd for number, odd in enumerate(more)
+    ]
 
 
-def of_834() -> bytes:
-    loops = [MEMBER.replace(*pair).replace("FAMILY1", f"FAMILY{n}") for n, pair in enumerate(SEGMENTS)]
-    return file_834(*loops).encode()
-
-
-def content_of(kind: str) -> tuple[bytes, dict[str, Any] | None]:
-    mapping = RULES if kind.endswith("by rules") else None
-    if kind.startswith("csv"):
-        return csv_of(of_table(), COLUMNS), mapping
-    if kind == "json":
-        return lines_of([*of_table(), *(row(50 + number) | odd for number, odd in enumerate(TYPED))]), None
-    return (of_834(), None) if kind == "834" else (of_workbook(), mapping)
+LOOPS = [MEMBER.replace(*pair).replace("FAMILY1", f"FAMILY{n}") for n, pair in enumerate(SEGMENTS)]
+CONTENTS: dict[str, bytes] = {
+    "csv": csv_of(rows_of(), COLUMNS),
+    "csv by rules": csv_of(rows_of(), COLUMNS),
+    "json": lines_of(rows_of(*TYPED)),
+    "xlsx by rules": workbook([COLUMNS, *([each.get(name) for name in COLUMNS] for each in rows_of(*DATED))]),
+    "834": file_834(*LOOPS).encode(),
+}
 
 
 def meaning_of(item: ChunkItem) -> str:
@@ -93,14 +88,11 @@ def meaning_of(item: ChunkItem) -> str:
     return blake2b(repr(told).encode(), digest_size=4).hexdigest()
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("kind", ["csv", "csv by rules", "json", "xlsx by rules", "834"])
-def test_a_row_means_what_it_meant_in_this_version(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+@ON_SQLITE
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_a_row_means_what_it_meant_before(desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr("frontdesk.eligibility.row_digest_key", lambda _tx: bytes(32))
-    content, mapping = content_of(kind)
-    file = desk.hand_in(content, mapping=mapping)
+    file = desk.hand_in(CONTENTS[kind], mapping=RULES if kind.endswith("by rules") else None)
     claim = claim_next(desk.db, desk.clock, desk.options, only=file.id)
     assert claim is not None
     check = replace(check_file(claim), contradictory=frozenset(), apart=())

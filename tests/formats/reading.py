@@ -53,6 +53,27 @@ MEMBER = (
     "DMG*D8*19770111*F~HD*021**HLT*PPO 500~DTP*348*D8*20260101~"
 )
 
+HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
+ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
+
+
+def person(first: str = "Robin", born: str = "19770111", **said: str) -> str:
+    """An INS loop: relation (INS02), code (INS03), sequence (INS17), family (REF*0F), number (references, dates), last name,
+    name (NM1), home (PER, N3 and N4), coverage."""
+    relation = said.get("relation", "18")
+    sequence = f"{'*' * 12}{said['sequence']}" if "sequence" in said else ""
+    name = said.get("name", f"NM1*IL*1*{said.get('last', 'Sample')}*{first}~")
+    family = said.get("family", "FAMILY1")
+    return (
+        f"INS*{'Y' if relation == '18' else 'N'}*{relation}*{said.get('code', '021')}*28*A{sequence}~"
+        f"{f'REF*0F*{family}~' if family else ''}{said.get('number', '')}{name}"
+        f"{said.get('home', HOME)}{f'DMG*D8*{born}*F~' if born else ''}{said.get('coverage', ADD)}"
+    )
+
+
+def child(first: str = "Kim", born: str = "20150203", **said: str) -> str:
+    return person(first, born, relation="19", **said)
+
 
 def transaction(*members: str, purpose: str = "2", control: str = "0001", day: str = "20261120") -> str:
     """ST to SE with the right count."""

@@ -4,17 +4,23 @@ import csv
 import gzip
 import io
 import random
+from contextlib import suppress
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from frontdesk.eligibility import read_external_id, read_external_ids
+from frontdesk.files.model import REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
-from frontdesk.mapping.model import ROW_FAULTS, Row
+from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import times
-from tests.formats.reading import Pieces, file_834, read, rows_of, rows_of_stream
+from tests.formats.reading import Pieces, file_834, rows_of, rows_of_stream
 
 COUNT = times(150, long=1_200_000)
 CANARY = "Canaryperson"
@@ -29,22 +35,18 @@ def sample(format_: Format) -> bytes:
 SAMPLES = {format_: sample(format_) for format_ in SAMPLE_FORMATS}
 
 
+TOKENS = [b'"', b"\n", b"~", b"*", b"\0", b"\xff", b",", b"\\", b"{", b"ISA", b"INS*"]
+
+
 def damaged(content: bytes, chance: random.Random) -> bytes:
     """The content with a few of the accidents that happen to files."""
     raw = bytearray(content)
     for _ in range(chance.randint(1, 4)):
         at, length = chance.randrange(len(raw) + 1), chance.randint(0, 40)
-        accident = chance.randrange(4)
-        if accident == 0:
-            del raw[at : at + length]
-        elif accident == 1:
-            raw[at:at] = chance.choice(
-                [b'"', b"\n", b"~", b"*", b"\0", b"\xff", b",", b"\\", b"{", b"ISA", b"INS*"]
-            )
-        elif accident == 2:
-            raw[at:at] = raw[at : at + length]
-        else:
-            raw[at : at + length] = chance.randbytes(length)
+        end = at + length * chance.randint(0, 1)
+        raw[at:end] = chance.choice(
+            [b"", chance.choice(TOKENS), raw[at : at + length], chance.randbytes(length)]
+        )
     return bytes(raw)
 
 
@@ -69,14 +71,8 @@ def test_damaged_files_are_read_or_refused(format_: Format, is_packed: bool) -> 
         whole = gzip.compress(SAMPLES[format_], 1) if is_packed else SAMPLES[format_]
         rows, _ = verdict(Pieces([damaged(whole, chance)]), format_)
         faults = [fault for row in rows for fault in row.faults]
-        assert {fault.code for fault in faults} <= set(ROW_FAULTS)
+        assert {fault.code for fault in faults} <= set(REPORT_CODES)
         assert not any(CANARY in fault.message for fault in faults)
-
-
-@settings(max_examples=COUNT, deadline=None, database=None)
-@given(st.binary(max_size=400), st.sampled_from([None, *Format]))
-def test_any_bytes_are_read_or_refused(content: bytes, format_: Format | None) -> None:
-    verdict(Pieces([content]), format_)
 
 
 @pytest.mark.parametrize("format_", SAMPLE_FORMATS)
@@ -84,37 +80,48 @@ def test_how_the_stream_is_cut_into_pieces_does_not_matter(format_: Format) -> N
     content = SAMPLES[format_]
     for size in (1, 2, 3, 7, 105, 106, 107):
         pieces = (content[at : at + size] for at in range(0, len(content), size))
-        assert verdict(Pieces(pieces), None) == (rows_of(content), "")
+        rows, code = verdict(Pieces(pieces), None)
+        assert (rows, code) == (rows_of(content), "")
+        places = [row.place for row in rows]
+        assert places == sorted(set(places))
 
 
-@example([{"external_id": "1", "city": "", "payor_name": r"\N"}], ",", "\n")
-@settings(max_examples=COUNT, deadline=None, database=None)
-@given(
-    st.lists(
-        st.fixed_dictionaries({name: st.text(max_size=20) for name in ("external_id", "city", "payor_name")}),
-        min_size=1,
-        max_size=5,
-    ),
-    st.sampled_from([",", "\t", "|", ";"]),
-    st.sampled_from(["\n", "\r\n"]),
-)
-def test_what_a_csv_library_writes_is_read_as_it_was(
-    members: list[dict[str, str]], delimiter: str, end: str
+odd_letters = st.text(st.sampled_from("ab 1é\u200b\x1c\x00\x0b\u2028,;\t|'\"\n\r\\N"), max_size=6)
+texts = odd_letters | st.text(st.characters(codec="utf-8"), max_size=20)
+tables = st.lists(st.lists(texts, min_size=3, max_size=3), min_size=1, max_size=6)
+
+
+quotings = st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+
+
+@example([["1", "", r"\N"]], ",", csv.QUOTE_ALL)
+@settings(max_examples=COUNT, deadline=None, derandomize=True)
+@given(tables, st.sampled_from(",;\t|"), quotings)
+def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_the_read_one(
+    table: list[list[str]], delimiter: str, quoting: Literal[0, 1]
 ) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(
-        text, list(members[0]), delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL
-    )
-    writer.writeheader()
-    writer.writerows(members)
-    raw = text.getvalue().encode("utf-8", "replace")
-    given_ = [
-        {name: None if value == r"\N" else value for name, value in member.items() if value.strip()}
-        for member in members
+    page, names = io.StringIO(newline=""), ("external_id", "city", "county")
+    csv.writer(page, delimiter=delimiter, quoting=quoting).writerows([names, *table])
+    cells = list(csv.reader(io.StringIO(page.getvalue(), newline=""), delimiter=delimiter))[1:]
+    expected = [
+        {name: None if cell == r"\N" else cell for name, cell in zip(names, row, strict=True) if cell.strip()}
+        for row in cells
+        if any(map(str.strip, row))
     ]
-    if any(given_):
-        expected = [member for member in given_ if member]
-        assert [row.values for row in read(raw, format_=Format.CSV)[1]] == expected
+    for rule in ({}, {"fields": {"external_id": {"column": "external_id", "pad": 2}}}):
+        mapping = parse_mapping({"delimiter": delimiter} | rule)
+        _, rows = open_unread(io.BytesIO(page.getvalue().encode()), Format.CSV, "utf-8", mapping)
+        with suppress(Unreadable):  # all cells are blank
+            items = list(read_loops(rows))
+            keys: list[Any] = [
+                key for item in items for key in (item.keys if isinstance(item, UnreadRows) else [item.key])
+            ]
+            found = list(read_rows(items))
+            assert [*map(read_external_id, keys)] == [read_external_id(row.key) for row in found]
+            assert [*read_external_ids(keys)] == [*map(read_external_id, keys)]
+            assert [row.place for row in found] == sorted({row.place for row in found})
+            if not rule:
+                assert [row.values for row in found] == expected
 
 
 @settings(max_examples=COUNT, deadline=None, database=None)
@@ -122,9 +129,3 @@ def test_what_a_csv_library_writes_is_read_as_it_was(
 def test_any_text_is_carried_by_an_834_as_it_is(name: str) -> None:
     [row] = rows_of(file_834().replace("Robin", name))
     assert row.values.get("first_name", "") == name.strip()
-
-
-def test_places_only_ever_grow() -> None:
-    for content in SAMPLES.values():
-        places = [row.place for row in rows_of(content)]
-        assert places == sorted(set(places))

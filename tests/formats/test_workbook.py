@@ -3,9 +3,7 @@
 import gzip
 import io
 import re
-from collections.abc import Sequence
 from datetime import date, datetime, time
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,42 +11,23 @@ import pytest
 from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
 from tests.formats.reading import codes, read, refused, rows_of
-from tests.formats.workbooks import GOOD, HEADER, MAIN, Formula, cell, raw_workbook, sheet_xml, workbook
+from tests.formats.workbooks import GOOD, HEADER, Formula, cell, raw_workbook, sheet_xml, workbook
 
 ROW = ("E1", "Zoë", "Sample", "02134", date(1977, 1, 11), True)
-VALUES = {
-    "external_id": "E1",
-    "first_name": "Zoë",
-    "last_name": "Sample",
-    "zipcode": "02134",
-    "dob": "1977-01-11",
-    "invite_immediately": True,
-}
+VALUES: dict[str, object] = dict(zip(HEADER, ROW, strict=True)) | {"dob": "1977-01-11"}
 
 
 def test_a_sheet_is_read_as_a_csv_is() -> None:
     head, rows = read(workbook([HEADER, ROW, [None] * 6, ("E2", "", "Sample", 2134, r"\N", False)]))
     assert (head.format, head.ignored) == (Format.XLSX, ())
-    assert rows == [
-        Row(2, VALUES),
-        Row(
-            4,
-            {
-                "external_id": "E2",
-                "last_name": "Sample",
-                "zipcode": "2134",
-                "dob": None,
-                "invite_immediately": False,
-            },
-        ),
-    ]
+    second: dict[str, object] = {"external_id": "E2", "last_name": "Sample", "zipcode": "2134", "dob": None}
+    assert rows == [Row(2, VALUES), Row(4, second | {"invite_immediately": False})]
 
 
 def test_cells_become_what_a_person_would_write() -> None:
     values: list[tuple[Any, str]] = [
         (1.0, "1"),
         (-7, "-7"),
-        (6175550100, "6175550100"),
         (123456789012345, "123456789012345"),
         (0.1, "0.1"),
         (True, "true"),
@@ -66,33 +45,18 @@ def test_cells_become_what_a_person_would_write() -> None:
     assert list(metadata.values()) == [text for _, text in values]
 
 
-def test_a_mapping_reads_a_sheet_as_it_reads_a_csv() -> None:
-    mapping = {
-        "columns": {"Emp No": "external_id"},
-        "fields": {
-            "zipcode": {"column": "ZIP", "pad": 5},
-            "expiry_date": {"column": "Until", "open": "9999-12-31"},
-        },
-        "skip": [{"column": "Emp No", "starts_with": "Total"}],
-    }
-    content = workbook(
-        [["Emp No", "ZIP", "Until"], [7.0, 2134, date(9999, 12, 31)], ["Total: 1", None, None]]
-    )
-    assert rows_of(content, mapping=mapping) == [
-        Row(2, {"external_id": "7", "zipcode": "02134", "expiry_date": None}),
-        Row(3, {}, skipped=True),
-    ]
-
-
-def test_titles_blank_columns_and_notes_beside_the_table_do_no_harm() -> None:
-    titled: list[list[Any]] = [
+def test_a_mapping_titles_blank_columns_and_notes_beside_the_table_do_no_harm() -> None:
+    rule = {"column": "Until", "open": "9999-12-31"}
+    mapping = {"fields": {"zipcode": {"column": "ZIP", "pad": 5}, "expiry_date": rule}}
+    rows: list[list[Any]] = [
         ["Members, as of", date(2026, 11, 20)],
         [],
-        [None, *HEADER],
-        [None, *ROW, None, "a note"],
+        [None, "external_id", "ZIP", "Until"],
+        [None, 7.0, 2134, date(9999, 12, 31), None, "a note"],
     ]
-    assert rows_of(workbook(titled)) == [Row(4, VALUES)]
-    assert rows_of(workbook(titled), mapping={"header_row": 3}) == [Row(4, VALUES)]
+    found: dict[str, object] = {"external_id": "7", "zipcode": "02134", "expiry_date": None}
+    for said in (mapping, mapping | {"header_row": 3}):
+        assert rows_of(workbook(rows), mapping=said) == [Row(4, found)]
 
 
 def test_the_first_sheet_that_is_shown_is_read_or_the_named_one() -> None:
@@ -114,22 +78,20 @@ def test_a_formula_counts_by_its_stored_value_and_an_error_refuses_the_row() -> 
 
 
 def test_what_other_programs_write_is_read() -> None:
-    inline = (
-        '<row r="1"><c r="A1" t="inlineStr"><is><t>Members</t></is></c></row><row r="2">'
-        + "".join(
-            f'<c t="inlineStr"><is><t>{name}</t></is></c>' for name in ("external_id", "city", "zipcode")
-        )
-        + '</row><row r="3"><c t="inlineStr"><is><r><t>E</t></r><r><rPr><b/></rPr><t>1</t></r></is></c>'
-        '<c t="inlineStr"><is><t xml:space="preserve"> Boston</t></is></c><c t="str"><v>02134</v></c></row>'
-    )
-    formatted = "".join(
-        f'<row r="{n}" s="1"><c r="A{n}" s="1"/><c r="XFD{n}" s="1"/></row>' for n in range(4, 3000)
-    )
-    merged = '</sheetData><mergeCells count="1"><mergeCell ref="A1:C1"/></mergeCells>'
-    text = sheet_xml(inline, formatted).replace("</sheetData>", merged)
-    assert rows_of(raw_workbook(text)) == [
-        Row(3, {"external_id": "E1", "city": " Boston", "zipcode": "02134"})
+    def inline(text: str) -> str:
+        return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+    names = "".join(map(inline, ("external_id", "city", "zipcode")))
+    rich = '<c t="inlineStr"><is><r><t>E</t></r><r><rPr><b/></rPr><t>1</t></r></is></c>'
+    rows = [
+        f'<row r="1">{inline("Members")}</row><row r="2">{names}</row>',
+        f'<row r="3">{rich}{inline(" Boston")}<c t="str"><v>02134</v></c></row>',
+        *(f'<row r="{n}" s="1"><c r="A{n}" s="1"/><c r="XFD{n}" s="1"/></row>' for n in range(4, 3000)),
     ]
+    merged = '</sheetData><mergeCells count="1"><mergeCell ref="A1:C1"/></mergeCells>'
+    text = sheet_xml(*rows).replace("</sheetData>", merged)
+    found: dict[str, object] = {"external_id": "E1", "city": " Boston", "zipcode": "02134"}
+    assert rows_of(raw_workbook(text)) == [Row(3, found)]
 
 
 def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
@@ -144,47 +106,20 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 # Only the process that reads workbooks needs calamine, so the tests of its inside import it when they run.
 
 
-def rows_in_pieces(
-    content: bytes, monkeypatch: pytest.MonkeyPatch, size: int
-) -> list[tuple[int, Sequence[Any]]]:
+@pytest.mark.parametrize("has_numbers", [True, False])
+def test_a_sheet_read_in_pieces_has_the_same_rows(monkeypatch: pytest.MonkeyPatch, has_numbers: bool) -> None:
     from frontdesk.workbooks import WorkbookPackage
     from frontdesk.workbooks import rows_of as sheet_rows
 
     monkeypatch.setattr("frontdesk.workbooks.MIB", 20_000)
-    monkeypatch.setattr("frontdesk.workbooks.SMALLEST_PIECE", size)
-    monkeypatch.setattr("frontdesk.workbooks.LARGEST_PIECE", size)
-    limits = (2**30, 200, 2**24, 65_536)
-    return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits)))
-
-
-@pytest.mark.parametrize("has_numbers", [True, False])
-def test_a_sheet_that_is_read_in_pieces_has_the_same_rows(
-    monkeypatch: pytest.MonkeyPatch, has_numbers: bool
-) -> None:
+    monkeypatch.setattr("frontdesk.workbooks.SMALLEST_PIECE", 100_000)
+    monkeypatch.setattr("frontdesk.workbooks.LARGEST_PIECE", 100_000)
     rows = [
-        f'<row r="{n}">'
-        + "".join(cell(f"{letter}{n}", f"{letter}{n}") for letter in "BCD"[: 1 + n % 3])
-        + "</row>"
+        f'<row r="{n}">{"".join(cell(f"{letter}{n}", f"{letter}{n}") for letter in "BCD"[: 1 + n % 3])}</row>'
         for n in range(1, 4_000)
     ]
     text = sheet_xml(*rows)
     content = raw_workbook(text if has_numbers else re.sub(r' r="[0-9]+"', "", text))
-    found = rows_in_pieces(content, monkeypatch, 100_000)
+    found = list(sheet_rows(WorkbookPackage(io.BytesIO(content), (2**30, 200, 2**24, 65_536))))
     assert [number for number, _ in found] == list(range(1, 4_000))
     assert all(cells[1] == f"B{number}" for number, cells in found)
-
-
-def test_pieces_are_sheets_that_end_with_a_row() -> None:
-    from frontdesk.workbooks import pieces
-
-    rows = [f'<row r="{n}">{cell(f"A{n}", "x" * 99)}</row>' for n in range(1, 20_000)]
-    text = sheet_xml(*rows).encode()
-    found = list(pieces(io.BytesIO(text), 1024 * 1024))
-    assert len(found) == 2
-    assert (
-        b"".join(piece.partition(b"<sheetData>")[2].partition(b"</sheetData>")[0] for piece in found)
-        == "".join(rows).encode()
-    )
-    assert all(piece.startswith(f'<worksheet xmlns="{MAIN}">'.encode()) for piece in found)
-    numbers = [int(re.findall(rb'<row r="(\d+)', piece)[0]) for piece in found]
-    assert all(before < after for before, after in pairwise(numbers))
