@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import frontdesk
-from frontdesk.eligibility.fields import FIELDS, REQUIRED, STORED_COLUMNS, UNIQUE, Storage
-from frontdesk.eligibility.tables import members
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(frontdesk.__file__).parent
@@ -44,31 +42,3 @@ def copy_with_new_field(folder: Path) -> Path:
     table.unlink()
     table.write_text(source.replace(LAST_FIELD, NEW_FIELD + LAST_FIELD))
     return package
-
-
-def test_the_members_table_has_a_column_for_every_field_that_is_stored() -> None:
-    own = {
-        "id",
-        "account_id",
-        "plan_id",
-        "uniqueness_scope",
-        "row_digest",
-        "family_digest",
-        "person_digest",
-        "merged_into",
-        "created_at",
-        "updated_at",
-    }
-    assert {column.name for column in members.columns} == own | set(STORED_COLUMNS)
-    for field in FIELDS.values():
-        if field.kind.storage is not Storage.NONE:
-            column = members.columns[field.name]
-            assert column.nullable == (not field.required and field.kind.storage is not Storage.JSON)
-            assert (
-                field.kind.storage is not Storage.TEXT or str(column.type) == f"VARCHAR({field.kind.length})"
-            )
-
-
-def test_the_unique_fields_are_those_of_the_contract() -> None:
-    assert UNIQUE == {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
-    assert set(REQUIRED) >= {"external_id", "member_id"}

@@ -43,16 +43,8 @@ def named(db: Database) -> list[set[str]]:
 
 
 def _enrol(db: Database, customer: Customer, *bodies: dict[str, Any], plan: int = 0) -> list[Outcome]:
-    chunk = [
-        Submission(
-            customer.account_id,
-            customer.plan_ids[plan],
-            parse_member(body, today="2026-11-20"),
-            "client",
-            "request",
-        )
-        for body in bodies
-    ]
+    place, today = (customer.account_id, customer.plan_ids[plan]), "2026-11-20"
+    chunk = [Submission(*place, parse_member(body, today=today), "client", "request") for body in bodies]
     with db.write() as tx:
         results = enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.SERVICE)
     return [result.outcome for result in results if isinstance(result, Enrolled)]
@@ -72,6 +64,16 @@ def test_an_update_names_what_changes_and_what_changed_before(
     assert _enrol(db, customer, member_body(1, last_name="Third")) == [Outcome.UPDATED]
     last_name, email = {"last_name"}, {"email", "email_folded"}
     assert named == [last_name, last_name | email, last_name | email]
+    # Where it is large, only what changes.
+    numbers = range(1, MANY + 1)
+    _enrol(db, customer, *map(member_body, numbers))
+    moved = [member_body(number, city="Salem") for number in numbers]
+    assert _enrol(db, customer, *moved, plan=1) == [Outcome.MOVED] * MANY
+    assert {number for number in (1, MANY) if _member(db, number)["plan_id"] == customer.plan_ids[1]} == {
+        1,
+        MANY,
+    }
+    assert named[-1] == {"plan_id", "city"}
 
 
 def test_records_that_change_different_columns_keep_all_others(
@@ -89,22 +91,3 @@ def test_records_that_change_different_columns_keep_all_others(
     for number, changed in changes.items():
         assert _member(db, number) == before[number] | changed | derived.get(number, {})
     assert named == [{"last_name", "email", "email_folded", "metadata", "city"}]
-
-
-def test_a_move_names_the_plan(db: Database, customer: Customer, named: list[set[str]]) -> None:
-    _enrol(db, customer, member_body(1))
-    before = _member(db, 1)
-    assert _enrol(db, customer, member_body(1), plan=1) == [Outcome.MOVED]
-    assert _member(db, 1) == before | {"plan_id": customer.plan_ids[1]}
-    assert named == [{"plan_id"}]
-
-
-def test_many_records_name_only_what_they_change(
-    db: Database, customer: Customer, named: list[set[str]]
-) -> None:
-    numbers = range(1, MANY + 1)
-    _enrol(db, customer, *map(member_body, numbers))
-    _enrol(db, customer, member_body(1, city="Salem"))
-    changed = [member_body(number, last_name="Changed", city=...) for number in numbers]
-    assert _enrol(db, customer, *changed) == [Outcome.UPDATED] * MANY
-    assert named == [{"city"}, {"last_name"}]
