@@ -124,7 +124,7 @@ def test_files_and_invitations_after_an_erasure(life: Life) -> None:
         life.erase(key)
     assert [line["external_id"] for line in desk.report(same)] == [None, "E00008"]
     assert desk.reread(same).sha256 is None
-    assert [line["external_id"] for line in other.report(theirs)] == ["E00007"]
+    assert {line["external_id"] for line in other.report(theirs)} == {"E00007"}
     assert desk.undo(new).counts == {"refused": 1, "withdrawn": 1}
     assert not any("E00050" in text for _, text in life.cells())
     full = desk.load(csv_of([row(61)]), plan=1, full=True)
