@@ -27,7 +27,7 @@ def add_group(tx: Tx, external_id: str) -> str:
 class Scripted:
     """Work that adds its items; `spoil(tx, items)` may end an attempt. `calls` are the sets it was given."""
 
-    def __init__(self, spoil: Callable[[Tx, Sequence[str]], object] = lambda *_: None) -> None:
+    def __init__(self, spoil: Callable[[Tx, Sequence[str]], object]) -> None:
         self.calls: list[list[str]] = []
         self._spoil = spoil
 

@@ -58,7 +58,7 @@ def faults_of(explained: Explained) -> list[str]:
     faults = [
         scan.text
         for scan in explained.scans
-        if not (scan.by_key and scan.rows <= MOST_ROWS)
+        if not (scan.key and scan.rows <= MOST_ROWS)
         and scan.table not in READ_WHOLE
         and not (explained.statement.startswith(NEWEST) and scan.rows <= 1)
         and not explained.statement.startswith(COUNT_BY_STATE)

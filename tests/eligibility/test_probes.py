@@ -24,7 +24,6 @@ from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError, Invalid
-from frontdesk.formats.model import FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import NOW, Customer, make_customer, make_operator, member_body
@@ -267,12 +266,3 @@ def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
     assert undo.counts == {"restored": 2, "refused": LIMIT + 1}
     assert undo.codes == {"not_unique": LIMIT, "too_many_taken": 1}
     assert taken_today(db, clock) == {"client-1": LIMIT}
-
-
-def test_a_file_goes_on_with_the_accounts_own_members(others: Desk, desk: Desk) -> None:
-    others.load(csv_of(row(n) for n in range(10)))
-    desk.load(csv_of(row(n) for n in range(100, 103)))
-    mixed = [*(row(n) for n in range(10)), *(row(n, last_name="Changed") for n in range(100, 103)), row(104)]
-    file = desk.load(csv_of(mixed), mode=FileMode.FULL)
-    assert file.counts == {"refused": 11, "updated": 3}
-    assert file.codes == {"not_unique": 2 * LIMIT, "too_many_taken": 6}

