@@ -117,9 +117,7 @@ def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricte
         assert asyncio.run(run_in_event_loop(work, wire)) == ["read committed"]
 
 
-def test_no_statement_is_compiled_and_those_that_serve_or_load_are_kept_to_index_scans(
-    stricter: Database,
-) -> None:
+def test_no_statement_is_compiled_and_those_that_serve_or_load_use_index_scans(stricter: Database) -> None:
     names = ("jit", "statement_timeout", "enable_hashjoin", "enable_seqscan")
     with closing(open_database(stricter.url, index_scans=False)) as command:
         assert command.ask(lambda tx: settings(tx, *names)) == ["off", "8s", "on", "on"]
@@ -130,9 +128,7 @@ def test_no_statement_is_compiled_and_those_that_serve_or_load_are_kept_to_index
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_statistics_that_a_strangers_tool_has_stored_are_forgotten_or_ignored(
-    db: Database, database_url: str
-) -> None:
+def test_statistics_that_another_tool_has_stored_are_not_used(db: Database, database_url: str) -> None:
     def plan() -> str:
         query = "EXPLAIN QUERY PLAN SELECT id FROM plans WHERE account_id = 1"
         with closing(open_database(database_url)) as opened:

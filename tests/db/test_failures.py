@@ -165,9 +165,7 @@ def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: To
     assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]
 
 
-def test_a_database_tells_that_it_can_not_be_reached_and_that_it_answers(
-    database_url: str, told: Told, tmp_path: Path
-) -> None:
+def test_a_database_tells_its_outage_and_its_end(database_url: str, told: Told, tmp_path: Path) -> None:
     missing = f"sqlite:///{tmp_path}/none.db" if database_url.startswith("sqlite") else database_url + "_none"
     for url, expected in ((missing, pytest.raises(Unavailable)), (database_url, nullcontext())):
         with closing(open_database(url)) as db, expected:

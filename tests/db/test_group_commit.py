@@ -118,9 +118,7 @@ async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_
 
 @pytest.mark.parametrize("is_long", [True, False])
 @in_event_loop
-async def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it(
-    is_long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(races, "LONG_SECONDS", 0.0 if is_long else 60.0)
     commits = Commits(refuse, limit=1)
     refused, *others = await commits.outcomes(13, 2, 3)
@@ -128,9 +126,8 @@ async def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it(
     assert [type(answer) for answer in others] == [Unavailable if is_long else int] * 2
     assert commits.groups == ([[13]] if is_long else [[13], [2], [3]])
     writers, go = Writers(1, Deadlines(60)), threading.Event()  # so with blocking work
-    calls = [
-        asyncio.create_task(writers.run(lambda item=item: go.wait() and refuse(item))) for item in (13, 2)
-    ]
+    works: list[Callable[[], Any]] = [lambda: go.wait() and refuse(13), lambda: refuse(2)]
+    calls = [asyncio.create_task(writers.run(work)) for work in works]
     await asyncio.sleep(0)
     go.set()
     first, second = await asyncio.gather(*calls, return_exceptions=True)

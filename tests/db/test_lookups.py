@@ -143,9 +143,7 @@ class _Locked:
 
 @POSTGRESQL
 @in_event_loop
-async def test_many_lookups_share_few_connections_and_dead_ones_are_replaced_without_an_error(
-    db: Database, customer: Customer
-) -> None:
+async def test_lookups_share_connections_and_replace_dead_ones(db: Database, customer: Customer) -> None:
     def ours(of_each: str) -> list[Any]:
         with psycopg.connect(db.url.replace("+psycopg", ""), autocommit=True) as stranger:
             return stranger.execute(f"SELECT {of_each} {OURS}".encode()).fetchall()

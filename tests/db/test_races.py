@@ -89,9 +89,7 @@ def test_a_lost_race_runs_the_set_again_and_leaves_nothing_of_the_first_attempt(
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-def test_a_database_that_is_away_and_a_commit_without_an_answer_are_raised_for_all_at_once(
-    db: Database, unknown: bool
-) -> None:
+def test_a_database_that_is_away_or_gives_no_answer_is_raised_for_all(db: Database, unknown: bool) -> None:
     def be_away(*_: object) -> None:
         raise Unavailable("The database is away.", outcome_unknown=unknown)
 

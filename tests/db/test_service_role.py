@@ -49,9 +49,7 @@ def production(database_url: str) -> Config:
     return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
 
 
-def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_production(
-    owner: Database, database_url: str
-) -> None:
+def test_one_role_works_as_before_and_is_warned_of_in_production(owner: Database, database_url: str) -> None:
     url = as_role(database_url, OWNER)
     assert problems(owner, read_config({"FRONTDESK_DATABASE_URL": url})) == []
     [warning] = role_failures(owner, production(url))
@@ -60,7 +58,7 @@ def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_produ
     assert "--service-role" in warning.remedy
 
 
-def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
+def test_missing_rights_are_problems_others_warnings(
     owner: Database, db: Database, database_url: str
 ) -> None:
     with owner.write() as tx:

@@ -29,7 +29,7 @@ COUNT_BY_STATE = "SELECT invitations.state, count(*)"  # counts every row, in an
 
 
 @pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
-def test_every_statement_finds_its_rows_by_key_whatever_the_statistics_say(
+def test_every_statement_finds_its_rows_by_key(
     new_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults: dict[str, set[str]] = defaultdict(set)
@@ -68,9 +68,7 @@ def faults_of(explained: Explained) -> list[str]:
 
 
 @pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
-def test_batches_are_found_by_key_where_nothing_else_waits(
-    new_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_are_found_by_key_when_alone(new_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         one = Installation(new_database_url, stack)
         plan = one.customer.plan_ids[0]

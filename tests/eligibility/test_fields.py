@@ -13,9 +13,7 @@ LAST_FIELD = b'        Field("metadata",'
 NEW_FIELD = b'        Field("nickname", SHORT_TEXT, False, "Nickname.", "Robbie"),\n'
 
 
-def test_a_field_that_is_added_to_the_table_is_parsed_stored_described_and_found_in_files(
-    tmp_path: Path,
-) -> None:
+def test_a_field_added_to_the_table_is_parsed_stored_described_and_found_in_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.eligibility.test_fields", str(tmp_path / "members.db")]
     ran = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -161,9 +161,7 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(list(FIELDS)) | st.text(max_size=8), _JSON, max_size=8), st.booleans())
-def test_whatever_is_sent_there_are_faults_with_known_codes_and_never_an_exception(
-    body: dict[str, Any], strict: bool
-) -> None:
+def test_whatever_is_sent_there_are_known_faults_and_no_exception(body: dict[str, Any], strict: bool) -> None:
     record = parse_member(body, today=TODAY, strict=strict)
     assert all(fault.code in FAULT_CODES for fault in record.faults)
     json.dumps(record.given, ensure_ascii=False).encode("utf-8")

@@ -30,7 +30,7 @@ def path_of(customer: Customer) -> str:
     return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
 
-def test_two_accounts_carry_the_same_keys_as_two_records(
+def test_two_accounts_carry_the_same_keys(
     api: Api, db: Database, customer: Customer, other: Customer
 ) -> None:
     invited = member_body(invite_immediately=True)
@@ -49,9 +49,7 @@ def test_two_accounts_carry_the_same_keys_as_two_records(
     }
 
 
-def test_one_chunk_with_records_of_both_accounts_keeps_them_apart(
-    db: Database, customer: Customer, other: Customer
-) -> None:
+def test_one_chunk_keeps_both_accounts_apart(db: Database, customer: Customer, other: Customer) -> None:
     def submitted(owner: Customer, number: int, **changes: Any) -> Submission:
         record = parse_member(member_body(number, **changes), today="2026-11-20")
         return Submission(owner.account_id, owner.plan_ids[0], record, "client", "request")
@@ -72,9 +70,7 @@ def test_one_chunk_with_records_of_both_accounts_keeps_them_apart(
     assert outcomes == ["created", "created", None, None, "updated", "created"]
 
 
-def test_the_first_migration_writes_the_setting_down_and_another_one_is_refused(
-    owner: Database, database_url: str, config: Config
-) -> None:
+def test_the_first_migration_decides_the_setting(owner: Database, database_url: str, config: Config) -> None:
     downgrade(owner, "base")
     try:
         upgrade(owner, uniqueness="account")

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -81,7 +82,7 @@ class Life:
         changed = {"external_id": KEY} | {name: VALUES[name] for name in OLD}
         assert self.api.post(self.path, changed).status_code == 200
         with self.db.write() as tx:
-            own = {"now": self.clock(), "account_id": self.customer.account_id}
+            own: Any = {"now": self.clock(), "account_id": self.customer.account_id}
             suppress_address(tx, VALUES["email"].upper(), SuppressionReason.HARD_BOUNCE, **own)
         own = row(1) | {name: VALUES[name] for name in row(1).keys() & VALUES if name != "zipcode"}
         self.desk.load(csv_of([row(7), own, row(8)]))

@@ -61,7 +61,7 @@ def test_a_reader_holds_the_log_and_a_worker_empties_it_when_the_reader_has_ende
     assert hits(life.db) == {}
 
 
-def test_a_log_is_emptied_only_after_an_erasure(
+def test_only_an_erasure_empties_the_log(
     life: Life, cleaner: LeftoverCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty_log = Mock(side_effect=life.db.empty_log)
@@ -74,7 +74,7 @@ def test_a_log_is_emptied_only_after_an_erasure(
     assert empty_log.call_count == 2  # by the erasure and, once, by the worker
 
 
-def test_what_retention_takes_out_leaves_the_files_too(
+def test_what_retention_deletes_leaves_the_files(
     life: Life, config: Config, cleaner: LeftoverCleaner
 ) -> None:
     life.clock.advance(20 * 366 * 86_400)
@@ -104,9 +104,7 @@ def test_a_large_files_content_goes_by_and_by_and_an_erasure_waits_for_it(
     assert hits(life.db) == {}
 
 
-def test_an_sqlite_that_does_not_overwrite_what_it_deletes_is_refused(
-    life: Life, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_sqlite_that_keeps_what_it_deletes_is_refused(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     overwrites = "PRAGMA secure_delete"
     assert life.db.ask(lambda tx: tx.exec_driver_sql(overwrites).scalar()) == 1
     configure = sqlite._configure

@@ -124,9 +124,7 @@ def test_files_and_invitations_after_an_erasure(life: Life) -> None:
     assert tuple(life.db.ask(lambda tx: tx.execute(query).one())) == ("cancelled", "erased", "")
 
 
-def test_the_history_lets_only_the_values_of_an_erased_member_go_and_no_fact(
-    life: Life, owner: Database
-) -> None:
+def test_the_history_lets_only_values_of_an_erased_member_go_and_no_fact(life: Life, owner: Database) -> None:
     erasures = metadata.tables["erasures"]
     mine = update(member_history).where(member_history.c.member_id == life.member_id)
     refuse(owner, mine.values(changes={}))  # it is not erased

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     assert KEY in str([*life.cells()])
     life.desk.work(waiting)
     first, again = operator.request("DELETE", path), operator.request("DELETE", path)
-    fact = {"member_id": life.member_id, "account_id": life.customer.account_id}
+    fact: dict[str, Any] = {"member_id": life.member_id, "account_id": life.customer.account_id}
     fact |= {"erased_at": "2026-11-20T12:00:00Z", "cause": "request"}
     assert first.json() == fact | {"is_new": True}
     assert (again.status_code, again.json()) == (200, fact | {"is_new": False})

@@ -144,9 +144,7 @@ def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> Non
     assert count(db, clinic, third, settled + 2 + 2 * every).plans == third.plans
 
 
-def test_waits_of_others_or_long_ago_or_from_before_the_clock_was_set_back_do_not_count(
-    db: Database, clinic: Clinic
-) -> None:
+def test_waits_of_others_or_long_ago_do_not_count(db: Database, clinic: Clinic) -> None:
     began = IntervalRecords(NOW - timedelta(hours=1), {})
     assert count(db, make_clinic(db, "Other"), began, 60).plans == {}
     assert count(db, clinic, began, 60).plans != {}
@@ -156,7 +154,7 @@ def test_waits_of_others_or_long_ago_or_from_before_the_clock_was_set_back_do_no
     assert count(db, clinic, ahead, 60) == (NOW + timedelta(minutes=60) - SETTLED, ahead.plans)
 
 
-def test_the_snapshot_that_all_processes_share_has_the_corrected_interval(
+def test_the_shared_snapshot_has_the_corrected_interval(
     db: Database, clinic: Clinic, clock: SetClock
 ) -> None:
     plan = clinic.plan_ids[0]

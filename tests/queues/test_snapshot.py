@@ -167,9 +167,7 @@ class Away(Database):
         raise Unavailable("The database can't be reached.")
 
 
-def test_a_database_that_is_away_is_bridged_for_a_while_and_then_nothing_is_invented(
-    practice: Practice,
-) -> None:
+def test_a_database_that_is_away_is_bridged_for_a_while_and_nothing_is_invented(practice: Practice) -> None:
     process = practice.start()
     before = process.read()
     process.db = Away(process.db.engine)
