@@ -181,6 +181,8 @@ NINE_LATE = DoctorPool([known("a", 0.0)], [PLAN] * 9,
 MIXED = [one for n in range(10) for one in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)]
 ONE_SERVES = DoctorPool([busy(0, plan_ids=ONLY_PLAN)], [], TEN_MINUTES)
 THREE, EIGHT = (DoctorPool([busy(0)] * n, [PLAN] * ahead, TEN_MINUTES) for n, ahead in ((3, 15), (8, 100)))
+RARE = [PastVisit(PLAN, 600.0, i * 3600.0) for i in range(1, 20)]
+NEARLY_OVER = DoctorPool([busy(710)], [], [PastVisit(PLAN, 600.0, 4000.0 + i * 60.0) for i in range(49)])
 STAY = [DutySpan(f"stays {i}", 4 * HOUR, 0.0) for i in range(2)]
 CHANGE = [
     *(DutySpan(f"goes {i}", 3 * HOUR, 1.5 * HOUR) for i in range(4)),
@@ -230,6 +232,15 @@ BOUNDS: dict[str, Bounds] = {
     "nobody is told zero while the chance of a wait is one half": (
         DoctorPool([known("a")], [], MIXED), 31, 9999, None),
     "a visit that looks in progress while nobody waits may be over": (ENDING, 0, 0.49, IN_TIME),
+    "a feed in time changes nothing": (replace(SIX_AHEAD, feed_late_seconds=4.0), 1, 1, SIX_AHEAD),
+    "patients that joined unseen take doctors that look idle": (
+        DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES, feed_late_seconds=120.0), 101, 9999, None),
+    "where hardly anybody joins an idle doctor is still idle": (
+        DoctorPool([Doctor(None, 1, ())], [], RARE, feed_late_seconds=120.0), 0, 0, None),
+    "of another plan's doctors and of none nobody is on duty": (
+        DoctorPool([Doctor(ONLY_SIBLING, 1, ())], [PLAN], TEN_MINUTES, feed_late_seconds=120.0), -1, -1, None),
+    "a visit that was nearly over at the last news is over now": (
+        replace(NEARLY_OVER, feed_late_seconds=120.0), 0, 0.99, NEARLY_OVER),
     "a visit is in progress for certain while somebody waits": (
         replace(ENDING, waiting=[PLAN], waited=[100.0]), 0.95, 1.05,
         replace(IN_TIME, waiting=[PLAN], waited=[100.0])),

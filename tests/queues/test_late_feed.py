@@ -1,6 +1,5 @@
-"""A feed that is late: how late is learnt, and what has happened since the last news is played."""
+"""A feed that is late: how late is learnt. What has happened since the last news is played: test_estimate.py."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,15 +10,6 @@ from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
-from frontdesk.queues.estimate.model import (
-    NOBODY_ON_DUTY,
-    Doctor,
-    DoctorPool,
-    OngoingVisit,
-    PastVisit,
-    WaitEstimate,
-)
-from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import QueueEvent
 from frontdesk.queues.queue_state import queue_state
@@ -27,46 +17,6 @@ from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
 from tests.queues.feed import ENDED, JOINED, ON, STARTED, event, make_clinic
-
-PLAN = 7
-LATE = 120.0
-OF_ANOTHER_PLAN = [Doctor(frozenset({8}), 1, ())]
-TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(49)]
-
-
-def busy(elapsed: float) -> Doctor:
-    return Doctor(None, 1, (OngoingVisit(PLAN, elapsed),))
-
-
-def estimate_of(pool: DoctorPool, late: float = LATE) -> WaitEstimate:
-    return estimate_waits(replace(pool, feed_late_seconds=late), [PLAN])[PLAN]
-
-
-def test_a_feed_in_time_changes_nothing() -> None:
-    pool = DoctorPool([busy(100), busy(300)], [PLAN] * 3, TEN_MINUTES, waited=[60.0, 30.0, 9.0])
-    assert estimate_of(pool, 4.0) == estimate_of(pool, 0.0)
-
-
-def test_patients_that_joined_unseen_take_doctors_that_look_idle() -> None:
-    """Sixty patients an hour: in two minutes two of them, for the one doctor that was idle."""
-    pool = DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES)
-    assert estimate_of(pool, 0.0) == WaitEstimate(0, 0, 0)
-    unsure = estimate_of(pool)
-    assert (unsure.seconds > 100, (unsure.high_seconds or 0) > 300) == (True, True)
-    rare = [PastVisit(PLAN, 600.0, i * 3600.0) for i in range(1, 20)]
-    assert estimate_of(DoctorPool([Doctor(None, 1, ())], [], rare)).seconds == 0
-    for nobody in (
-        DoctorPool([], [PLAN], TEN_MINUTES, waited=[10.0]),
-        replace(pool, doctors=OF_ANOTHER_PLAN),
-    ):
-        assert estimate_of(nobody).seconds == NOBODY_ON_DUTY
-
-
-def test_a_visit_that_was_nearly_over_at_the_last_news_is_over_now() -> None:
-    quiet = [PastVisit(PLAN, 600.0, 4000.0 + i * 60.0) for i in range(49)]
-    pool = DoctorPool([busy(590 + LATE)], [], quiet)
-    assert estimate_of(pool).low_seconds == 0
-    assert estimate_of(pool).seconds < estimate_of(pool, 0.0).seconds
 
 
 def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
