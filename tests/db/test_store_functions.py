@@ -91,6 +91,8 @@ def test_every_function_of_a_store_runs(new_database_url: str, tmp_path: Path) -
         sys.setprofile(None)
         threading.setprofile(None)
     missing = sorted(f"{Path(path).relative_to(PACKAGE)} {name}" for path, name in FUNCTIONS - ran)
+    if new_database_url.startswith("postgresql"):
+        missing.remove("invitations/store.py count_offers")  # of SQLite, whose file may be put back as it was
     assert not missing, "\n".join(missing)
 
 

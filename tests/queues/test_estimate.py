@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from frontdesk.queues import estimate
 from frontdesk.queues.estimate.doctors import Pauses, Turns
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
     NOBODY_ON_DUTY,
@@ -320,6 +321,14 @@ def test_the_interval_of_a_long_line_is_narrow_and_that_of_few_runs_is_one() -> 
     (low, high), wait = interval_of(pool), wait_of(pool)
     assert 0.9 * wait < low < high < 1.1 * wait
     assert high - low > 10
+
+
+def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
+    too_late = (90.0, MOST_LATE_SECONDS + 1)
+    assert usual_lateness([(10.0, 100.0), (50.0, 130.0), (70.0, 120.0), too_late]) == 120.0
+    assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (10.0, 480.0)]) == 0.0
+    assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (50.0, 1.0)]) == 1.0
+    assert usual_lateness([]) == 0.0
 
 
 def test_the_estimate_has_at_most_forty_constants() -> None:

@@ -1,4 +1,5 @@
-"""What follows from a stream of events, whatever order it came in; and the cases that are defined rather than obvious."""
+"""What follows from a stream of events, whatever order it came in and how late; and the cases that are defined rather than
+obvious."""
 
 import random
 from datetime import timedelta
@@ -9,10 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from frontdesk import access
 from frontdesk.db import Database
+from frontdesk.plans.changes import create_plan
+from frontdesk.plans.model import NewPlan
+from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.ingest import ingest
-from frontdesk.queues.model import EventOutcome, EventType
+from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
 from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.store.events import list_history
+from frontdesk.queues.store.pools import select_pools
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
 from tests.factories import NOW
@@ -224,3 +231,52 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
         assert left == ["long-1", "long-2", "off-1", "on-2"]
         with pytest.raises(ValueError, match="sent again"):
             prune(tx, now=NOW, age=timedelta(days=7))
+
+
+def test_a_late_feed_is_learnt_from_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    feed_late(db, 0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3))
+    for n in range(3):
+        feed_late(db, 90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
+    feed_late(db, 500, event("j", JOINED, 100, plan_id=plan, visit="waits"))
+    now = NOW + timedelta(seconds=600)
+    with db.read() as tx:
+        pool = select_pools(tx, [clinic.group_id], now)[clinic.group_id]
+        stored = sorted(list_history(tx, NOW), key=lambda one: one.at)
+    replay = QueueReplay()
+    for known in stored:
+        replay.apply(known)
+    for each in (pool, replay.pool(now.timestamp())):
+        assert each.feed_late_seconds == pytest.approx(100.0)
+
+
+def feed_late(db: Database, seconds: float, *events: QueueEvent) -> None:
+    for one in events:
+        with db.write() as tx:
+            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
+
+
+def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(db: Database) -> None:
+    """Two accounts share a provider group. Only the second one's patients were seen so far; the feed is a minute late."""
+    first = make_clinic(db, "First", plan_count=1)
+    with db.write() as tx:
+        account = access.create_account(tx, name="Second", now=NOW)
+        second = create_plan(tx, NewPlan(account.id, first.group_id, "second", "Second"), now=NOW)
+    (own,) = first.plan_ids
+    feed_late(
+        db,
+        60,
+        event("on", ON, 0, provider_group_id=first.group_id, doctor="a", capacity=3),
+        *(event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a") for n in range(1, 21)),
+        *(event(f"e{n}", ENDED, 10 * n + 9, plan_id=second.id, visit=f"{n}") for n in range(1, 21)),
+        *(event(f"own-{n}", STARTED, 300 + n, plan_id=own, visit=f"v{n}", doctor="a") for n in (10, 20)),
+    )
+    now = NOW + timedelta(seconds=400)
+    with db.read() as tx:
+        of_first, of_second, of_all = (
+            queue_state(tx, id_, now) for id_ in (first.account_id, account.id, None)
+        )
+    assert (set(of_first), set(of_second)) == ({own}, {second.id})
+    assert of_first | of_second == of_all
+    assert of_first[own].info.estimated_wait_seconds >= 0
