@@ -78,43 +78,38 @@ def test_the_last_digest_of_a_file_holds_for_its_beginning_too() -> None:
     assert (cut.entry_id, cut.chain == noted.chain, cut.entries == noted.entries) == (3, False, False)
 
 
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [
-        pytest.param(lambda lines: [lines[0], lines[2]], 2, id="dropped"),
-        pytest.param(lambda lines: [lines[1], lines[2]], 1, id="first_dropped"),
-        pytest.param(lambda lines: [lines[0], lines[0], *lines[1:]], 2, id="doubled"),
-        pytest.param(lambda lines: [lines[0], lines[2], lines[1]], 2, id="swapped"),
-        pytest.param(lambda lines: [lines[0], lines[1].replace(b"ada", b"eve"), lines[2]], 2, id="edited"),
-        pytest.param(lambda lines: [*lines[:2], lines[2].rstrip(b"\n")], 3, id="end_cut"),
-        pytest.param(lambda lines: [*lines, b"{}\n"], 4, id="object_added"),
-        pytest.param(lambda lines: [*lines, b"not JSON\n"], 4, id="text_added"),
-        pytest.param(lambda lines: [*lines, b'["chain"]\n'], 4, id="array_added"),
-        pytest.param(lambda lines: [*lines[:2], *lines_of(3)], 3, id="made_anew"),
-        pytest.param(
-            lambda lines: [old_beginning(lines), *lines[1:]], 1, id="beginning_cut_as_older_files_had_it"
-        ),
-        pytest.param(lambda lines: [new_beginning(lines), *lines[1:]], 2, id="beginning_cut"),
-        pytest.param(
-            lambda lines: [*lines[:1], new_beginning(lines), *lines[1:]], 2, id="beginning_in_the_middle"
-        ),
-        # The values are the same, the bytes are not.
-        pytest.param(changed(b'"id":2', b'"id":7,"id":2'), 2, id="key_twice"),
-        pytest.param(
-            changed(b'"actor":"cli:ada"', b'"actor":"cli:eve","actor":"cli:ada"'), 2, id="value_twice"
-        ),
-        pytest.param(changed(b'"id":2', b'"id": 2'), 2, id="space"),
-        pytest.param(changed(b'"cli:ada"', b'"cli:\\u0061da"'), 2, id="escape"),
-        pytest.param(changed("Ü".encode(), b"\\u00dc"), 2, id="escape_of_a_letter"),
-        pytest.param(changed(b'"id":2', b'"id":2.0'), 2, id="fraction"),
-        pytest.param(changed(b"0.5", b"0.50"), 2, id="zero_after_a_fraction"),
-        pytest.param(changed(b"0.5", b"5e-1"), 2, id="exponent"),
-        pytest.param(changed(b"}\n", b"}\r\n"), 2, id="carriage_return"),
-        pytest.param(changed(b"}\n", b"} \n"), 2, id="space_at_the_end"),
-        pytest.param(lambda lines: [lines[0], reordered(lines[1]), lines[2]], 2, id="names_in_another_order"),
-    ],
-)
-def test_a_line_that_was_changed_dropped_moved_or_added_is_found(change: Any, line: int) -> None:
+# The first line that is not what was exported. Where the values are the same, the bytes are not.
+CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
+    "dropped": (lambda lines: [lines[0], lines[2]], 2),
+    "first dropped": (lambda lines: [lines[1], lines[2]], 1),
+    "doubled": (lambda lines: [lines[0], lines[0], *lines[1:]], 2),
+    "swapped": (lambda lines: [lines[0], lines[2], lines[1]], 2),
+    "edited": (lambda lines: [lines[0], lines[1].replace(b"ada", b"eve"), lines[2]], 2),
+    "end cut": (lambda lines: [*lines[:2], lines[2].rstrip(b"\n")], 3),
+    "object added": (lambda lines: [*lines, b"{}\n"], 4),
+    "text added": (lambda lines: [*lines, b"not JSON\n"], 4),
+    "array added": (lambda lines: [*lines, b'["chain"]\n'], 4),
+    "made anew": (lambda lines: [*lines[:2], *lines_of(3)], 3),
+    "beginning cut as older files had it": (lambda lines: [old_beginning(lines), *lines[1:]], 1),
+    "beginning cut": (lambda lines: [new_beginning(lines), *lines[1:]], 2),
+    "beginning in the middle": (lambda lines: [*lines[:1], new_beginning(lines), *lines[1:]], 2),
+    "key twice": (changed(b'"id":2', b'"id":7,"id":2'), 2),
+    "value twice": (changed(b'"actor":"cli:ada"', b'"actor":"cli:eve","actor":"cli:ada"'), 2),
+    "space": (changed(b'"id":2', b'"id": 2'), 2),
+    "escape": (changed(b'"cli:ada"', b'"cli:\\u0061da"'), 2),
+    "escape of a letter": (changed("Ü".encode(), b"\\u00dc"), 2),
+    "fraction": (changed(b'"id":2', b'"id":2.0'), 2),
+    "zero after a fraction": (changed(b"0.5", b"0.50"), 2),
+    "exponent": (changed(b"0.5", b"5e-1"), 2),
+    "carriage return": (changed(b"}\n", b"}\r\n"), 2),
+    "space at the end": (changed(b"}\n", b"} \n"), 2),
+    "names in another order": (lambda lines: [lines[0], reordered(lines[1]), lines[2]], 2),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_line_that_was_changed_dropped_moved_or_added_is_found(name: str) -> None:
+    change, line = CHANGES[name]
     with pytest.raises(BrokenChain) as broken:
         list(ends_of(change(lines_of(1, 2, 3))))
     assert broken.value.line == line

@@ -98,25 +98,22 @@ class Installation:
         address = f"/v2/plans/{self.neighbour.plan_ids[0]}/eligibility"
         told = self.api.as_(self.neighbour.token).post(address, taken).status_code
         assert told == (422 if self.config.uniqueness is Uniqueness.SERVICE else 201)
-        for caller, url in (
-            (self.api, "/v2/plans"), (self.api, f"/v2/plans/{plan}"), (self.operator, "/metrics"), (self.api, "/readyz"),
-        ):  # fmt: skip
-            assert caller.get(url).status_code == 200
+        for url in ("/v2/plans", f"/v2/plans/{plan}", "/readyz"):
+            assert self.api.get(url).status_code == 200
+        assert self.operator.get("/metrics").status_code == 200
         assert self.api.patch(f"/v2/plans/{plan}", {"name": f"Plan {n}"}).status_code == 200
         who = (self.customer.client_id, self.customer.client_secret)
-        token = self.api.post("/oauth/token", data={"grant_type": "client_credentials"}, auth=who).json()
-        revoked = self.api.post("/oauth/revoke", data={"token": token["access_token"]}, auth=who)
-        assert revoked.status_code == 200
-        wrong = self.api.post("/oauth/token", data={"grant_type": "client_credentials"}, auth=(who[0], "x"))
-        assert wrong.status_code == 401
+        ask = partial(self.api.post, "/oauth/token", data={"grant_type": "client_credentials"})
+        token = {"token": ask(auth=who).json()["access_token"]}
+        assert self.api.post("/oauth/revoke", data=token, auth=who).status_code == 200
+        assert ask(auth=(who[0], "x")).status_code == 401
 
     def _decide_about_people(self, n: int) -> None:
         actor = Requester("someone", "r", self.clock())
         for number in (n, n + 1):
             posted = self._enrol(member_body(number, last_name="Alike", first_name=f"One {n}"))
             assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
-        today = NOW.date().isoformat()
-        places: dict[str, Any] = {"after": (0, 0), "limit": 5, "today": today, "track": iter}
+        places: dict[str, Any] = {"after": (0, 0), "limit": 5, "today": NOW.date().isoformat(), "track": iter}
         found = find_duplicates(self.db, self.customer.account_id, **places)
         names = (f"AB {n:06d}", f"AB {n + 1:06d}", None)
         with self.db.write() as tx:
@@ -149,24 +146,15 @@ class Installation:
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"
         headers = {"Content-Type": "text/csv", "Idempotency-Key": f"key-{self.number}"}
-        sent, again = (
-            self.api.request("POST", of_plan + "?mode=full&dry_run=true", content=content, headers=headers)
-            for _ in range(2)
-        )
-        assert (sent.status_code, again.json()["data"]["id"]) == (202, sent.json()["data"]["id"])
-        file = sent.json()["data"]
+        upload = partial(self.api.request, "POST", of_plan + "?mode=full&dry_run=true", headers=headers)
+        file, again = (upload(content=content).json()["data"] for _ in range(2))
+        assert file["id"] == again["id"]
         turns = FileTurns(self.db, self.clock, self.desk.options, slice_seconds=0.0)
         while turns.take():
             pass
-        for query in (
-            "",
-            "?page[size]=2",
-            "?page[after]=1000000",
-            "?state=done",
-            f"?sha256={file['sha256']}",
-        ):
-            for path in ("/v2/eligibility-files", of_plan):
-                assert self.api.get(path + query).status_code == 200
+        queries = ("", "?page[size]=2", "?page[after]=1000000", "?state=done", f"?sha256={file['sha256']}")
+        for path in (path + query for query in queries for path in ("/v2/eligibility-files", of_plan)):
+            assert self.api.get(path).status_code == 200
         report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
         assert report.status_code == 200
         assert '"would_end"' in report.text
@@ -204,9 +192,8 @@ class Installation:
     def _queue(self, n: int) -> None:
         types = ("patient.joined", "visit.started", "visit.ended")
         seen = {"visit": f"v{n}", "plan_id": self.customer.plan_ids[0], "doctor": "doctor-1"}
-        events = [
-            seen | {"id": f"{type_}-{n}", "type": type_, "at": wire_time(self.clock())} for type_ in types
-        ]
+        seen |= {"at": wire_time(self.clock())}
+        events = [seen | {"id": f"{type_}-{n}", "type": type_} for type_ in types]
         answer = self.operator.post("/operator/v1/queue-events", {"events": events})
         assert answer.json()["stored"] == 3
         with self.db.write() as tx:

@@ -39,10 +39,6 @@ class Scan:
     filter: str
     text: str
 
-    @property
-    def by_key(self) -> bool:
-        return bool(self.key)
-
 
 @dataclass(slots=True)
 class Explained:
@@ -84,9 +80,7 @@ class Recorder:
             event.remove(db.engine, "before_cursor_execute", self._before)
         with self._db.engine.connect() as connection:
             driver = connection.connection.driver_connection
-            self.explained += [
-                _explain_postgresql(driver, statement, values) for statement, values in self._sent
-            ]
+            self.explained += [_explain_postgresql(driver, *sent) for sent in self._sent]
             self._sent.clear()
             connection.rollback()
 
@@ -161,7 +155,7 @@ def _walk(node: dict[str, Any], found: Explained) -> None:
 def _explain_sqlite(cursor: Any, statement: str, parameters: Any) -> Explained:
     """Without rows: SQLite tells only how it looks for them. A plan names a table by its alias."""
     found = Explained(statement)
-    tables = {alias or name: name for name, alias in _TABLE.findall(statement)} | {
+    tables = {alias: name for name, alias in _TABLE.findall(statement)} | {
         name: name for name in metadata.tables
     }
     for *_, detail in cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters):

@@ -1,21 +1,26 @@
-"""The settings that every connection to PostgreSQL relies on, and what becomes of an address that does not keep them."""
+"""The settings that every connection relies on, however the server, the database or the role is set up, and what becomes of an
+address that does not keep them."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
 import psycopg
+import pysqlite3
 import pytest
 
-from frontdesk.config import Config
-from frontdesk.db import Database, open_database
+from frontdesk.config import Config, read_config
+from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.checks import problems
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.migrate import upgrade
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.errors import Unavailable
+from tests.population import analyze
+from tests.postgres import Databases
 
-pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 REFUSED = "connection failed: FATAL:  unsupported startup parameter: options"
 
 
@@ -51,48 +56,90 @@ def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> P
     return made
 
 
-def test_no_statement_is_compiled_and_each_has_its_limits(db: Database) -> None:
-    command = open_database(db.url, index_scans=False)
-    for opened, hash_joins in ((db, "off"), (command, "on")):
-        found = opened.ask(lambda tx: tx.exec_driver_sql(
-            "SELECT current_setting('jit'), current_setting('statement_timeout'), current_setting('enable_hashjoin')"
-        ).one())  # fmt: skip
-        assert tuple(found) == ("off", "8s", hash_joins)
-    command.close()
+@POSTGRESQL
+def test_a_connection_without_its_settings_is_refused_and_closed_and_check_says_what_to_do(
+    config: Config, database_url: str, pooler: Pooler
+) -> None:
+    db, wire = open_database(database_url), PipelineDatabase(database_url)
 
+    def write(db: Any) -> None:
+        with db.write() as tx:
+            tx.exec_driver_sql("SELECT 1").one()
 
-@pytest.mark.usefixtures("pooler")
-def test_check_names_a_pooler_and_what_to_do(config: Config) -> None:
+    async def ask() -> None:
+        await wire.ask("SELECT 1", ())
+
+    works: list[Callable[[], object]] = [
+        lambda: write(db),
+        lambda: upgrade(db),
+        lambda: asyncio.run(run_in_event_loop(lambda: write(wire))),
+        lambda: asyncio.run(ask()),
+    ]
+    for work in works:
+        with pytest.raises(Unavailable) as refused:
+            work()
+        assert refused.value.code == DatabaseState.SETTINGS
+    db.close()
+    assert all(connection.closed for connection in pooler.opened)
     with closing(open_database(config.database_url, index_scans=False)) as db:
         [problem] = problems(db, config)
     assert "PgBouncer" in problem.what
     assert "FRONTDESK_DATABASE_URL" in problem.remedy
 
 
-def test_a_connection_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
-    db = open_database(database_url)
-    with pytest.raises(Unavailable) as refused, db.write():
-        pytest.fail("the connection was used")
-    assert refused.value.code == DatabaseState.SETTINGS
-    with pytest.raises(Unavailable) as refused:
-        upgrade(db)
-    db.close()
-    assert refused.value.code == DatabaseState.SETTINGS
-    assert all(connection.closed for connection in pooler.opened)
+@pytest.fixture
+def stricter(postgres: Databases) -> Iterator[Database]:
+    """A database whose transactions are REPEATABLE READ unless they say otherwise."""
+    with postgres.database() as url:
+        name = url.rpartition("/")[2]
+        with psycopg.connect(postgres.url(), autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+        with closing(open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)) as db:
+            yield db
 
 
-def test_a_pipeline_without_its_settings_is_refused_and_closed(database_url: str, pooler: Pooler) -> None:
-    wire = PipelineDatabase(database_url)
+def settings(tx: Tx, *names: str) -> list[str]:
+    return [str(tx.exec_driver_sql(f"SHOW {name}").scalar_one()) for name in names]
 
-    def write() -> None:
+
+def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricter: Database) -> None:
+    for _ in range(2):  # also on a connection that a reader has used
+        with stricter.write() as tx:
+            assert settings(tx, "transaction_isolation") == ["read committed"]
+        with stricter.read() as tx:
+            assert settings(tx, "transaction_isolation") == ["repeatable read"]
+
+    def work(wire: PipelineDatabase) -> object:
         with wire.write() as tx:
-            tx.exec_driver_sql("SELECT 1").one()
+            return tx.exec_driver_sql("SELECT to_json(current_setting('transaction_isolation'))").one()
 
-    async def ask() -> None:
-        await wire.ask("SELECT 1", ())
+    with closing(PipelineDatabase(stricter.url)) as wire:
+        assert asyncio.run(run_in_event_loop(work, wire)) == ["read committed"]
 
-    for work in (run_in_event_loop(write), ask()):
-        with pytest.raises(Unavailable) as refused:
-            asyncio.run(work)
-        assert refused.value.code == DatabaseState.SETTINGS
-    assert all(connection.closed for connection in pooler.opened)
+
+def test_no_statement_is_compiled_and_those_that_serve_or_load_use_index_scans(stricter: Database) -> None:
+    names = ("jit", "statement_timeout", "enable_hashjoin", "enable_seqscan")
+    with closing(open_database(stricter.url, index_scans=False)) as command:
+        assert command.ask(lambda tx: settings(tx, *names)) == ["off", "8s", "on", "on"]
+    assert stricter.ask(lambda tx: settings(tx, *names)) == ["off", "8s", "off", "off"]
+    with stricter.write_schema() as tx:
+        assert settings(tx, "enable_seqscan") == ["on"]
+    assert stricter.ask(lambda tx: settings(tx, "enable_seqscan")) == ["off"]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_statistics_that_another_tool_has_stored_are_not_used(db: Database, database_url: str) -> None:
+    def plan() -> str:
+        query = "EXPLAIN QUERY PLAN SELECT id FROM plans WHERE account_id = 1"
+        with closing(open_database(database_url)) as opened:
+            return str(opened.ask(lambda tx: tx.exec_driver_sql(query).all()))
+
+    before = plan()
+    analyze(db)
+    assert plan() == before
+    tables = "SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'"
+    assert db.ask(lambda tx: tx.exec_driver_sql(tables).all()) == []
+    analyze(db)
+    with closing(pysqlite3.connect(str(db.engine.url.database), isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")  # so that they can't be dropped
+        assert plan()

@@ -1,7 +1,10 @@
-"""What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement."""
+"""What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement. An outage
+is told once when it begins and once when it ends."""
 
 from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +13,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from frontdesk.db import Database, open_database
 from frontdesk.db.failures import (
+    QUIET_SECONDS,
+    DatabaseOutage,
     DatabaseState,
     as_unavailable,
     lost_race,
@@ -22,7 +27,6 @@ from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def fail_with(db: Database, state: str) -> None:
@@ -30,36 +34,23 @@ def fail_with(db: Database, state: str) -> None:
         tx.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'private' USING ERRCODE = '{state}'; END $$")
 
 
-@ON_POSTGRESQL
-@pytest.mark.parametrize(
-    ("state", "said"),
-    [("55P03", "busy"), ("57014", "busy"), ("25006", "read-only"), ("53100", "full"), ("57P01", "reached"),
-     ("53300", "no more connections"), ("57P03", "starting"), ("08006", "reached"), ("58030", "reached"),
-     ("42501", "lacks a right")],
-)  # fmt: skip
-def test_a_database_that_is_busy_or_away_is_unavailable(db: Database, state: str, said: str) -> None:
-    with pytest.raises(Unavailable, match=said) as caught:
-        fail_with(db, state)
-    assert "private" not in caught.value.detail
-    assert caught.value.__suppress_context__
+AWAY = {"55P03": "busy", "57014": "busy", "25006": "read-only", "53100": "full", "57P01": "reached", "58030": "reached",
+        "53300": "no more connections", "57P03": "starting", "08006": "reached", "42501": "lacks a right"}  # fmt: skip
+OF_THE_STATEMENT = ("22001", "23502", "23503", "23514", "42P01")
 
 
 @ON_POSTGRESQL
-@pytest.mark.parametrize(
-    ("state", "is_race"),
-    [
-        ("40001", True),
-        ("40P01", True),
-        *((state, False) for state in ("22001", "23502", "23503", "23514", "42P01")),
-    ],
-)
-def test_a_lost_race_passes_through_so_that_it_can_be_run_again_and_a_fault_of_the_statement_is_none(
-    db: Database, state: str, is_race: bool
-) -> None:
-    with pytest.raises(DBAPIError) as caught:
-        fail_with(db, state)
-    assert lost_race(caught.value) is is_race
-    assert unique_columns(caught.value) is None
+def test_a_database_that_is_busy_or_away_is_unavailable_and_a_lost_race_passes_through(db: Database) -> None:
+    for state, said in AWAY.items():
+        with pytest.raises(Unavailable, match=said) as refused:
+            fail_with(db, state)
+        assert "private" not in refused.value.detail
+        assert refused.value.__suppress_context__
+    for state in ("40001", "40P01", *OF_THE_STATEMENT):
+        with pytest.raises(DBAPIError) as caught:
+            fail_with(db, state)
+        assert lost_race(caught.value) is (state not in OF_THE_STATEMENT)
+        assert unique_columns(caught.value) is None
 
 
 def break_unique(db: Database, name: str | None = "Private") -> None:
@@ -79,19 +70,15 @@ def test_only_a_unique_violation_is_a_lost_race_and_names_its_columns(db: Databa
         break_unique(db, name=None)
     assert unique_columns(caught.value) is None
     assert not lost_race(caught.value)
-
-
-def test_a_violation_becomes_the_error_of_its_constraint_only(db: Database) -> None:
+    # The violation becomes the error of its constraint only.
     ours = Conflict("taken")
     with pytest.raises(Conflict), violation_as(ours, provider_groups, "external_id"):
         break_unique(db)
     with pytest.raises(IntegrityError), violation_as(ours, plans, "account_id", "external_id"):
         break_unique(db)
-    with pytest.raises(ZeroDivisionError), violation_as(ours, provider_groups, "external_id"):
-        raise ZeroDivisionError
 
 
-@ON_SQLITE
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("pragma", "said"),
     [("query_only=ON", "read-only"), ("max_page_count=1", "full"), ("busy_timeout=1", "busy")],
@@ -105,23 +92,13 @@ def test_sqlite_tells_locks_from_full_disks(db: Database, database_url: str, pra
     other.close()
 
 
-def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "frontdesk.db"
-    with (
-        closing(open_database(f"sqlite:///{path}")) as db,
-        pytest.raises(Unavailable, match="no database here"),
-    ):
-        db.ask(lambda tx: tx.exec_driver_sql("SELECT 1").all())
-    assert not path.parent.exists()
-
-
-def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
-    (tmp_path / "no.db").write_bytes(b"no database" * 1000)
-    with (
-        closing(open_database(f"sqlite:///{tmp_path / 'no.db'}")) as db,
-        pytest.raises(Unavailable, match="damaged"),
-    ):
-        db.ask(lambda tx: tx.exec_driver_sql("SELECT * FROM plans").all())
+def test_a_file_that_is_gone_is_not_made_anew_and_one_that_is_no_database_is_told(tmp_path: Path) -> None:
+    gone, other = tmp_path / "folder" / "frontdesk.db", tmp_path / "no.db"
+    other.write_bytes(b"no database" * 1000)
+    for path, said in ((gone, "no database here"), (other, "damaged")):
+        with closing(open_database(f"sqlite:///{path}")) as db, pytest.raises(Unavailable, match=said):
+            db.ask(lambda tx: tx.exec_driver_sql("SELECT * FROM plans").all())
+    assert not gone.parent.exists()
 
 
 TEXTS = {
@@ -144,3 +121,55 @@ def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(state: Da
     found = as_unavailable(error)
     assert found is not None
     assert (found.code, found.detail) == (state, unavailable(state).detail)
+
+
+@dataclass
+class Told:
+    """What an outage told, and its clock."""
+
+    outage: DatabaseOutage = field(default_factory=DatabaseOutage)
+    seconds: float = 0.0
+    events: list[tuple[str, Any]] = field(default_factory=list)
+
+    def tell(self, event: str, **values: Any) -> None:
+        self.events.append((event, values.get("cause", values.get("seconds"))))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    made = Told()
+    made.outage.tell = made.tell
+    monkeypatch.setattr("frontdesk.db.failures.monotonic", lambda: made.seconds)
+    return made
+
+
+def test_many_failures_are_one_outage_with_the_cause_of_the_first(told: Told) -> None:
+    lost = Unavailable("The connection to the database was lost.", stale_connection=True)
+    for error in (unavailable(DatabaseState.BUSY), unavailable(DatabaseState.FULL), lost):
+        told.outage.failed(error)  # none of these is an outage
+    told.outage.answered()
+    told.outage.failed(unavailable(DatabaseState.NO_SERVER))
+    told.outage.failed(unavailable(DatabaseState.STARTING))
+    told.seconds += 60
+    told.outage.answered()
+    told.outage.answered()
+    assert told.events == [("database_away", "database_no_server"), ("database_back", 60)]
+
+
+def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: Told) -> None:
+    for _ in range(100):
+        told.outage.failed(unavailable(DatabaseState.CROWDED))
+        told.outage.answered()
+    told.seconds += QUIET_SECONDS
+    told.outage.failed(unavailable(DatabaseState.CROWDED))
+    assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]
+
+
+def test_a_database_tells_its_outage_and_its_end(database_url: str, told: Told, tmp_path: Path) -> None:
+    missing = f"sqlite:///{tmp_path}/none.db" if database_url.startswith("sqlite") else database_url + "_none"
+    for url, expected in ((missing, pytest.raises(Unavailable)), (database_url, nullcontext())):
+        with closing(open_database(url)) as db, expected:
+            db.outage = told.outage
+            db.ask(lambda tx: tx.exec_driver_sql("SELECT 1").scalar())
+    [(_, cause), (event, _)] = told.events
+    assert (cause in ("database_missing", "database_unknown"), event) == (True, "database_back")

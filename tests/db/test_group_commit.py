@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ class Commits(GroupCommit[Any, Any]):
     ) -> None:
         super().__init__(deadlines=Deadlines(seconds), **options)
         self.groups: list[list[Any]] = []
-        self.running = self.most_at_once = 0
         self.go = asyncio.Event()
         self._answer = answer
         self._begun = asyncio.Semaphore(0)
@@ -31,16 +29,12 @@ class Commits(GroupCommit[Any, Any]):
     async def commit_group(self, items: Sequence[Any]) -> Sequence[Any]:
         self.groups.append(list(items))
         self._begun.release()
-        self.running += 1
-        self.most_at_once = max(self.most_at_once, self.running)
         await self.go.wait()
-        self.running -= 1
         return [self._answer(item) for item in items]
 
-    async def begun(self, groups: int = 1) -> None:
-        """Return when that many more groups have begun."""
-        for _ in range(groups):
-            await self._begun.acquire()
+    async def begun(self) -> None:
+        """Return when one more group has begun."""
+        await self._begun.acquire()
 
     def submitted(self, *items: Any) -> list[asyncio.Task[Any]]:
         return [asyncio.create_task(self.submit(item)) for item in items]
@@ -54,69 +48,35 @@ class Commits(GroupCommit[Any, Any]):
 @in_event_loop
 async def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
     commits = Commits()
-    first = commits.submitted(1)
-    await commits.begun()  # a caller alone is not kept waiting
+    first, gone = commits.submitted(1, 0)
+    await commits.begun()  # callers are not kept waiting
     others = commits.submitted(2, 3, 4)
+    gone.cancel()  # one that goes away takes nobody along
     await asyncio.sleep(0)
     commits.go.set()
-    assert await asyncio.gather(*first, *others) == [10, 20, 30, 40]
-    assert commits.groups == [[1], [2, 3, 4]]
+    assert await asyncio.gather(first, *others) == [10, 20, 30, 40]
+    assert gone.cancelled()
+    assert commits.groups == [[1, 0], [2, 3, 4]]
 
 
-@in_event_loop
-async def test_a_group_is_no_larger_than_the_limit() -> None:
-    commits = Commits(limit=3)
-    assert await commits.outcomes(*range(8)) == [n * 10 for n in range(8)]
-    assert max(map(len, commits.groups)) == 3
-    assert sorted(chain.from_iterable(commits.groups)) == list(range(8))
-
-
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-@in_event_loop
-async def test_as_many_groups_run_at_once_as_there_are_lanes(lanes: int) -> None:
-    commits = Commits(lanes=lanes, limit=1)
-    calls = commits.submitted(*range(6))
-    await commits.begun(lanes)
-    commits.go.set()
-    await asyncio.gather(*calls)
-    assert commits.most_at_once == lanes
-
-
-@in_event_loop
-async def test_each_caller_gets_its_own_outcome_or_error() -> None:
-    commits = Commits(lambda item: NotFound(item) if item == "bad" else item.upper())
-    good, bad, last = await commits.outcomes("a", "bad", "b")
-    assert (good, type(bad), last) == ("A", NotFound, "B")
-
-
-def refuse_13(item: int) -> int:
+def refuse(item: Any) -> Any:
     if item == 13:
         raise Unavailable("The database is away.")
-    return item
+    return NotFound(item) if item == "bad" else item * 2
 
 
 @in_event_loop
-async def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works() -> None:
-    commits = Commits(refuse_13)
+async def test_each_caller_gets_its_own_outcome_or_error_or_that_of_the_whole_group() -> None:
+    commits = Commits(refuse)
+    good, bad, last = await commits.outcomes("a", "bad", "b")
+    assert (good, type(bad), last) == ("aa", NotFound, "bb")
     assert [type(answer) for answer in await commits.outcomes(13, 14)] == [Unavailable, Unavailable]
-    assert await commits.submit(15) == 15
-
-
-@in_event_loop
-async def test_a_caller_that_goes_away_takes_nobody_along() -> None:
-    commits = Commits()
-    gone, stays = commits.submitted(1, 2)
-    await commits.begun()
-    gone.cancel()
-    await asyncio.sleep(0)
-    commits.go.set()
-    assert await stays == 20
-    assert gone.cancelled()
+    assert await commits.submit(15) == 30
 
 
 @in_event_loop
 async def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
-    commits = Commits(limit=1)
+    commits = Commits(limit=2)
     calls = commits.submitted(0, 1, 2)
     await commits.begun()
     end = asyncio.create_task(commits.close())
@@ -127,6 +87,7 @@ async def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
     commits.go.set()
     await end
     assert [call.result() for call in calls] == [0, 10, 20]
+    assert commits.groups == [[0, 1], [2]]  # none is larger than the limit
 
 
 @in_event_loop
@@ -136,19 +97,6 @@ async def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_
     assert [getattr(answer, "outcome_unknown", None) for answer in answers] == [True, False]
     assert await commits.outcomes(3) == [30]
     assert commits.groups == [[1], [3]]
-
-
-@pytest.mark.parametrize("is_long", [True, False])
-@in_event_loop
-async def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it(
-    is_long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(group_commit, "LONG_SECONDS", 0.0 if is_long else 60.0)
-    commits = Commits(refuse_13, limit=1)
-    refused, *others = await commits.outcomes(13, 2, 3)
-    assert isinstance(refused, Unavailable)
-    assert [type(answer) for answer in others] == [Unavailable if is_long else int] * 2
-    assert commits.groups == ([[13]] if is_long else [[13], [2], [3]])
 
 
 @in_event_loop
@@ -170,21 +118,20 @@ async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_
 
 @pytest.mark.parametrize("is_long", [True, False])
 @in_event_loop
-async def test_blocking_work_that_stood_in_line_for_long_is_refused_with_what_was_before_it(
-    is_long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "LONG_SECONDS", 0.0 if is_long else 60.0)
-    writers, go = Writers(1, Deadlines(60)), threading.Event()
-
-    def refused() -> None:
-        go.wait(PATIENCE_SECONDS)
-        raise Unavailable("The database is busy.")
-
-    calls = [asyncio.create_task(writers.run(work)) for work in (refused, lambda: "written")]
+    commits = Commits(refuse, limit=1)
+    refused, *others = await commits.outcomes(13, 2, 3)
+    assert isinstance(refused, Unavailable)
+    assert [type(answer) for answer in others] == [Unavailable if is_long else int] * 2
+    assert commits.groups == ([[13]] if is_long else [[13], [2], [3]])
+    writers, go = Writers(1, Deadlines(60)), threading.Event()  # so with blocking work
+    works: list[Callable[[], Any]] = [lambda: go.wait() and refuse(13), lambda: refuse(2)]
+    calls = [asyncio.create_task(writers.run(work)) for work in works]
     await asyncio.sleep(0)
     go.set()
     first, second = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(first), type(second)] == [Unavailable, Unavailable if is_long else str]
+    assert [type(first), type(second)] == [Unavailable, Unavailable if is_long else int]
     assert await writers.run(lambda: "later") == "later"
 
 

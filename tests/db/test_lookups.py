@@ -1,4 +1,5 @@
-"""One SELECT inside the event loop: the same answers as in a transaction, and what happens when the database is in trouble."""
+"""One SELECT inside the event loop: the same answers as in a transaction, and what happens when the database is in trouble. One
+query for many identical reads: no caller sees a state from before it asked."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,21 +12,26 @@ from typing import Any
 import psycopg
 import pysqlite3
 import pytest
-from sqlalchemy import update
 
 from frontdesk import plans
 from frontdesk.access import caller_of
 from frontdesk.access.callers import digest
 from frontdesk.db import Database, lookups
-from frontdesk.db.lookups import Lookups, PostgresqlLookups, SqliteLookups
+from frontdesk.db.lookups import Lookups, PostgresqlLookups, SharedReads, SqliteLookups
+from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.model import Plan
-from frontdesk.plans.tables import plans as plan_table
 from tests.factories import Customer
 from tests.patience import in_event_loop
 
 POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+OURS = (
+    "FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = current_database() "
+    "AND usename = current_user"
+)
 
 
 class Threads(ThreadPoolExecutor):
@@ -50,11 +56,6 @@ def first_plan(customer: Customer) -> Any:
     return plans.find_plan(customer.account_id, customer.plan_ids[0])
 
 
-def rename(db: Database, name: str) -> None:
-    with db.write() as tx:
-        tx.execute(update(plan_table).values(name=name))
-
-
 @in_event_loop
 async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Customer) -> None:
     find_plans = partial(plans.find_plans, customer.account_id, external_id=None, after_id=0, limit=None)
@@ -67,46 +68,27 @@ async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Cus
         caller_of(digest("unknown")),
     ]
     async with opened(db) as (lookups, _):
-        answers = [await lookups.ask(lookup) for lookup in asked * 2]
-    assert answers == [db.ask(lookup.read) for lookup in asked] * 2
-    assert isinstance(answers[0], Plan)
-    assert type(answers[0].accepting_patients) is bool
-    assert answers[4].client_id == customer.client_id
-
-
-@in_event_loop
-async def test_a_connection_goes_on_after_a_plan_that_is_not_there(db: Database, customer: Customer) -> None:
-    async with opened(db) as (lookups, _):
-        for _n in range(2):
-            with pytest.raises(NotFound):
+        answers = []
+        for lookup in asked * 2:
+            with pytest.raises(NotFound):  # after which the connection goes on
                 await lookups.ask(plans.find_plan(customer.account_id, 10**17))
-        assert (await lookups.ask(first_plan(customer))).id == customer.plan_ids[0]
-
-
-@in_event_loop
-async def test_what_follows_from_rows_is_made_again_when_they_change(
-    db: Database, customer: Customer
-) -> None:
-    async with opened(db) as (lookups, _):
-        await lookups.ask(first_plan(customer))
-        first, second = [await lookups.ask(first_plan(customer)) for _n in range(2)]
-        rename(db, "Changed")
-        assert await lookups.ask(first_plan(customer)) == replace(first, name="Changed")
-        assert first is second
+            answers.append(await lookups.ask(lookup))
+        assert answers == [db.ask(lookup.read) for lookup in asked] * 2
+        assert (type(answers[0]), type(answers[0].accepting_patients)) == (Plan, bool)
+        assert answers[4].client_id == customer.client_id
+        # What follows from rows is made again when they change.
+        assert await lookups.ask(first_plan(customer)) is await lookups.ask(first_plan(customer))
+        with db.write() as tx:
+            tx.exec_driver_sql("UPDATE plans SET name = 'Changed'")
+        assert await lookups.ask(first_plan(customer)) == replace(answers[0], name="Changed")
 
 
 def test_as_much_is_remembered_as_there_is_room_for() -> None:
     made: list[int] = []
     remembered: lookups.Remembered[None] = lookups.Remembered()
     last = lookups.REMEMBERED
-    for key, source in [
-        (0, 1),
-        (0, 1),
-        (0, 2),
-        *((key, key) for key in range(1, last + 1)),
-        (last, last),
-        (0, 2),
-    ]:
+    all_others = [(key, key) for key in range(1, last + 1)]
+    for key, source in [(0, 1), (0, 1), (0, 2), *all_others, (last, last), (0, 2)]:
         remembered.get(key, source, lambda key=key: made.append(key))  # type: ignore[misc]
     assert made == [0, 0, *range(1, last + 1), 0]
 
@@ -163,14 +145,17 @@ class _Locked:
 
 @POSTGRESQL
 @in_event_loop
-async def test_many_lookups_share_few_connections_and_dead_ones_are_replaced_without_an_error(
-    db: Database, customer: Customer
-) -> None:
-    before = connections(db)
+async def test_lookups_share_connections_and_replace_dead_ones(db: Database, customer: Customer) -> None:
+    def ours(of_each: str) -> list[Any]:
+        with psycopg.connect(db.url.replace("+psycopg", ""), autocommit=True) as stranger:
+            return stranger.execute(f"SELECT {of_each} {OURS}".encode()).fetchall()
+
+    before = len(ours("pid"))
     async with opened(db) as (reads, _):
         await asyncio.gather(*(reads.ask(first_plan(customer)) for _n in range(50)))
-        assert connections(db) - before == lookups.POSTGRESQL_LOOKUPS
-        await asyncio.to_thread(end_connections, db)
+        assert len(ours("pid")) - before == lookups.POSTGRESQL_LOOKUPS
+        db.close()
+        await asyncio.to_thread(ours, "pg_terminate_backend(pid, 5000)")
         found = await asyncio.gather(*(reads.ask(first_plan(customer)) for _n in range(8)))
     assert [plan.id for plan in found] == customer.plan_ids[:1] * 8
 
@@ -182,22 +167,78 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         await nowhere.ask(caller_of(digest("unknown")))
 
 
-OURS = (
-    "FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = current_database() "
-    "AND usename = current_user"
-)
+class Shelf:
+    """A value that reads take, each held until it is let go; `begun` counts the reads."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.begun = 0
+        self.let_go = asyncio.Event()
+        self.reads = SharedReads[int](Deadlines(60))
+        self._begun = asyncio.Semaphore(0)
+
+    async def has_begun(self) -> None:
+        """Return when one more read has begun."""
+        await self._begun.acquire()
+
+    def ask(self, key: object = "k") -> asyncio.Task[int]:
+        return asyncio.create_task(self.reads.get(key, self._read))
+
+    async def _read(self) -> int:
+        seen = self.value
+        self.begun += 1
+        self._begun.release()
+        await self.let_go.wait()
+        return seen
 
 
-def connections(db: Database) -> int:
-    [(count,)] = _as_stranger(db, f"SELECT count(*) {OURS}")
-    return int(count)
+@in_event_loop
+async def test_those_who_wait_for_the_same_share_one_read_that_starts_after_they_came() -> None:
+    shelf = Shelf()
+    first = shelf.ask()
+    await shelf.has_begun()
+    shelf.value = 1  # written, and acknowledged, before the others ask
+    gone, *others = [shelf.ask() for _ in range(6)]
+    shelf.ask("another")
+    await shelf.has_begun()  # which does not wait for the first
+    gone.cancel()  # and takes nobody along
+    shelf.let_go.set()
+    assert await asyncio.gather(first, *others) == [0] + [1] * 5
+    assert shelf.begun == 3
+    await asyncio.sleep(0)
+    assert (gone.cancelled(), shelf.reads._running, shelf.reads._next) == (True, {}, {})  # nothing is kept
 
 
-def end_connections(db: Database) -> None:
-    db.close()
-    _as_stranger(db, f"SELECT pg_terminate_backend(pid, 5000) {OURS}")
+@in_event_loop
+async def test_a_read_that_fails_tells_all_who_shared_it_and_the_next_one_works() -> None:
+    async def fail() -> int:
+        raise LookupError
+
+    shelf = Shelf()
+    answers = await asyncio.gather(*(shelf.reads.get("k", fail) for _ in range(3)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [LookupError] * 3
+    shelf.let_go.set()
+    assert await shelf.ask() == 0
 
 
-def _as_stranger(db: Database, sql: str) -> list[Any]:
-    with psycopg.connect(db.url.replace("+psycopg", ""), autocommit=True) as stranger:
-        return stranger.execute(sql.encode()).fetchall()
+@in_event_loop
+async def test_each_caller_has_its_own_time_whatever_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, now = Shelf(), 1000.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    first = shelf.ask()
+    await shelf.has_begun()
+    now += 1
+    second = shelf.ask()
+    await asyncio.sleep(0)
+    now += 50
+    third = shelf.ask()
+    await asyncio.sleep(0)
+    now += 9  # 60 s since the first came
+    with pytest.raises(Unavailable):
+        await first
+    await shelf.has_begun()  # the read that the others share
+    now += 1
+    with pytest.raises(Unavailable):
+        await second
+    shelf.let_go.set()
+    assert await third == 0

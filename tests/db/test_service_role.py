@@ -49,16 +49,7 @@ def production(database_url: str) -> Config:
     return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
 
 
-def test_the_role_of_the_tests_has_its_rights_and_no_more(db: Database, database_url: str) -> None:
-    assert current_role(db) == (SERVICE, False)
-    excess = [failure.what for failure in role_failures(db, production(database_url))]
-    old = "CREATE on the schema" in "".join(excess)  # of everybody, before PostgreSQL 15
-    assert len(excess) == old
-
-
-def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_production(
-    owner: Database, database_url: str
-) -> None:
+def test_one_role_works_as_before_and_is_warned_of_in_production(owner: Database, database_url: str) -> None:
     url = as_role(database_url, OWNER)
     assert problems(owner, read_config({"FRONTDESK_DATABASE_URL": url})) == []
     [warning] = role_failures(owner, production(url))
@@ -67,7 +58,7 @@ def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_produ
     assert "--service-role" in warning.remedy
 
 
-def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
+def test_missing_rights_are_problems_others_warnings(
     owner: Database, db: Database, database_url: str
 ) -> None:
     with owner.write() as tx:
@@ -78,15 +69,10 @@ def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
     assert (lacking.is_warning, excess.is_warning) == (False, True)
     assert "INSERT on members" in lacking.what
     assert "TRUNCATE on audit_entries" in excess.what
-    grant_rights(owner, SERVICE)
-    assert not [failure for failure in role_failures(db, config) if not failure.is_warning]
-
-
-def test_a_later_migration_gives_the_rights_to_its_tables_by_itself(owner: Database, db: Database) -> None:
     with owner.write_schema() as tx:
-        tx.exec_driver_sql(f"REVOKE ALL ON eligibility_mappings FROM {SERVICE}")
-        renew_rights(tx)
-    assert db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM eligibility_mappings").scalar()) == 0
+        renew_rights(tx)  # as a migration does
+    assert current_role(db) == (SERVICE, False)
+    assert not [failure for failure in role_failures(db, config) if not failure.is_warning]
 
 
 def test_an_unknown_role_or_the_owner_is_refused(owner: Database, superuser: Database, db: Database) -> None:

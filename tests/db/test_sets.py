@@ -10,18 +10,8 @@ import pytest
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, UniqueConstraint, func, select
 from sqlalchemy.exc import IntegrityError
 
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database, Tx, sets
 from frontdesk.db.schema import Id, IsoDate, Json
-from frontdesk.db.sets import (
-    delete_set,
-    find_set,
-    insert_missing,
-    insert_set,
-    lock_set,
-    next_ids,
-    one_round_trip,
-    update_set,
-)
 from frontdesk.eligibility.tables import members
 
 things = Table(
@@ -67,28 +57,42 @@ def test_a_set_is_stored_as_it_was_given(tx: Tx) -> None:
         thing(3, notes=[]),
         thing(2**53, scope=2**62),
     ]
-    insert_set(tx, things, rows)
+    sets.insert_set(tx, things, rows)
     assert stored(tx) == rows
+    assert sets.find_set(tx, things, "id", {2, 99}, columns=("name", "id")).rows == [{"name": None, "id": 2}]
+    # What a unique index holds is not inserted where that is asked for, and is an error where not.
+    fresh = thing(4, notes={"a": 1})
+    sets.insert_missing(tx, things, [thing(1, size=9), thing(5, name="n3"), fresh])
+    with pytest.raises(IntegrityError), tx.begin_nested():
+        sets.insert_set(tx, things, [thing(6), thing(7, name="n1")])
+    assert stored(tx) == [*rows[:3], fresh, rows[3]]
+    for change in (sets.insert_set, sets.insert_missing, sets.update_set):
+        change(tx, things, [])  # is no statement
+    assert sets.find_set(tx, things, "id", [], columns=("id",)).rows == []
+    assert sets.lock_set(tx, things, {"name": []}, columns=("id",), within={"scope": 0}).rows == []
+    assert sets.delete_set(tx, things, []) == 0
 
 
 def test_no_text_is_taken_for_anything_but_text(tx: Tx) -> None:
     texts = dict(enumerate(HOSTILE))
-    insert_set(tx, things, [thing(n, name=text, notes={text: text}) for n, text in texts.items()])
+    sets.insert_set(tx, things, [thing(n, name=text, notes={text: text}) for n, text in texts.items()])
     assert stored(tx) == [thing(n, name=text, notes={text: text}) for n, text in texts.items()]
     for n, text in texts.items():
-        assert find_set(tx, things, "name", [text], columns=("id",)).rows == [{"id": n}]
-    changes = [{"id": n, "nickname": text, "notes": {"k": text}} for n, text in texts.items()]
-    update_set(tx, things, changes)
-    assert [{name: row[name] for name in ("id", "nickname", "notes")} for row in stored(tx)] == changes
+        assert sets.find_set(tx, things, "name", [text], columns=("id",)).rows == [{"id": n}]
+    changes = [{"nickname": text, "notes": {"k": text}, "id": n} for n, text in texts.items()]
+    sets.update_set(tx, things, changes)
+    assert stored(tx) == [
+        thing(n, name=text) | change for change, (n, text) in zip(changes, texts.items(), strict=True)
+    ]
 
 
 def test_an_object_can_be_read_changed_and_written_back_its_keys_in_order(tx: Tx) -> None:
     """SQLite hands JSON out as text; what is written back must be an object again on both, never a text in a text."""
     notes = dict.fromkeys(["z", "a", "m", "10", "9"], "v")
-    insert_set(tx, things, [thing(1, notes=notes), thing(2, notes={"k": "v"}), thing(3)])
-    [row] = find_set(tx, things, "id", [1], columns=("id", "notes")).rows
+    sets.insert_set(tx, things, [thing(1, notes=notes), thing(2, notes={"k": "v"}), thing(3)])
+    [row] = sets.find_set(tx, things, "id", [1], columns=("id", "notes")).rows
     read = json.loads(row["notes"]) if isinstance(row["notes"], str) else row["notes"]
-    update_set(tx, things, [{"id": 1, "notes": read}, {"id": 2, "notes": None}])
+    sets.update_set(tx, things, [{"id": 1, "notes": read}, {"id": 2, "notes": None}])
     assert [list(row["notes"] or ()) for row in stored(tx)] == [list(notes), [], []]
     kind = func.json_type if tx.dialect.name == "sqlite" else func.json_typeof
     kinds = tx.execute(select(kind(things.c.notes)).order_by(things.c.id)).scalars().all()
@@ -96,79 +100,38 @@ def test_an_object_can_be_read_changed_and_written_back_its_keys_in_order(tx: Tx
 
 
 def test_an_update_changes_the_named_columns_of_the_named_rows_only(tx: Tx) -> None:
-    insert_set(tx, things, [thing(n, size=n) for n in (1, 2, 3)])
+    sets.insert_set(tx, things, [thing(n, size=n) for n in (1, 2, 3)])
     changes = [(1, "one", 10), (3, "three", None), (9, "nobody", 9)]
-    update_set(tx, things, [{"id": id_, "name": name, "size": size} for id_, name, size in changes])
-    assert [(row["id"], row["name"], row["size"]) for row in stored(tx)] == [
-        changes[0],
-        (2, "n2", 2),
-        changes[1],
-    ]
-
-
-def test_only_what_no_unique_index_holds_is_inserted(tx: Tx) -> None:
-    kept, same_key, fresh = thing(1), thing(1, size=9), thing(2, notes={"a": 1})
-    same_name = thing(3, name="n1")
-    insert_missing(tx, things, [kept])
-    insert_missing(tx, things, [same_key, same_name, fresh])
-    assert stored(tx) == [kept, fresh]
-
-
-def test_empty_sets_are_no_statement(tx: Tx) -> None:
-    insert_set(tx, things, [])
-    insert_missing(tx, things, [])
-    update_set(tx, things, [])
-    assert find_set(tx, things, "id", [], columns=("id",)).rows == []
-    assert lock_set(tx, things, {"name": []}, columns=("id",), within={"scope": 0}).rows == []
-
-
-def test_rows_are_found_by_a_set_of_numbers_or_of_texts(tx: Tx) -> None:
-    insert_set(tx, things, [thing(n) for n in (1, 2, 3)])
-    assert find_set(tx, things, "id", {2, 99}, columns=("name", "id")).rows == [{"name": "n2", "id": 2}]
-    found = find_set(tx, things, "name", ["n1", "N2", "n3", "n3"], columns=("id",))
-    assert sorted(row["id"] for row in found.rows) == [1, 3]
+    sets.update_set(tx, things, [{"id": id_, "name": name, "size": size} for id_, name, size in changes])
+    found = [(row["id"], row["name"], row["size"]) for row in stored(tx)]
+    assert found == [changes[0], (2, "n2", 2), changes[1]]
 
 
 def test_rows_are_locked_once_by_any_key_inside_one_scope_in_the_order_of_their_ids(tx: Tx) -> None:
-    rows = [
-        thing(3, nickname="x"),
-        thing(1, nickname="x"),
-        thing(2),
-        thing(4, scope=7, name="n1", nickname="x"),
-    ]
-    insert_set(tx, things, rows)
+    rows = [thing(3, nickname="x"), thing(1, nickname="x"), thing(2)]
+    sets.insert_set(tx, things, [*rows, thing(4, scope=7, name="n1", nickname="x")])
     keys = {"name": ["n2", "n1"], "nickname": ["x"]}
-    found = lock_set(tx, things, keys, columns=("id", "scope"), within={"scope": 0})
+    found = sets.lock_set(tx, things, keys, columns=("id", "scope"), within={"scope": 0})
     assert found.rows == [{"id": 1, "scope": 0}, {"id": 2, "scope": 0}, {"id": 3, "scope": 0}]
 
 
 def test_a_deletion_takes_the_rows_that_hold_all_the_values_and_tells_how_many(tx: Tx) -> None:
-    insert_set(tx, things, [thing(1), thing(2), thing(3), thing(4, scope=7, name="n1")])
+    sets.insert_set(tx, things, [thing(1), thing(2), thing(3), thing(4, scope=7, name="n1")])
     wanted = [{"name": "n1", "scope": 0}, {"name": "n3", "scope": 0}, {"name": "n9", "scope": 0}]
-    assert delete_set(tx, things, wanted) == 2
-    assert delete_set(tx, things, []) == 0
+    assert sets.delete_set(tx, things, wanted) == 2
     assert [row["id"] for row in stored(tx)] == [2, 4]
 
 
-def test_fresh_ids_ascend_and_are_never_given_twice(tx: Tx) -> None:
-    given: list[int] = []
-    for count in (1, 3, 1_200, 2):
-        fresh = next_ids(tx, things, count)
-        assert len(fresh) == count
-        assert fresh == sorted(fresh)
-        insert_set(tx, things, [thing(id_) for id_ in fresh])
-        given += fresh
-    assert len(set(given)) == len(given)
-
-
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_threads_that_take_ids_at_the_same_time_take_different_ones(db: Database) -> None:
+def test_threads_that_take_ids_at_the_same_time_take_different_ones_that_ascend(db: Database) -> None:
     taken: list[int] = []
 
     def take() -> None:
         for _ in range(200):
             with db.write() as tx:
-                taken.extend(next_ids(tx, members, 400))
+                fresh = sets.next_ids(tx, members, 400)
+            assert fresh == sorted(fresh)
+            taken.extend(fresh)
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -181,22 +144,16 @@ def test_threads_that_take_ids_at_the_same_time_take_different_ones(db: Database
 
 
 def test_statements_of_one_trip_are_all_done_and_their_reads_are_there_afterwards(tx: Tx) -> None:
-    with one_round_trip(tx):
+    with sets.one_round_trip(tx):
         pass
-    with pytest.raises(ZeroDivisionError), one_round_trip(tx):
+    with pytest.raises(ZeroDivisionError), sets.one_round_trip(tx):
         raise ZeroDivisionError
-    insert_set(tx, things, [thing(1), thing(2)])  # at once, and not in a trip that nobody sends
-    with one_round_trip(tx):
-        found = find_set(tx, things, "id", [1], columns=("id", "name"))
-        none = find_set(tx, things, "id", [99], columns=("id",))
-        insert_set(tx, things, [thing(3, notes={"k": "v"})])
-        update_set(tx, things, [{"id": 2, "name": "two"}])
+    sets.insert_set(tx, things, [thing(1), thing(2)])  # at once, and not in a trip that nobody sends
+    with sets.one_round_trip(tx):
+        found = sets.find_set(tx, things, "id", [1], columns=("id", "name"))
+        none = sets.find_set(tx, things, "id", [99], columns=("id",))
+        sets.insert_set(tx, things, [thing(3, notes={"k": "v"})])
+        sets.update_set(tx, things, [{"id": 2, "name": "two"}])
     assert found.rows == [{"id": 1, "name": "n1"}]
     assert none.rows == []
     assert [row["name"] for row in stored(tx)] == ["n1", "two", "n3"]
-
-
-def test_a_violated_constraint_leaves_as_the_drivers_error(tx: Tx) -> None:
-    with pytest.raises(IntegrityError), tx.begin_nested():
-        insert_set(tx, things, [thing(1), thing(2, name="n1")])
-    assert stored(tx) == []

@@ -41,39 +41,24 @@ class Model:
         else:
             merged = own | given
         for name, key in (("member_id", "member_id"), ("email", "email_folded")):
-            taken = [
-                r
-                for r in self.records
-                if r is not (None if foreign else own) and r.get(key) == merged.get(key)
-            ]
-            if merged.get(key) is not None and taken:
+            others = (r for r in self.records if foreign or r is not own)
+            if merged.get(key) is not None and any(r.get(key) == merged[key] for r in others):
                 faults.add((name, "not_unique"))
         if (merged.get("expiry_date") or "9999") < (merged.get("effective_date") or ""):
             faults.add(("expiry_date", "expiry_before_effective"))
-        if faults and self._says_anything(own, foreign, given, record.faults):
+        # A matched record that changes nothing is not checked again.
+        is_new = own is None or foreign or any(own.get(name) != value for name, value in given.items())
+        if faults and (is_new or record.faults):
             return "refused", faults
         if own is None:
             self.records.append(given | {"account_id": account_id, "plan_id": plan_id})
             return "created", set()
-        changed = {
-            (name, "")
-            for name, value in given.items()
-            if own.get(name, {} if name == "metadata" else None) != value
-        }
+        before = {"metadata": {}} | own
+        changed = {(name, "") for name, value in given.items() if before.get(name) != value}
         moved = own["plan_id"] != plan_id
         own |= given | {"plan_id": plan_id}
         changed.discard(("email_folded", ""))
         return ("moved" if moved else "updated" if changed else "unchanged"), changed
-
-    @staticmethod
-    def _says_anything(own: dict[str, Any] | None, foreign: bool, given: dict[str, Any], faults: Any) -> bool:
-        """A matched record that changes nothing is not checked again."""
-        return (
-            own is None
-            or foreign
-            or bool(faults)
-            or any(own.get(name) != value for name, value in given.items())
-        )
 
 
 def random_body(chance: random.Random) -> dict[str, Any]:
@@ -107,12 +92,8 @@ def test_both_databases_answer_every_step_as_the_model_does(
 
 async def _walk(db: Database, url: str, clock: SetClock) -> None:
     customers = [make_customer(db, name="One"), make_customer(db, name="Two")]
-    app, model, chance = (
-        App(read_config({"FRONTDESK_DATABASE_URL": url}), db, clock),
-        Model(),
-        random.Random(11),
-    )
-    step = 0
+    app = App(read_config({"FRONTDESK_DATABASE_URL": url}), db, clock)
+    model, chance, step = Model(), random.Random(11), 0
     while step < STEPS // 2:
         together = [_submission(customers, chance) for _ in range(chance.randint(1, TOGETHER))]
         answers = await asyncio.gather(
@@ -129,9 +110,8 @@ def _submission(customers: list[Customer], chance: random.Random) -> tuple[Submi
     customer = customers[chance.random() < 0.2]
     body = random_body(chance)
     record = parse_member(body, today="2026-11-20")
-    return Submission(
-        customer.account_id, chance.choice(customer.plan_ids), record, "client", "request"
-    ), body
+    place = (customer.account_id, chance.choice(customer.plan_ids))
+    return Submission(*place, record, "client", "request"), body
 
 
 def _told(answer: Any) -> tuple[str, set[tuple[str, str]]]:

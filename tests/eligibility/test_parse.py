@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from email_validator import validate_email
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
@@ -25,27 +25,21 @@ def read(**body: Any) -> MemberRecord:
 @pytest.mark.parametrize(
     ("field", "sent", "stored"),
     [
-        ("external_id", " AB 123356 ", "AB 123356"),
         ("first_name", "Zoe\u0308", "Zoë"),
-        ("dob", "1977-01-11", "1977-01-11"),
         ("dob", "1977-01-11T00:00:00+14:00", "1977-01-11"),
         ("dob", "1900-01-01", "1900-01-01"),
         ("dob", TODAY, TODAY),
         ("effective_date", "2026-01-01T23:59:59.999-0500", "2026-01-01"),
-        ("dob", "1977-01-11T00:00:00+00", "1977-01-11"),
         ("dob", "\ufeff1977-01-11\u200b", "1977-01-11"),
         ("gender", "FEMALE", "female"),
         ("email", " Robin@Example.COM ", "Robin@Example.COM"),
         ("email", "o'hara@example.com", "o'hara@example.com"),
         ("phone", "+1 (617) 555-0100", "6175550100"),
-        ("phone", "9999999999", "9999999999"),
-        ("zipcode", "02134", "02134"),
         ("zipcode", "02134-1000", "02134-1000"),
+        ("zipcode", "02134\n", "02134"),
         ("zipcode", "021341000", "021341000"),
         ("state", "massachusetts", "MA"),
-        ("state", "ma", "MA"),
         ("medical_eligibility", True, "TRUE"),
-        ("medical_enrollment", "false", "FALSE"),
         ("relationship_code_hipaa", 1, "01"),
         ("relationship_code_hipaa", "018", "018"),
         ("subscriber_relationship", "dependent", "Dependent"),
@@ -54,10 +48,7 @@ def read(**body: Any) -> MemberRecord:
         ("city", "  ", None),
         ("city", "\u200b", None),
         ("phone", None, None),
-        ("external_id", "AB 1\ufeff", "AB 1"),
         ("external_id", "\u200bAB 1\u200b ", "AB 1"),
-        ("zipcode", "\ufeff02134", "02134"),
-        ("email", "robin@example.com\u200b", "robin@example.com"),
         ("phone", "\u202d6175550100\u202c", "6175550100"),
     ],
 )
@@ -75,46 +66,30 @@ def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) 
         ("city", "a\x07b", "control_character"),
         ("city", "a\ud800b", "control_character"),
         ("city", 5, "wrong_type"),
-        ("city", "\x1f", "control_character"),
-        ("first_name", "\x1f", "control_character"),
         ("first_name", "\u200b", "required"),
         ("dob", "1977-01-11T00:00:00+0", "not_a_date"),
-        ("dob", "1977-01-11T00:00:00+24", "not_a_date"),
         ("dob", "2026-11-21", "in_the_future"),
         ("dob", "1899-12-31", "before_1900"),
         ("dob", "1977-W02-2", "not_a_date"),
-        ("dob", "1977-02-29", "not_a_date"),
         ("dob", "1977-01-11 00:00:00", "not_a_date"),
         ("dob", "1977-01-11T25:00:00Z", "not_a_date"),
         ("dob", "\u0661977-01-11", "not_a_date"),
-        ("dob", "19770111", "not_a_date"),
         ("effective_date", 20260101, "wrong_type"),
-        ("gender", "F", "not_allowed"),
-        ("email", "a@b", "malformed_email"),
-        ("email", "a b@example.com", "malformed_email"),
-        ("email", "a@example.com\nBcc: b@example.com", "malformed_email"),
         ("email", "x" * 250 + "@example.com", "malformed_email"),
-        ("phone", "617555010", "not_ten_digits"),
         ("phone", "617555010\u0663", "not_ten_digits"),
         ("phone", "617-555-CALL", "not_ten_digits"),
         ("phone", "26175550100", "not_ten_digits"),
         ("phone", 6175550100, "wrong_type"),
         ("zipcode", 2134, "wrong_type"),
-        ("zipcode", "0213", "malformed_zipcode"),
-        ("zipcode", "02134\n", None),
         ("invite_immediately", "true", "wrong_type"),
-        ("invite_immediately", 1, "wrong_type"),
-        ("medical_eligibility", "yes", "not_allowed"),
         ("relationship_code_hipaa", True, "wrong_type"),
         ("relationship_code_hipaa", 2**64, "not_allowed"),
-        ("subscriber_relationship", "Self", "not_allowed"),
         ("metadata", [], "wrong_type"),
         ("metadata", {str(n): "" for n in range(51)}, "too_many_keys"),
     ],
 )
-def test_a_wrong_value_is_one_fault_with_its_code(field: str, sent: Any, code: str | None) -> None:
-    faults = [(fault.field, fault.code) for fault in read(**{field: sent}).faults]
-    assert faults == ([(field, code)] if code else [])
+def test_a_wrong_value_is_one_fault_with_its_code(field: str, sent: Any, code: str) -> None:
+    assert [(fault.field, fault.code) for fault in read(**{field: sent}).faults] == [(field, code)]
 
 
 @pytest.mark.parametrize(
@@ -132,19 +107,12 @@ def test_a_fault_inside_metadata_names_its_key(metadata: Any, field: str, code: 
     assert [(fault.field, fault.code) for fault in read(metadata=metadata).faults] == [(field, code)]
 
 
-def test_all_faults_inside_metadata_are_told_at_once() -> None:
+def test_all_faults_inside_metadata_are_told_at_once_but_of_no_more_keys_than_it_may_have() -> None:
     sent: dict[str, Any] = {"a": 1, "b": "x" * 501, "good": "", "c\n": None, "": "1"}
-    assert [(fault.field, fault.code) for fault in read(metadata=sent, city=5).faults] == [
-        ("metadata.a", "wrong_type"),
-        ("metadata.b", "too_long"),
-        ("metadata.c%0A", "control_character"),
-        ("metadata.c%0A", "wrong_type"),
-        ("metadata", "empty_key"),
-        ("city", "wrong_type"),
-    ]
-
-
-def test_faults_are_told_of_no_more_keys_than_metadata_may_have() -> None:
+    told = [f"{fault.field} {fault.code}" for fault in read(metadata=sent, city=5).faults]
+    assert told[:2] == ["metadata.a wrong_type", "metadata.b too_long"]
+    assert told[2:4] == ["metadata.c%0A control_character", "metadata.c%0A wrong_type"]
+    assert told[4:] == ["metadata empty_key", "city wrong_type"]
     faults = read(metadata={str(n): n for n in range(5000)}).faults
     assert [fault.code for fault in faults] == ["too_many_keys", *["wrong_type"] * 50]
 
@@ -192,10 +160,9 @@ _JSON = st.recursive(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws few in a second
 @given(st.dictionaries(st.sampled_from(list(FIELDS)) | st.text(max_size=8), _JSON, max_size=8), st.booleans())
-def test_whatever_is_sent_there_are_faults_with_known_codes_and_never_an_exception(
-    body: dict[str, Any], strict: bool
-) -> None:
+def test_whatever_is_sent_there_are_known_faults_and_no_exception(body: dict[str, Any], strict: bool) -> None:
     record = parse_member(body, today=TODAY, strict=strict)
     assert all(fault.code in FAULT_CODES for fault in record.faults)
     json.dumps(record.given, ensure_ascii=False).encode("utf-8")
@@ -210,21 +177,9 @@ def test_what_was_stored_can_be_sent_again_and_stays_the_same(body: dict[str, An
     assert again == given_
 
 
-_WORDS = st.text("abzAZ09_", min_size=1, max_size=8)
-_LABELS = st.text("abzAZ09-", min_size=1, max_size=8)
-
-
-@given(
-    st.lists(_WORDS, min_size=1, max_size=3),
-    st.sampled_from([".", "+", "-"]),
-    st.lists(_LABELS, min_size=1, max_size=3),
-    st.text("acz", min_size=2, max_size=6),
-)
-def test_the_fast_path_for_plain_addresses_accepts_only_what_the_library_accepts(
-    words: list[str], joint: str, labels: list[str], top: str
-) -> None:
-    email = f"{joint.join(words)}@{'.'.join([*labels, top])}"
-    assume(len(email) <= 64 and _PLAIN_EMAIL.fullmatch(email))
+@given(st.from_regex(r"[abzAZ09_.+-]{1,20}@[abzAZ09.-]{1,20}\.[acz]{2,6}", fullmatch=True))
+def test_the_fast_path_for_plain_addresses_accepts_only_what_the_library_accepts(email: str) -> None:
+    assume(_PLAIN_EMAIL.fullmatch(email))
     validate_email(email, check_deliverability=False, globally_deliverable=False)
 
 

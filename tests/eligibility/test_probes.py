@@ -22,9 +22,7 @@ from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.store import find_probe_counts
 from frontdesk.errors import FrontdeskError, Invalid
-from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
@@ -37,12 +35,8 @@ LIMIT = 5
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_limit(monkeypatch, LIMIT)
-
-
-def set_limit(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     for module in ("frontdesk.eligibility.decide", "frontdesk.web.stored_metrics"):
-        monkeypatch.setattr(sys.modules[module], "TAKEN_PER_DAY", limit)
+        monkeypatch.setattr(sys.modules[module], "TAKEN_PER_DAY", LIMIT)
 
 
 @pytest.fixture
@@ -64,16 +58,21 @@ def desk(db: Database, other: Customer, clock: SetClock) -> Desk:
     return Desk(db, other, clock)
 
 
+@pytest.fixture
+def others(db: Database, customer: Customer, clock: SetClock) -> Desk:
+    """Files of the account whose members are asked after."""
+    return Desk(db, customer, clock)
+
+
 def path_of(customer: Customer) -> str:
     return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
 
-def trail(db: Database) -> list[dict[str, Any]]:
+def trail(db: Database) -> list[tuple[Any, ...]]:
+    """Who had learned how much, of which account, by which file."""
     found = db.ask(lambda tx: list_entries(tx, AuditQuery(action="uniqueness.probed")))
-    return [
-        {name: entry[name] for name in ("actor", "account_id", "subject_id", "detail")}
-        for entry in reversed(found)
-    ]
+    names = ("actor", "account_id", "subject_id")
+    return [(*(entry[name] for name in names), entry["detail"]["taken_today"]) for entry in reversed(found)]
 
 
 def taken_today(db: Database, clock: SetClock) -> dict[str, int]:
@@ -105,9 +104,15 @@ def test_after_the_limit_an_answer_no_longer_depends_on_what_others_have(
     assert (fault["field"], fault["code"]) == ("external_id", "too_many_taken")
     assert free.headers["Retry-After"] == str(11 * 3600)
     assert taken_today(db, clock) == {other.client_id: LIMIT}
+    # An entry each time that the number doubles, and at the limit.
+    assert trail(db) == [(other.client_id, other.account_id, None, n) for n in (1, 2, 4, LIMIT)]
+    operator = api.as_(make_operator(db).token)
+    assert "frontdesk_uniqueness_clients_at_limit 1.0" in operator.get("/metrics").text
     clock.advance(11 * 3600)
+    assert taken_today(db, clock) == {}
     assert probe(prober, other, 999_999).status_code == 201
-    assert probe(prober, other, 1).status_code == 422
+    answers = [probe(prober, other, number) for number in range(1, LIMIT + 2)]
+    assert [answer.status_code for answer in answers] == [422] * LIMIT + [429]
 
 
 def test_each_of_the_three_keys_counts_and_a_record_counts_once(
@@ -121,6 +126,9 @@ def test_each_of_the_three_keys_counts_and_a_record_counts_once(
         assert prober.post(path_of(other), ours | changes).status_code == 422
     assert prober.post(path_of(other), taken[0]).status_code == 422
     assert taken_today(db, clock) == {other.client_id: 4}
+    metrics = api.as_(make_operator(db).token).get("/metrics").text
+    assert f'frontdesk_uniqueness_taken{{account_id="{other.account_id}"}} 4.0' in metrics
+    assert "frontdesk_uniqueness_clients_at_limit 0.0" in metrics
 
 
 def test_refusals_of_the_accounts_own_values_and_updates_of_its_members_go_on(
@@ -141,28 +149,13 @@ def test_refusals_of_the_accounts_own_values_and_updates_of_its_members_go_on(
     assert api.post(path_of(customer), member_body(201)).status_code == 201
 
 
-def test_two_processes_together_tell_exactly_the_limit(
-    api: Api, prober: Api, config: Config, customer: Customer, other: Customer
-) -> None:
-    fill(api, customer, 40)
-    second = App(config, open_for_test(config.database_url, "second"), SetClock(NOW))
-    with TestClient(build_asgi(second, Telemetry(io.StringIO()))) as http:
-        processes = prober, Api(http, other.token, io.StringIO())
-        for number, process in enumerate(processes, 200):  # both know that the client has told nothing yet
-            assert process.post(path_of(other), member_body(number)).status_code == 201
-        statuses = Counter(
-            probe(processes[number > LIMIT], other, number).status_code for number in range(1, 41)
-        )
-    assert statuses == {422: LIMIT, 429: 40 - LIMIT}
-
-
 def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
     api: Api, prober: Api, config: Config, customer: Customer, other: Customer, desk: Desk
 ) -> None:
     """Not by a POST, a file, a dry run, an undo or the undo of one: a free value gets the answer of a taken one."""
     fill(api, customer, LIMIT)
-    db, clock = desk.db, desk.clock
-    desk.client, others = other.client_id, Desk(db, customer, clock)
+    db, clock, desk.client = desk.db, desk.clock, other.client_id
+    others = Desk(db, customer, clock)
     free, taken = (desk.undo(desk.load(csv_of([row(number)]))) for number in (701, 702))
     others.load(csv_of([row(702), row(704, email="old@example.com")]))
     renamed = [desk.load(csv_of([row(711, last_name=name, member_id=name)])) for name in ("Old", "New")][1]
@@ -178,29 +171,19 @@ def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
     for undo in (free, taken, renamed):
         assert desk.undo(undo).codes == {"too_many_taken": 1}
     assert taken_today(db, SetClock(NOW)) == {other.client_id: LIMIT}
-    assert {entry["actor"] for entry in trail(db)} == {other.client_id}
+    assert {actor for actor, *_ in trail(db)} == {other.client_id}
 
 
 def test_chunks_at_the_same_moment_tell_exactly_the_limit(
-    api: Api,
-    db: Database,
-    customer: Customer,
-    other: Customer,
-    clock: SetClock,
-    monkeypatch: pytest.MonkeyPatch,
+    db: Database, others: Desk, other: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(api, customer, 2 * LIMIT)
+    others.load(csv_of(row(n) for n in range(1, 2 * LIMIT + 1)))
     has_decided = Event()
 
     def tell(numbers: range, before_commit: Callable[[], object]) -> list[Any]:
-        records = [
-            parse_member(member_body(n, external_id=f"P{n}", member_id=f"P{n}"), today="2026-11-20")
-            for n in numbers
-        ]
-        items = [
-            Submission(other.account_id, other.plan_ids[0], record, "client-1", "request")
-            for record in records
-        ]
+        records = [parse_member(row(n, external_id=f"P{n}"), today="2026-11-20") for n in numbers]
+        place = (other.account_id, other.plan_ids[0])
+        items = [Submission(*place, record, "client-1", "request") for record in records]
 
         def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
             results = enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE)
@@ -230,139 +213,57 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
     assert taken_today(db, clock) == {"client-1": LIMIT}
 
 
-def test_the_trail_has_an_entry_each_time_the_number_doubles_and_at_the_limit(
-    api: Api, prober: Api, db: Database, customer: Customer, other: Customer
+def test_a_dry_run_learns_no_more_than_the_limit_and_leaves_its_trace(
+    db: Database, others: Desk, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    fill(api, customer, LIMIT)
-    for number in range(1, LIMIT + 1):
-        probe(prober, other, number)
-    entry = {"actor": other.client_id, "account_id": other.account_id, "subject_id": None}
-    assert trail(db) == [entry | {"detail": {"taken_today": n}} for n in (1, 2, 4, LIMIT)]
-
-
-def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
-    db: Database,
-    customer: Customer,
-    other: Customer,
-    clock: SetClock,
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    set_limit(monkeypatch, 1000)
-    Desk(db, customer, clock).load(csv_of(row(n, email=f"member.{n}@example.com") for n in range(20_000)))
+    others.load(csv_of(row(n, email=f"member.{n}@example.com") for n in range(1_000)))
+    desk.load(csv_of([row(5_000)]))
     theirs = [
-        row(n, external_id=f"P{n}", member_id=f"P{n}", email=f"member.{n}@example.com") for n in range(20_000)
+        row(n, external_id=f"P{n}", member_id=f"P{n}", email=f"member.{n}@example.com") for n in range(999)
     ]
     file = desk.load(csv_of(theirs), dry_run=True)
-    assert file.state == "done"
-    assert (file.rows_done, file.codes) == (20_000, {"email_taken": 1000, "too_many_taken": 19_000})
-    assert file.counts == {"created": 1000, "refused": 19_000, "warned": 1000}
-    entries = trail(db)
-    assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
-        ("client-1", other.account_id, file.id)
-    }
-    assert entries[-1]["detail"] == {"taken_today": 1000}
-    assert len(entries) <= 11
-    assert taken_today(db, clock) == {"client-1": 1000}
-    # Nor does the same client learn more by the next file, or by a load that is no dry run.
-    again = desk.load(csv_of([*theirs[:10], row(90_000)]))
-    assert again.codes == {"too_many_taken": 11}
+    assert (file.state, file.codes) == ("done", {"email_taken": LIMIT, "too_many_taken": 999 - LIMIT})
+    assert file.counts == {"created": LIMIT, "refused": 999 - LIMIT, "warned": LIMIT}
+    assert {entry[:3] for entry in trail(db)} == {("client-1", other.account_id, file.id)}
+    assert trail(db)[-1][-1] == LIMIT
+    assert taken_today(db, clock) == {"client-1": LIMIT}
+    # Nor does the same client learn more by the next file, or by a load that is no dry run. Its own members change.
+    changed = [*theirs[:10], row(90_000), row(5_000, last_name="Changed")]
+    file = desk.load(csv_of(changed), mode=FileMode.FULL)
+    assert (file.codes, file.counts) == ({"too_many_taken": 11}, {"refused": 11, "updated": 1})
     clock.advance(86_400)
     assert desk.load(csv_of([row(90_000)])).counts == {"created": 1}
 
 
-def undone_and_taken(desk: Desk, others: Desk) -> EligibilityFile:
-    """The undo of a file, whose members another account has now."""
-    undo = desk.undo(desk.load(csv_of(row(n) for n in range(LIMIT + 2))))
-    assert others.load(csv_of(row(n) for n in range(LIMIT + 2))).counts == {"created": LIMIT + 2}
-    return undo
-
-
-def test_an_undo_of_an_undo_learns_no_more_than_the_limit_and_leaves_its_trace(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+def test_undos_learn_no_more_than_the_limit_and_withdraw_after_it_as_before(
+    db: Database, others: Desk, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    redo = desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
-    assert redo.counts == {"refused": LIMIT + 2}
-    assert redo.codes == {"not_unique": LIMIT, "too_many_taken": 2}
-    assert taken_today(db, clock) == {"client-1": LIMIT}
-    entries = trail(db)
-    assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
-        ("client-1", other.account_id, redo.id)
-    }
-    assert entries[-1]["detail"] == {"taken_today": LIMIT}
-
-
-def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
-) -> None:
-    numbers = range(LIMIT + 3)
-    desk.load(csv_of(row(n, email=f"old.{n}@example.com") for n in numbers))
-    file = desk.load(csv_of(row(n, email=f"new.{n}@example.com", last_name="New") for n in numbers))
-    taken = (row(100 + n, email=f"OLD.{n}@example.com") for n in range(LIMIT + 1))
-    assert Desk(db, customer, clock).load(csv_of(taken)).counts == {"created": LIMIT + 1}
-    undo = desk.undo(file)
-    # The last two addresses are free. An undo goes backwards, so these come first and are given back.
-    assert undo.counts == {"restored": 2, "refused": LIMIT + 1}
-    assert undo.codes == {"not_unique": LIMIT, "too_many_taken": 1}
-    assert taken_today(db, clock) == {"client-1": LIMIT}
-
-
-def test_after_the_limit_an_undo_tells_nothing_of_others_and_withdraws_as_before(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
-) -> None:
-    free = desk.undo(desk.load(csv_of([row(500)])))
+    own, free = (desk.undo(desk.load(csv_of([row(number)]))) for number in (400, 500))
     to_withdraw = desk.load(csv_of([row(600)]))
-    desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
+    desk.load(csv_of([row(400)]))
+    assert desk.undo(own).codes == {"not_unique": 1}
+    assert taken_today(db, clock) == {}  # by a member of the account itself, which is not counted
+    members = csv_of(row(n) for n in range(LIMIT + 2))
+    undo = desk.undo(desk.load(members))
+    assert others.load(members).counts == {"created": LIMIT + 2}
+    redo = desk.undo(undo)
+    assert (redo.counts, redo.codes) == ({"refused": LIMIT + 2}, {"not_unique": LIMIT, "too_many_taken": 2})
+    assert {entry[:3] for entry in trail(db)} == {("client-1", other.account_id, redo.id)}
     assert desk.undo(free).codes == {"too_many_taken": 1}  # as for a value that another account has
     assert desk.undo(to_withdraw).counts == {"withdrawn": 1}
     assert taken_today(db, clock) == {"client-1": LIMIT}
 
 
-def test_values_of_the_accounts_own_members_are_not_counted_in_an_undo(
-    db: Database, clock: SetClock, desk: Desk
+def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
+    db: Database, others: Desk, clock: SetClock, desk: Desk
 ) -> None:
-    undo = desk.undo(desk.load(csv_of([row(1)])))
-    desk.load(csv_of([row(1)]))
-    assert desk.undo(undo).codes == {"not_unique": 1}
-    assert taken_today(db, clock) == {}
-
-
-def test_a_file_goes_on_with_the_accounts_own_members(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
-) -> None:
-    Desk(db, customer, clock).load(csv_of(row(n) for n in range(10)))
-    desk.load(csv_of(row(n) for n in range(100, 103)))
-    mixed = [*(row(n) for n in range(10)), *(row(n, last_name="Changed") for n in range(100, 103)), row(104)]
-    file = desk.load(csv_of(mixed), mode=FileMode.FULL)
-    assert file.counts == {"refused": 11, "updated": 3}
-    assert file.codes == {"not_unique": 2 * LIMIT, "too_many_taken": 6}
-
-
-def test_inside_accounts_nothing_is_told_and_nothing_counted() -> None:
-    assert find_probe_counts(None, ["client-1"], Uniqueness.ACCOUNT).rows == []  # type: ignore[arg-type]
-
-
-def test_metrics_tell_how_many_and_which_are_at_their_limit(
-    api: Api, prober: Api, db: Database, customer: Customer, other: Customer
-) -> None:
-    operator = make_operator(db).token
-    fill(api, customer, LIMIT)
-    for number in range(1, LIMIT):
-        probe(prober, other, number)
-    text = api.as_(operator).get("/metrics").text
-    assert f'frontdesk_uniqueness_taken{{account_id="{other.account_id}"}} {LIMIT - 1}.0' in text
-    assert "frontdesk_uniqueness_clients_at_limit 0.0" in text
-    probe(prober, other, LIMIT)
-    assert "frontdesk_uniqueness_clients_at_limit 1.0" in api.as_(operator).get("/metrics").text
-
-
-def test_each_day_begins_with_none(
-    api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
-) -> None:
-    fill(api, customer, 1)
-    for _ in range(2):
-        for _ in range(LIMIT):
-            assert probe(prober, other, 1).status_code == 422
-        assert taken_today(db, clock) == {other.client_id: LIMIT}
-        clock.advance(86_400)
-    assert taken_today(db, clock) == {}
+    numbers = range(LIMIT + 3)
+    desk.load(csv_of(row(n, email=f"old.{n}@example.com") for n in numbers))
+    file = desk.load(csv_of(row(n, email=f"new.{n}@example.com", last_name="New") for n in numbers))
+    taken = (row(100 + n, email=f"OLD.{n}@example.com") for n in range(LIMIT + 1))
+    assert others.load(csv_of(taken)).counts == {"created": LIMIT + 1}
+    undo = desk.undo(file)
+    # The last two addresses are free. An undo goes backwards, so these come first and are given back.
+    assert undo.counts == {"restored": 2, "refused": LIMIT + 1}
+    assert undo.codes == {"not_unique": LIMIT, "too_many_taken": 1}
+    assert taken_today(db, clock) == {"client-1": LIMIT}

@@ -29,44 +29,26 @@ def id_of(db: Database, number: int) -> int:
     return int(found["id"])
 
 
-def test_a_new_member_with_the_names_and_birth_date_of_another_is_shown_with_its_id(
-    api: Api, db: Database, customer: Customer
-) -> None:
+def test_a_new_member_that_looks_like_another_is_told(api: Api, db: Database, customer: Customer) -> None:
     assert post(api, customer, 1, **TWIN) == ""
     assert post(api, customer, 2, **WRITTEN_OTHERWISE) == f"similar_member;member={id_of(db, 1)}"
     assert post(api, customer, 2, **TWIN) == ""  # only as it is created
     assert post(api, customer, 3, **TWIN | {"dob": "1990-05-07"}) == ""
+    other = make_customer(db, name="Other")
+    assert post(api.as_(other.token), other, 4, **TWIN) == ""
 
 
-def test_a_change_of_the_names_is_followed(api: Api, db: Database, customer: Customer) -> None:
+def test_a_change_of_the_names_and_its_undo_are_followed(api: Api, db: Database, customer: Customer) -> None:
     post(api, customer, 1, **TWIN)
     post(api, customer, 1, **TWIN | {"last_name": "Married"})
     assert post(api, customer, 2, **TWIN) == ""
-    assert (
-        post(api, customer, 3, **TWIN | {"last_name": "MARRIED"}) == f"similar_member;member={id_of(db, 1)}"
-    )
-
-
-def test_an_undo_brings_the_digest_back_too(db: Database, customer: Customer, clock: SetClock) -> None:
-    desk = Desk(db, customer, clock)
-    desk.load(csv_of([row(1)]))
-    before = desk.members()
-    file = desk.load(csv_of([row(1, first_name="Other")]))
-    assert desk.members()["E00001"]["person_digest"] != before["E00001"]["person_digest"]
-    desk.undo(file)
-    assert desk.members() == before
-
-
-@pytest.mark.parametrize("expiry", ["2026-11-19", "2026-11-20"])
-def test_a_member_counts_while_its_access_lasts(api: Api, customer: Customer, expiry: str) -> None:
-    post(api, customer, 1, **TWIN, expiry_date=expiry)
-    assert bool(post(api, customer, 2, **TWIN)) is (expiry >= NOW.date().isoformat())
-
-
-def test_another_accounts_member_is_never_similar(api: Api, db: Database, customer: Customer) -> None:
-    other = make_customer(db, name="Other")
-    post(api, customer, 1, **TWIN)
-    assert post(api.as_(other.token), other, 2, **TWIN) == ""
+    warning = f"similar_member;member={id_of(db, 1)}"
+    assert post(api, customer, 3, **TWIN | {"last_name": "MARRIED"}) == warning
+    # A member counts while its access lasts.
+    for number, (expiry, warned) in enumerate((("2026-11-19", False), ("2026-11-20", True)), 4):
+        names = {"first_name": f"Until {number}", "last_name": "Then"}
+        post(api, customer, 10 * number, **names, expiry_date=expiry)
+        assert bool(post(api, customer, 10 * number + 1, **names)) is warned
 
 
 def test_a_member_of_the_same_family_and_birth_date_is_similar(db: Database, customer: Customer) -> None:

@@ -1,61 +1,37 @@
 """Which columns an update of members names: those that it changes and, where it is small, those of earlier updates."""
 
 import re
-from collections.abc import Iterator
+import sys
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
-from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.enrol import MANY, changed_before, enrol
-from frontdesk.eligibility.model import Enrolled, Outcome, Submission
+from frontdesk.eligibility.enrol import MANY, enrol
+from frontdesk.eligibility.model import Outcome, Submission
 from frontdesk.eligibility.store import find_members
-from tests.factories import Customer, member_body
+from tests.db.statements import statements
+from tests.factories import NOW, Customer, member_body
+
+FOLLOW = {"row_digest", "person_digest", "updated_at"}  # from other columns
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """As in a process that has updated nothing yet."""
-    before = set(changed_before)
-    changed_before.clear()
-    yield
-    changed_before.clear()
-    changed_before.update(before)
-
-
-@pytest.fixture
-def named(db: Database) -> list[set[str]]:
-    """The columns that each update of members named, without those that follow from others."""
-    found: list[set[str]] = []
-
-    def look(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if update := re.search(r"UPDATE members (?:t )?SET (.+?) (?:FROM|WHERE) ", statement):
-            found.append(
-                set(re.findall(r"(\w+) = ", update[1])) - {"row_digest", "person_digest", "updated_at"}
-            )
-
-    event.listen(db.engine, "before_cursor_execute", look)
-    return found
-
-
-def _enrol(db: Database, customer: Customer, *bodies: dict[str, Any], plan: int = 0) -> list[Outcome]:
+def _enrol(db: Database, customer: Customer, *bodies: dict[str, Any], plan: int = 0) -> list[set[str]]:
+    """The columns that each update of members named."""
+    place = (customer.account_id, customer.plan_ids[plan])
     chunk = [
-        Submission(
-            customer.account_id,
-            customer.plan_ids[plan],
-            parse_member(body, today="2026-11-20"),
-            "client",
-            "request",
-        )
-        for body in bodies
+        Submission(*place, parse_member(body, today="2026-11-20"), "client", "request") for body in bodies
     ]
-    with db.write() as tx:
-        results = enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.SERVICE)
-    return [result.outcome for result in results if isinstance(result, Enrolled)]
+    with statements(db, "UPDATE members ") as sent, db.write() as tx:
+        results = enrol(tx, chunk, now=NOW, uniqueness=Uniqueness.SERVICE)
+    expected = {Outcome.CREATED} if not sent else {Outcome.MOVED if plan else Outcome.UPDATED}
+    assert {getattr(result, "outcome", None) for result in results} == expected
+    found = (
+        re.search(r"UPDATE members (?:t )?SET (.+?) (?:FROM|WHERE) ", statement) for statement, _ in sent
+    )
+    return [set(re.findall(r"(\w+) = ", update[1])) - FOLLOW for update in found if update]
 
 
 def _member(db: Database, number: int) -> dict[str, Any]:
@@ -63,20 +39,22 @@ def _member(db: Database, number: int) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "updated_at"}
 
 
-def test_an_update_names_what_changes_and_what_changed_before(
-    db: Database, customer: Customer, named: list[set[str]]
+def test_an_update_names_what_changes_and_where_it_is_small_what_changed_before(
+    db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _enrol(db, customer, member_body(1), member_body(2))
-    assert _enrol(db, customer, member_body(1, last_name="Second")) == [Outcome.UPDATED]
-    assert _enrol(db, customer, member_body(2, email="new@example.com")) == [Outcome.UPDATED]
-    assert _enrol(db, customer, member_body(1, last_name="Third")) == [Outcome.UPDATED]
+    monkeypatch.setattr(sys.modules["frontdesk.eligibility.enrol"], "changed_before", set())
+    numbers = range(1, MANY + 1)
+    assert _enrol(db, customer, *map(member_body, numbers)) == []
     last_name, email = {"last_name"}, {"email", "email_folded"}
-    assert named == [last_name, last_name | email, last_name | email]
+    assert _enrol(db, customer, member_body(1, last_name="Second")) == [last_name]
+    assert _enrol(db, customer, member_body(2, email="new@example.com")) == [last_name | email]
+    assert _enrol(db, customer, member_body(1, last_name="Third")) == [last_name | email]
+    moved = [member_body(number, email=..., last_name=..., city="Salem") for number in numbers]
+    assert _enrol(db, customer, *moved, plan=1) == [{"plan_id", "city"}]
+    assert _member(db, MANY)["plan_id"] == customer.plan_ids[1]
 
 
-def test_records_that_change_different_columns_keep_all_others(
-    db: Database, customer: Customer, named: list[set[str]]
-) -> None:
+def test_records_that_change_different_columns_keep_all_others(db: Database, customer: Customer) -> None:
     _enrol(db, customer, *(member_body(number) for number in (1, 2, 3)))
     before = {number: _member(db, number) for number in (1, 2, 3)}
     changes: dict[int, dict[str, Any]] = {
@@ -88,23 +66,3 @@ def test_records_that_change_different_columns_keep_all_others(
     derived = {2: {"email_folded": "other@example.com"}}
     for number, changed in changes.items():
         assert _member(db, number) == before[number] | changed | derived.get(number, {})
-    assert named == [{"last_name", "email", "email_folded", "metadata", "city"}]
-
-
-def test_a_move_names_the_plan(db: Database, customer: Customer, named: list[set[str]]) -> None:
-    _enrol(db, customer, member_body(1))
-    before = _member(db, 1)
-    assert _enrol(db, customer, member_body(1), plan=1) == [Outcome.MOVED]
-    assert _member(db, 1) == before | {"plan_id": customer.plan_ids[1]}
-    assert named == [{"plan_id"}]
-
-
-def test_many_records_name_only_what_they_change(
-    db: Database, customer: Customer, named: list[set[str]]
-) -> None:
-    numbers = range(1, MANY + 1)
-    _enrol(db, customer, *map(member_body, numbers))
-    _enrol(db, customer, member_body(1, city="Salem"))
-    changed = [member_body(number, last_name="Changed", city=...) for number in numbers]
-    assert _enrol(db, customer, *changed) == [Outcome.UPDATED] * MANY
-    assert named == [{"city"}, {"last_name"}]

@@ -1,6 +1,6 @@
 """A person can be forgotten: no value is left, and ids, times and the fact are."""
 
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,22 +16,18 @@ from frontdesk.errors import NotFound
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.privacy.classification import CLASSIFICATION
-from frontdesk.privacy.erasure import erase_person, find_persons, get_person, place_hold, release_hold
-from frontdesk.privacy.model import ColumnKind, FilesUnfinished, UnderLegalHold
+from frontdesk.privacy.erasure import erase_person, find_persons, get_person
+from frontdesk.privacy.model import ColumnKind
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
-from tests.privacy.conftest import KEY, OLD, SOUGHT, TABLES_OF_PERSONS, VALUES, Life
+from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, VALUES, Life
 
 KEEPING = {
     *("members.external_id", "members.first_name", "members.dob", "members.metadata", "members.email_folded"),
-    *(
-        "member_history.changes",
-        "invitations.address",
-        "invitations.address_folded",
-        "suppressions.address_folded",
-    ),
-    *("file_rows.external_id", "caught_messages.recipient", "caught_messages.content"),
+    *("member_history.changes", "invitations.address", "invitations.address_folded"),
+    *("suppressions.address_folded", "file_rows.external_id"),
+    *("caught_messages.recipient", "caught_messages.content"),
 }
 
 
@@ -41,7 +37,8 @@ def test_every_column_is_classified_once() -> None:
     }
 
 
-def test_no_value_of_an_erased_person_is_left_in_any_column(life: Life) -> None:
+def test_no_value_of_an_erased_person_is_left_in_any_column_but_ids_times_and_the_fact(life: Life) -> None:
+    before = life.db.ask(lambda tx: list_history(tx, life.member_id))
     assert life.mentions() >= KEEPING
     # The columns that hold a value are those that the classification says.
     assert all(
@@ -53,29 +50,28 @@ def test_no_value_of_an_erased_person_is_left_in_any_column(life: Life) -> None:
     assert life.mentions() == set()
     [neighbour] = life.db.ask(lambda tx: find_members(tx, "AB 000005", None))
     assert (neighbour["first_name"], neighbour["email"]) == ("Neighbour", "robin.5@example.com")
-
-
-def test_ids_times_and_the_fact_are_left(life: Life) -> None:
-    before = life.db.ask(lambda tx: list_history(tx, life.member_id))
-    life.erase()
-    after = life.db.ask(lambda tx: list_history(tx, life.member_id))
     kept = {"plan_id", "effective_date", "expiry_date"}
-    assert [entry._replace(changes={}) for entry in before] == [entry._replace(changes={}) for entry in after]
-    assert [entry.changes for entry in after] == [
-        {name: entry.changes[name] for name in entry.changes if name in kept} for entry in before
+    entries = [
+        entry._replace(changes={name: entry.changes[name] for name in kept & entry.changes.keys()})
+        for entry in before
     ]
-    with life.db.read() as tx:
-        row = tx.execute(select(members).where(members.c.id == life.member_id)).mappings().one()
-        assert (row["effective_date"], row["plan_id"]) == ("2026-01-01", life.customer.plan_ids[0])
+    assert life.db.ask(lambda tx: list_history(tx, life.member_id)) == entries
+    found = select(members.c.effective_date, members.c.plan_id).where(members.c.id == life.member_id)
+    assert life.db.ask(lambda tx: tx.execute(found).one()) == ("2026-01-01", life.customer.plan_ids[0])
     [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
     assert (entry["subject_id"], entry["actor"]) == (life.member_id, "cli:test")
 
 
-def test_the_address_is_still_never_mailed(life: Life) -> None:
+def test_the_same_identifier_makes_a_new_record_and_the_address_is_still_never_mailed(life: Life) -> None:
     life.erase()
     body = {**VALUES, "gender": "female", "effective_date": "2026-01-01", "invite_immediately": True}
     again = life.api.post(life.path, body)
-    assert again.headers["Invitation"] == "none; reason=suppressed"
+    assert (again.status_code, again.headers["Invitation"]) == (201, "none; reason=suppressed")
+    assert again.json()["id"] != life.member_id
+    file = life.desk.load(csv_of([row(1, external_id=KEY, member_id=VALUES["member_id"], zipcode="02150")]))
+    assert file.counts["updated"] == 1
+    query = select(members.c.external_id).where(members.c.id == life.member_id)
+    assert life.db.ask(lambda tx: tx.execute(query).scalar_one()) == ""
     [kept] = life.db.ask(lambda tx: list_suppressions(tx, limit=10))
     assert kept.address.startswith("#")
     with life.db.write() as tx:
@@ -87,188 +83,94 @@ def test_the_address_is_still_never_mailed(life: Life) -> None:
         assert list_suppressions(tx, limit=10) == []
 
 
-def test_the_same_identifier_makes_a_new_record_and_the_erased_one_stays_erased(life: Life) -> None:
-    life.erase()
-    body = {**VALUES, **OLD, "gender": "female", "effective_date": "2026-01-01"}
-    answer = life.api.post(life.path, body)
-    assert answer.status_code == 201
-    assert answer.json()["id"] != life.member_id
-    file = life.desk.load(csv_of([row(1, external_id=KEY, member_id=VALUES["member_id"], zipcode="02150")]))
-    assert file.counts["updated"] == 1
-    with life.db.read() as tx:
-        [old] = tx.execute(select(members.c.external_id).where(members.c.id == life.member_id)).scalars()
-    assert old == ""
-
-
-def test_an_erasure_is_idempotent(life: Life) -> None:
-    [first] = life.erase()
+def test_an_erasure_is_idempotent_and_the_trail_has_its_time_and_not_that_of_the_request(life: Life) -> None:
+    persons = life.db.ask(lambda tx: find_persons(tx, KEY, None))
+    asked = life.requester()
+    life.clock.advance(600)
+    [first] = erase_person(life.db, persons, asked, life.clock)
     life.clock.advance(60)
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
     [again] = erase_person(life.db, [person], Requester("cli:other", "request-2", life.clock()), life.clock)
     assert again == first._replace(is_new=False)
-    assert len(life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))) == 1
+    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    assert entry["at"] == first.erased_at == asked.now + timedelta(seconds=600)
     with pytest.raises(NotFound):
         life.erase()
 
 
-def test_the_trail_has_the_time_of_the_erasure_and_not_that_of_the_request(life: Life) -> None:
-    persons = life.db.ask(lambda tx: find_persons(tx, KEY, None))
-    asked = Requester("cli:test", "request-1", life.clock())
-    life.clock.advance(600)
-    [erasure] = erase_person(life.db, persons, asked, life.clock)
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
-    assert entry["at"] == erasure.erased_at == life.clock() > asked.now
-
-
-def test_records_that_an_undo_withdrew_are_erased_too(life: Life) -> None:
-    undone = life.desk.load(csv_of([row(40, first_name="Wilhelmina-QX")]))
-    life.desk.undo(undone)
-    assert life.api.post(life.path, row(40) | {"gender": "female"}).status_code == 201
-    assert len(life.erase("E00040")) == 2
-    assert not any("Wilhelmina-QX" in text or "E00040" in text for _, text in life.cells())
-
-
-def test_rows_that_changed_nothing_lose_the_name_too_and_their_files_the_digest(life: Life) -> None:
-    same = life.desk.load(csv_of([row(7), row(8)]))
-    assert same.counts == {"unchanged": 2}
-    life.erase("E00007")
-    assert [line["external_id"] for line in life.desk.report(same)] == [None, "E00008"]
-    assert life.desk.reread(same).sha256 is None
-
-
-def test_rows_of_another_accounts_member_with_the_identifier_stay(life: Life, db: Database) -> None:
-    other = Desk(db, make_customer(db, name="Other"), life.clock)
-    refused = other.load(csv_of([row(1, external_id=KEY)]))
-    assert [line["external_id"] for line in other.report(refused)] == [KEY]
-    life.erase()
-    assert [line["external_id"] for line in other.report(refused)] == [KEY]
-
-
-def test_an_undo_leaves_an_erased_member_alone(life: Life) -> None:
-    file = life.desk.load(csv_of([row(50, zipcode="02150"), row(51)]))
-    life.erase("E00050")
-    undo = life.desk.undo(file)
-    assert undo.counts == {"refused": 1, "withdrawn": 1}
-    assert not any("E00050" in text for _, text in life.cells())
-
-
-def test_a_full_file_does_not_miss_an_erased_member(life: Life) -> None:
-    one, other = row(60), row(61)
-    life.desk.load(csv_of([one, other]), plan=1, full=True)
-    life.erase("E00060")
-    full = life.desk.load(csv_of([other]), plan=1, full=True)
-    assert (full.counts, full.members_missing) == ({"unchanged": 1}, 0)
-
-
-def test_a_file_that_has_not_ended_comes_first(life: Life) -> None:
-    waiting = life.desk.hand_in(csv_of([row(70), row(1, external_id=KEY)]))
-    with pytest.raises(FilesUnfinished, match=rf": {waiting.id}\."):
-        life.erase()
-    assert life.mentions() >= KEEPING
-    life.desk.work(waiting)
-    life.erase()
-    assert life.mentions() == set()
-
-
-def test_a_legal_hold_refuses_the_erasure_until_it_is_released(life: Life) -> None:
-    actor = Requester("cli:counsel", "request-3", life.clock())
-    person = life.db.ask(lambda tx: get_person(tx, life.member_id))
-    with life.db.write() as tx:
-        assert place_hold(tx, person, "Case 1", actor)
-        assert not place_hold(tx, person, "Case 2", actor)
-    with pytest.raises(UnderLegalHold, match="Case 1"):
-        life.erase()
-    assert life.mentions() >= KEEPING
-    with life.db.write() as tx:
-        assert release_hold(tx, person, actor)
-        assert not release_hold(tx, person, actor)
-    life.erase()
-    assert life.mentions() == set()
-    found = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member")))
-    assert [entry["action"] for entry in found] == ["member.erased", "member.released", "member.held"]
-
-
-def test_an_invitation_that_waits_is_not_sent_any_more(life: Life) -> None:
+def test_files_and_invitations_after_an_erasure(life: Life) -> None:
+    """Unchanged rows lose the name too and their files the digest, other accounts' rows stay, an undo leaves the member alone,
+    a full file does not miss it, records that an undo withdrew go too, and an invitation that waits is not sent."""
+    desk, other = life.desk, Desk(life.db, make_customer(life.db, name="Other"), life.clock)
+    same, theirs = desk.load(csv_of([row(7), row(8)])), other.load(csv_of([row(7)]))
+    desk.load(csv_of([row(60), row(61)]), plan=1, full=True)
+    new = desk.load(csv_of([row(50, zipcode="02150"), row(51)]))
     body = {**row(80), "gender": "female", "email": "waits@qx-mail.example", "invite_immediately": True}
     assert life.api.post(life.path, body).headers["Invitation"] == "immediate"
-    life.erase("E00080")
-    with life.db.read() as tx:
-        states = tx.execute(
-            text("SELECT state, reason, address FROM invitations ORDER BY id DESC LIMIT 1")
-        ).one()
-    assert tuple(states) == ("cancelled", "erased", "")
+    desk.undo(desk.load(csv_of([row(40, first_name="Wilhelmina-QX")])))  # which withdraws it
+    assert life.api.post(life.path, row(40)).status_code == 201
+    for key, records in (("E00007", 1), ("E00060", 1), ("E00050", 1), ("E00080", 1), ("E00040", 2)):
+        assert len(life.erase(key)) == records
+    assert [line["external_id"] for line in desk.report(same)] == [None, "E00008"]
+    assert desk.reread(same).sha256 is None
+    assert {line["external_id"] for line in other.report(theirs)} == {"E00007"}
+    assert desk.undo(new).counts == {"refused": 1, "withdrawn": 1}
+    cells = str([*life.cells()])
+    assert [value for value in ("E00050", "E00040", "Wilhelmina-QX") if value in cells] == []
+    full = desk.load(csv_of([row(61)]), plan=1, full=True)
+    assert (full.counts, full.members_missing) == ({"unchanged": 1}, 0)
+    query = text("SELECT state, reason, address FROM invitations ORDER BY id DESC LIMIT 1")
+    assert tuple(life.db.ask(lambda tx: tx.execute(query).one())) == ("cancelled", "erased", "")
 
 
-# The door in the history: only values may go, and only those of an erased member.
-
-DEEDS: dict[str, dict[str, Any]] = {
-    "another value": {"changes": {"first_name": [None, "Forged"]}},
-    "a kept value": {"changes": {"effective_date": [None, "2020-01-01"]}},
-    "another request": {"request_id": "other"},
-    "another outcome": {"outcome": "moved"},
-}
-
-
-@pytest.mark.parametrize("deed", DEEDS)
-def test_the_door_of_the_history_lets_nothing_else_through(life: Life, owner: Database, deed: str) -> None:
-    life.erase()
-    with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
-        tx.execute(
-            update(member_history).where(member_history.c.member_id == life.member_id).values(DEEDS[deed])
-        )
-    with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
-        tx.execute(member_history.delete().where(member_history.c.member_id == life.member_id))
-
-
-def test_the_door_is_shut_for_a_member_that_is_not_erased(life: Life, owner: Database) -> None:
-    mine = member_history.c.member_id == life.member_id
-    with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
-        tx.execute(update(member_history).where(mine).values(changes={}))
-
-
-def test_the_fact_of_an_erasure_can_not_be_taken_back(life: Life, owner: Database) -> None:
-    life.erase()
+def test_the_history_lets_only_values_of_an_erased_member_go_and_no_fact(life: Life, owner: Database) -> None:
     erasures = metadata.tables["erasures"]
-    for deed in (erasures.delete(), update(erasures).values(actor="nobody")):
+    mine = update(member_history).where(member_history.c.member_id == life.member_id)
+    refuse(owner, mine.values(changes={}))  # it is not erased
+    life.erase()
+    for values in (
+        {"changes": {"first_name": [None, "Forged"]}},
+        {"changes": {"effective_date": [None, "2020-01-01"]}},  # which is kept
+        {"request_id": "other"},
+        {"outcome": "moved"},
+    ):
+        refuse(owner, mine.values(values))
+    refuse(owner, member_history.delete(), erasures.delete(), update(erasures).values(actor="nobody"))
+    if life.db.is_sqlite:
+        [found] = life.db.ask(lambda tx: tx.execute(select(erasures)).mappings().all())
+        refuse(owner, insert(erasures).prefix_with("OR REPLACE").values(dict(found) | {"actor": "nobody"}))
+
+
+def refuse(owner: Database, *deeds: Any) -> None:
+    for deed in deeds:
         with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
             tx.execute(deed)
-    if life.db.is_sqlite:
-        found = life.db.ask(lambda tx: tx.execute(select(erasures)).mappings().one())
-        with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
-            tx.execute(insert(erasures).prefix_with("OR REPLACE").values(dict(found) | {"actor": "nobody"}))
 
 
-def test_after_a_vacuum_no_file_of_the_database_holds_a_value(life: Life, superuser: Database) -> None:
-    assert _in_files(superuser)
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # of SQLite: test_bytes_on_disk.py
+def test_after_a_vacuum_no_file_of_postgresql_holds_a_value(life: Life, superuser: Database) -> None:
+    assert in_files(superuser)
     life.erase()
     pooled = superuser.engine.raw_connection()
     driver: Any = pooled.driver_connection
-    if life.db.is_sqlite:
-        driver.execute("VACUUM")
-        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    else:
-        driver.autocommit = True
-        driver.execute("SET statement_timeout = 0")
-        driver.execute(f"VACUUM FULL {', '.join(TABLES_OF_PERSONS)}")
-        driver.execute("RESET statement_timeout")
-        driver.autocommit = False
+    driver.autocommit = True
+    driver.execute("SET statement_timeout = 0")
+    driver.execute(f"VACUUM FULL {', '.join(TABLES_OF_PERSONS)}")
+    driver.execute("RESET statement_timeout")
+    driver.autocommit = False
     pooled.close()
-    assert _in_files(superuser) == set()
+    assert in_files(superuser) == set()
 
 
-def _in_files(db: Database) -> set[str]:
-    """The values that stand in the bytes of SQLite's files, or of the tables and indexes of PostgreSQL."""
-    if db.is_sqlite:
-        files = Path(str(db.engine.url.database)).parent.glob("frontdesk.db*")
-        content = b"".join(file.read_bytes() for file in files)
-    else:
-        query = (
-            "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class "
-            "WHERE relkind IN ('r', 'i', 't') AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace)"
-        )
-        with db.engine.connect() as connection:
-            connection.exec_driver_sql("CHECKPOINT")
-            content = b"".join(bytes(row[0]) for row in connection.exec_driver_sql(query))
+def in_files(db: Database) -> set[str]:
+    """The values that stand in the bytes of tables and indexes."""
+    query = (
+        "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class "
+        "WHERE relkind IN ('r', 'i', 't') AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace)"
+    )
+    with db.engine.connect() as connection:
+        connection.exec_driver_sql("CHECKPOINT")
+        content = b"".join(bytes(row[0]) for row in connection.exec_driver_sql(query))
     return {value for value in SOUGHT if value.encode() in content}
 
 

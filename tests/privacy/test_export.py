@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db.schema import metadata
 from tests.cli.conftest import CommandLine
-from tests.conftest import Api
-from tests.factories import make_operator
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, Life
 
@@ -15,14 +16,8 @@ from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, Life
 NOT_BY_ITSELF = {"eligibility_files", "file_parts"}
 
 
-def operator_of(life: Life) -> Api:
-    made = make_operator(life.db)
-    return life.api.as_(made.token)
-
-
 def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
-    path = f"/operator/v1/members/{life.member_id}/export"
-    answer = operator_of(life).get(path)
+    answer = life.operator().get(f"{life.operators_path}/export")
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     tables = answer.json()["tables"]
     by_member = {
@@ -34,52 +29,43 @@ def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
     assert [value for value in SOUGHT if value not in answer.text] == []
     assert "AB 000005" not in answer.text  # the neighbour's
     assert {line["outcome"] for line in tables["file_rows"]} == {"updated", "refused", "restored"}
-    assert {entry["action"] for entry in tables["audit_entries"]} == {
-        "eligibility.created",
-        "eligibility.updated",
-    }
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member")))
-    assert (entry["action"], entry["subject_id"], entry["request_id"]) == (
-        "member.exported", life.member_id, answer.headers["x-request-id"],
-    )  # fmt: skip
+    actions = {entry["action"] for entry in tables["audit_entries"]}
+    assert actions == {"eligibility.created", "eligibility.updated"}
+    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.exported")))
+    assert (entry["subject_id"], entry["request_id"]) == (life.member_id, answer.headers["x-request-id"])
 
 
 def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) -> None:
-    operator, path = operator_of(life), f"/operator/v1/members/{life.member_id}"
+    operator, path = life.operator(), life.operators_path
+    waiting = life.desk.hand_in(csv_of([row(90)]))
+    refused = operator.request("DELETE", path)
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "files_unfinished")
+    assert f" {waiting.id}." in refused.json()["detail"]
+    assert KEY in str([*life.cells()])
+    life.desk.work(waiting)
     first, again = operator.request("DELETE", path), operator.request("DELETE", path)
-    fact = {
-        "member_id": life.member_id,
-        "account_id": life.customer.account_id,
-        "erased_at": "2026-11-20T12:00:00Z",
-    }
-    assert first.json() == fact | {"cause": "request", "is_new": True}
-    assert (again.status_code, again.json()) == (200, fact | {"cause": "request", "is_new": False})
+    fact: dict[str, Any] = {"member_id": life.member_id, "account_id": life.customer.account_id}
+    fact |= {"erased_at": "2026-11-20T12:00:00Z", "cause": "request"}
+    assert first.json() == fact | {"is_new": True}
+    assert (again.status_code, again.json()) == (200, fact | {"is_new": False})
     assert life.mentions() == set()
     [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
     assert (entry["request_id"], len(entry["detail"]["network"])) == (first.headers["X-Request-Id"], 16)
     left = operator.get(f"{path}/export").json()["tables"]
     assert (left["members"][0]["external_id"], left["erasures"][0]["cause"]) == ("", "request")
-    assert operator.request("DELETE", "/operator/v1/members/999").status_code == 404
-    assert operator.request("DELETE", "/operator/v1/members/0x1").status_code == 404
+    for unknown in ("999", "0x1"):
+        assert operator.request("DELETE", f"/operator/v1/members/{unknown}").status_code == 404
     # A customer can't, of its own members neither.
     assert life.api.request("DELETE", path).status_code == 403
     assert life.api.get(f"{path}/export").status_code == 403
 
 
-def test_a_file_that_waits_refuses_the_erasure(life: Life) -> None:
-    operator, path = operator_of(life), f"/operator/v1/members/{life.member_id}"
-    waiting = life.desk.hand_in(csv_of([row(90)]))
-    refused = operator.request("DELETE", path)
-    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "files_unfinished")
-    assert f" {waiting.id}." in refused.json()["detail"]
-
-
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_url: str) -> None:
     cli, account = CommandLine(database_url), str(life.customer.account_id)
     named = (KEY, "--account", account)
     [told] = cli.json("member", "export", *named)
     assert told["tables"]["members"][0]["last_name"] == "Quillfeather"
-    assert "Quillfeather" in cli.text("member", "export", *named)
     assert cli.json("member", "erase", *named) == {"would_erase": [life.member_id]}
     assert "would be erased for good" in cli.text("member", "erase", *named)
     assert cli.json("member", "hold", *named, "--reference", "Case 1") == {"held": [life.member_id]}
@@ -88,14 +74,13 @@ def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_u
     assert cli.json("member", "release", *named) == {"released": [life.member_id]}
     assert "No member is under legal hold." in cli.text("member", "holds")
     assert f"Member {life.member_id} is erased." in cli.text("member", "erase", *named, "--yes")
-    assert "There is no such eligible member." in cli.refused("member", "erase", *named, "--yes")
     by_id = ("--id", str(life.member_id), "--yes")
     assert "had been erased before" in cli.text("member", "erase", *by_id)
     assert [each["is_new"] for each in cli.json("member", "erase", *by_id)] == [False]
     assert "a whole number" in cli.refused("member", "erase", "--id", "AB 1", status=2)
     assert "is erased" in cli.refused("member", "hold", "--id", str(life.member_id), "--reference", "Case 2")
     actions = [entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.")]
-    assert actions == ["member.exported"] * 2 + ["member.held", "member.released", "member.erased"]
+    assert actions == ["member.exported", "member.held", "member.released", "member.erased"]
 
 
 def test_the_page_says_what_happens_to_each_table() -> None:

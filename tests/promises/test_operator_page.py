@@ -1,23 +1,31 @@
-"""docs/operator.md says what is so: it has every route that the OpenAPI document has not, and its examples run."""
+"""docs/operator.md and docs/invitations.md say what is so: their routes, commands and words exist, and their examples run."""
 
 import json
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import REQUEST_ID
 from frontdesk.api.routes import ENDPOINTS, PAGES
+from frontdesk.cli.app import load
 from frontdesk.db import Database
+from frontdesk.invitations.message import FILTERS, NAMES
+from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
+from frontdesk.mailbox.catcher import ACTING, SLOW_SECONDS
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from tests.conftest import Api
 from tests.factories import make_operator
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "operator.md").read_text()
+PAGE, INVITATIONS = ((DOCS / name).read_text() for name in ("operator.md", "invitations.md"))
 TABLED = re.findall(r"^\| ([A-Z]+ /\S+) \|", PAGE, re.MULTILINE)
-EXAMPLES = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```.*?```json\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE = re.compile(r"```http\n(\w+) (\S+)\n(.*?)```.*?```json\n(.*?)```", re.DOTALL)
+EXAMPLES = [*EXAMPLE.findall(PAGE), *EXAMPLE.findall(INVITATIONS)]
+SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", INVITATIONS, re.DOTALL))
 
 
 def test_every_route_is_in_the_openapi_document_or_on_the_page() -> None:
@@ -43,16 +51,32 @@ def test_the_scopes_on_the_page_are_the_routes_own() -> None:
         assert scope == (asked or "none")
 
 
-@pytest.mark.parametrize(("method", "path", "body", "answer"), EXAMPLES)
-def test_the_examples_are_answered_as_the_page_says(
-    method: str, path: str, body: str, answer: str, api: Api, db: Database
-) -> None:
-    operator = make_operator(db)
-    asked = {"json": json.loads(body), "headers": {"X-Request-Id": REQUEST_ID}}
-    answered = api.as_(operator.token).request(method, path, **asked)
-    assert answered.json() == json.loads(answer)
-    assert answered.json().get("status", 200) == answered.status_code
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_examples_are_answered_as_the_pages_say(api: Api, db: Database) -> None:
+    assert len(EXAMPLES) == 4
+    operator = api.as_(make_operator(db).token)
+    for method, path, body, answer in EXAMPLES:
+        asked = {"json": json.loads(body), "headers": {"X-Request-Id": REQUEST_ID}}
+        answered = operator.request(method, path, **asked)
+        assert answered.json() == json.loads(answer)
+        assert answered.json().get("status", 200) == answered.status_code
 
 
-def test_the_page_has_examples() -> None:
-    assert len(EXAMPLES) == 3
+@pytest.mark.parametrize("line", re.findall("^frontdesk .*", SHELL, re.MULTILINE))
+def test_a_command_of_the_page_can_be_given(line: str) -> None:
+    words = shlex.split(line.partition(" < ")[0])[1:]
+    command: Any = load(words.pop(0))
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context("frontdesk", words)  # raises for an unknown option or a wrong number of arguments
+
+
+def test_the_page_names_every_word_that_one_may_meet() -> None:
+    words = [
+        *(f"| {word} |" for word in (*ReportEffect, *ReportEvent)),
+        *(f"`{word}`" for word in (*SuppressionReason, *FILTERS)),
+        *(f"`{name}@…`" for name in ACTING),
+        *(f"`{{{{ {name} }}}}`" for name in NAMES),
+        f"after {SLOW_SECONDS} s",
+    ]
+    assert [word for word in words if word not in INVITATIONS] == []

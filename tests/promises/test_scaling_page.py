@@ -58,9 +58,7 @@ def keys_without_account(table: Table) -> Iterator[str]:
             yield f"{', '.join(key.column_keys)} → {key.referred_table.name}"
 
 
-def test_the_look_ups_without_the_account_are_the_ones_that_the_page_names(
-    postgres: Databases, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_look_ups_without_the_account_are_named(postgres: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         plain = stack.enter_context(postgres.database())
         url = read_config({"FRONTDESK_DATABASE_URL": plain}).database_url

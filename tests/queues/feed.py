@@ -89,8 +89,9 @@ def feed(db: Database, *events: QueueEvent) -> list[EventResult]:
         return ingest(tx, events, now=NOW)
 
 
-def projection(tx: Tx, clinic: Clinic) -> dict[str, Sequence[Any]]:
-    """What follows from a clinic's events, by visit and doctor: without ids of rows, its plans named by their place."""
+def projection(tx: Tx, clinic: Clinic, mark: str = "") -> dict[str, Sequence[Any]]:
+    """What follows from a clinic's events, by visit and doctor that begin with the mark: without ids of rows, its plans named by
+    their place."""
     places = {plan_id: place for place, plan_id in enumerate(clinic.plan_ids)}
     found: dict[str, Sequence[Any]] = {}
     for table, name in ((encounters, "visit"), (duties, "doctor")):
@@ -100,5 +101,6 @@ def projection(tx: Tx, clinic: Clinic) -> dict[str, Sequence[Any]]:
                 values["plan_id"] = places[values["plan_id"]]
             if values.get("plan_ids"):
                 values["plan_ids"] = [places[plan_id] for plan_id in values["plan_ids"]]
-            found[f"{name} {row[name]}"] = list(values.items())
+            if row[name].startswith(mark):
+                found[f"{name} {row[name]}"] = list(values.items())
     return found

@@ -1,4 +1,5 @@
-"""A CSV of past encounters: what can be read, every fault of the rest, and the shifts that follow from the visits."""
+"""A CSV of past encounters: what can be read, every fault of the rest, the shifts that follow from the visits, and what makes
+a past unfit to be judged."""
 
 import io
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from frontdesk.queues.backtest.encounters_csv import EncountersCsv, encounter_events, read_encounters
-from frontdesk.queues.backtest.judge import run_backtest
+from frontdesk.queues.backtest.judge import run_backtest, warnings_of, warnings_of_file
 from tests.queues.feed import ENDED, JOINED, LEFT, OFF, ON, STARTED
 
 HEAD = "joined,started,ended,left,doctor,plan\n"
@@ -18,12 +19,12 @@ def read(text: str) -> EncountersCsv:
     return read_encounters(io.StringIO(text, newline=""))
 
 
-@pytest.mark.parametrize("zone", ["Z", ""])
-def test_columns_are_found_by_name_others_are_ignored_and_a_time_without_an_offset_is_utc(zone: str) -> None:
+@pytest.mark.parametrize(("zone", "separator"), [("Z", ","), ("", ";"), ("", "\t")])
+def test_columns_are_found_by_name_and_times_without_offset_are_utc(zone: str, separator: str) -> None:
     text = f"Plan, DOCTOR ,note,Joined,Started\nGold,dr-1,x,{DAY}09:00:00{zone},2026-11-20 04:05:00-05:00\n"
-    found = read(text)
-    assert (len(found.rows), found.faults) == (1, [])
-    row = found.rows[0]
+    found = read(text.replace(",", separator))
+    assert found.faults == []
+    [row] = found.rows
     assert row.started == (row.joined or 0) + 300
     assert (row.ended, row.left, row.doctor, row.plan) == (None, None, "dr-1", "Gold")
 
@@ -38,10 +39,6 @@ def test_columns_are_found_by_name_others_are_ignored_and_a_time_without_an_offs
         (f"{DAY}09:00:00Z,{DAY}08:00:00Z,,,a,", [("started", "too_early")]),
         (f",{DAY}09:00:00Z,{DAY}08:00:00Z,,a,", [("ended", "too_early")]),
         (f"{DAY}09:00:00Z,,,{DAY}08:00:00Z,,", [("left", "too_early")]),
-        (
-            "0001-01-01T00:00:00+23:59,9999-12-31T23:59:59-23:59,,,a,",
-            [("joined", "not_a_time"), ("started", "not_a_time")],
-        ),
     ],
 )
 def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[str, str]]) -> None:
@@ -52,37 +49,28 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
     assert not any("yesterday" in fault.message for _, fault in found.faults)
 
 
-@pytest.mark.parametrize(
-    ("content", "faults"),
-    [
-        *((content, ["joined", "started", "doctor"]) for content in ("", "\n", "a,b\n1,2\n")),
-        (f"{HEAD}\udcff\udcfe\0", ["file"]),
-        (f'{HEAD}"{"x" * 200_000}",,,,,\n', ["file"]),
-    ],
-)
-def test_another_file_is_told_by_its_missing_columns_or_as_unreadable(
-    content: str, faults: list[str]
-) -> None:
-    raw = io.BytesIO(content.encode(errors="surrogateescape"))
-    found = read_encounters(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
-    assert [fault.field for _, fault in found.faults] == faults
+def test_another_file_is_told_by_its_missing_columns_or_as_unreadable() -> None:
+    unreadable = f"{HEAD}\udcff\udcfe\0", f'{HEAD}"{"x" * 200_000}",,,,,\n'
+    for content in ("", "\n", "a,b\n1,2\n", *unreadable):
+        raw = io.BytesIO(content.encode(errors="surrogateescape"))
+        found = read_encounters(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+        expected = ["file"] if content in unreadable else ["joined", "started", "doctor"]
+        assert [fault.field for _, fault in found.faults] == expected
 
 
 def test_clocks_that_differ_by_seconds_are_no_fault() -> None:
     """As in a bank's call centre: put through at 8:03:31, answered at 8:03:30."""
-    times = (f"{DAY}08:03:31Z,{DAY}08:03:30Z,{DAY}08:03:28Z", f"{DAY}08:03:40Z,{DAY}08:03:30Z,")
-    found = read(HEAD + "".join(f"{each},,a,\n" for each in times))
+    good, too_early = f"{DAY}08:03:31Z,{DAY}08:03:30Z,{DAY}08:03:28Z", f"{DAY}08:03:40Z,{DAY}08:03:30Z,"
+    found = read(f"{HEAD}{good},,a,\n{too_early},,a,\n")
     [row] = found.rows
     assert row.joined == row.started == row.ended
     assert [(line, fault.code) for line, fault in found.faults] == [(3, "too_early")]
 
 
 def test_an_encounter_becomes_its_events_and_plans_keep_their_names() -> None:
-    rows = read(
-        f"{HEAD}{DAY}09:00:00Z,{DAY}09:01:00Z,{DAY}09:05:00Z,,a,Gold\n{DAY}09:02:00Z,,,{DAY}09:04:00Z,,Silver\n"
-    ).rows
-    told = encounter_events(rows)
-    assert told.plans == {1: "Gold", 2: "Silver"}
+    rows = [seen("a", 0, 1, 5), f"{DAY}09:02:00Z,,,{DAY}09:04:00Z,,Silver\n"]
+    told = encounter_events(read(HEAD + "".join(rows)).rows)
+    assert told.plans == {1: "p", 2: "Silver"}
     of_visits = [(event.type, event.plan_id) for event in told.events if event.visit]
     assert of_visits == [(JOINED, 1), (STARTED, 1), (ENDED, 1), (JOINED, 2), (LEFT, 2)]
     assert {event.plan_ids for event in told.events if event.type is ON} == {frozenset({1})}
@@ -104,17 +92,9 @@ def test_a_doctor_is_on_duty_while_visits_are_less_than_an_hour_apart() -> None:
 
 
 def test_a_doctor_has_as_many_visits_at_a_time_as_usual_and_a_forgotten_end_is_not_usual() -> None:
-    chat = [f",{DAY}09:{n:02d}:00Z,{DAY}09:{n + 3:02d}:00Z,,chat,p\n" for n in range(50)]
-    single = [f",{DAY}09:{n:02d}:00Z,{DAY}09:{n:02d}:50Z,,single,p\n" for n in range(1, 40)]
-    forgotten = f",{DAY}09:00:00Z,{DAY}09:01:30Z,,single,p\n"
-    assert places([*chat, *single, forgotten]) == {"chat": 3, "single": 1}
-
-
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_other_separators_are_read(separator: str) -> None:
-    text = f"{HEAD}{DAY}09:00:00Z,{DAY}09:05:00Z,,,dr-1,Gold\n".replace(",", separator)
-    found = read(text)
-    assert (found.faults, [row.plan for row in found.rows]) == ([], ["Gold"])
+    chat = [seen("chat", n, n, n + 3) for n in range(50)]
+    single = [seen("single", n, n, n + 1) for n in range(1, 40)]
+    assert places([*chat, *single, seen("single", 0, 0, 2)]) == {"chat": 3, "single": 1}
 
 
 def places(rows: list[str]) -> dict[str, int]:
@@ -133,10 +113,7 @@ def test_ends_that_are_told_late_are_no_second_place_while_patients_wait() -> No
     assert places(phone) == {"phone": 1}
     chat = [seen("chat", 4 * n, 5 * n + 10, 5 * n + 20) for n in range(40)]
     assert places([*phone, *chat]) == {"phone": 1, "chat": 2}
-
-
-def test_a_doctor_of_few_waits_has_as_many_places_as_the_others() -> None:
-    phone = [seen("phone", 4 * n, 5 * n + 10, 5 * n + 15) for n in range(40)]
+    # A doctor of few waits has as many places as the others.
     seldom = [seen("seldom", 1, 10, 40), seen("seldom", 35, 38, 60)]
     assert places([*phone, *seldom]) == {"phone": 1, "seldom": 1}
     assert places(seldom) == {"seldom": 2}
@@ -154,25 +131,22 @@ def test_a_wait_without_an_end_is_left_out() -> None:
 NEW_YORK = ZoneInfo("America/New_York")
 
 
-def test_local_times_are_read_in_their_time_zone() -> None:
-    text = f"{HEAD}2026-07-01 09:00,2026-12-01 09:00,2026-12-01T16:00:00Z,,a,p\n"
-    row = read_encounters(io.StringIO(text), NEW_YORK).rows[0]
-    assert (row.joined, row.started, row.ended) == tuple(
-        datetime.fromisoformat(at).timestamp()
-        for at in ("2026-07-01T13:00:00Z", "2026-12-01T14:00:00Z", "2026-12-01T16:00:00Z")
-    )
-
-
-def test_local_times_that_do_not_exist_or_exist_twice_are_named_with_their_line() -> None:
+def test_local_times_are_read_in_their_zone_and_named_if_they_do_not_exist_or_exist_twice() -> None:
     """On 8 March 2026 two o'clock is left out in New York; on 1 November one o'clock comes twice."""
     times = ("2026-03-08 01:59,2026-03-08 03:00", "2026-03-08 01:59,2026-03-08 02:30",
              "2026-11-01 00:59,2026-11-01 01:30",
              "2026-11-01 00:59-04:00,2026-11-01 01:30-04:00")  # fmt: skip
-    rows = [f"{both},,,a,p\n" for both in times]
-    found = read_encounters(io.StringIO(HEAD + "".join(rows)), NEW_YORK)
+    found = read_encounters(io.StringIO(HEAD + "".join(f"{both},,,a,p\n" for both in times)), NEW_YORK)
     told = [(line, fault.field, fault.code) for line, fault in found.faults]
     assert told == [(3, "started", "no_such_time"), (4, "started", "time_exists_twice")]
     assert len(found.rows) == 2
+    text = f"{HEAD}2026-07-01 09:00,2026-12-01 09:00,2026-12-01T16:00:00Z,,a,p\n"
+    [row] = read_encounters(io.StringIO(text), NEW_YORK).rows
+    at = [
+        datetime.fromtimestamp(each or 0, UTC).isoformat()[5:16]
+        for each in (row.joined, row.started, row.ended)
+    ]
+    assert at == ["07-01T13:00", "12-01T14:00", "12-01T16:00"]
 
 
 @pytest.mark.parametrize(
@@ -183,11 +157,55 @@ def test_local_times_that_do_not_exist_or_exist_twice_are_named_with_their_line(
         (("01:10:00Z", "01:58:00Z", "01:02:00Z", "01:20:00Z"), ()),
         (("04:10:00", "01:58:00", "01:02:00", "01:20:00"), ()),
     ],
-    ids=["set back", "in order", "with an offset", "in no order"],
 )
-def test_local_times_that_go_back_by_an_hour_are_named(
-    joined: tuple[str, ...], lines: tuple[int, ...]
-) -> None:
+def test_local_times_that_go_back_an_hour_are_named(joined: tuple[str, ...], lines: tuple[int, ...]) -> None:
     text = HEAD + "".join(f"2026-11-01T{at},2026-11-01T{at},,,a,p\n" for at in joined)
     assert read(text).set_back == lines
     assert read_encounters(io.StringIO(text), UTC).set_back == ()
+
+
+def warnings(rows: list[str]) -> dict[str, str]:
+    """The message of each warning, by its code."""
+    found = read(HEAD + "".join(rows))
+    assert found.faults == []
+    events = encounter_events(found.rows).events
+    told = [*warnings_of_file(found), *warnings_of(events, run_backtest(events, since=0.0))]
+    return {warning.code: warning.message for warning in told}
+
+
+def short(minute: int, doctor: str = "a") -> str:
+    return seen(doctor, minute, minute, minute + 4)
+
+
+def without_end(minute: int) -> str:
+    return "{0},{0},,,a,p\n".format(short(minute).split(",")[0])
+
+
+def left(joined: int, left: int) -> str:
+    return "{},,,{},,p\n".format(*(short(minute).split(",")[0] for minute in (joined, left)))
+
+
+USUAL = [short(5 * n, doctor) for n in range(60) for doctor in ("a", "b")]
+HOURLY = [short(60 * hour + n, f"dr-{n}") for hour in range(8) for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        ([*USUAL, *(left(n, n) for n in range(60) for _ in range(2))], []),
+        ([without_end(5 * n) for n in range(60)], ["no_ends"]),
+        ([without_end(5 * n) if n % 4 == 0 else short(5 * n) for n in range(60)], []),
+        ([row for row in USUAL for _ in range(2)], ["repeated_rows"]),
+        ([*USUAL, USUAL[7]], []),
+        (HOURLY, []),
+    ],
+)
+def test_what_makes_a_past_unfit_to_be_judged_is_warned_of(rows: list[str], codes: list[str]) -> None:
+    assert [*warnings(rows)] == codes
+
+
+def test_a_line_beside_idle_doctors_is_warned_of_and_described() -> None:
+    """Twenty doctors have a visit an hour; the patients that left are told to have left at night."""
+    [(code, message)] = warnings([*HOURLY, *[left(30, 840)] * 33]).items()
+    assert code == "waiting_beside_idle"
+    assert "33 beside 20 at 2026-11-20T10:00:00Z" in message

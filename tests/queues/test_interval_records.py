@@ -37,40 +37,38 @@ def record(waits: Sequence[float], known: IntervalRecord = NOTHING) -> IntervalR
     return known
 
 
-def test_each_wait_counts_on_its_side_of_the_interval() -> None:
-    assert record([299.9, 300, 1200.9, 1201]) == (4, 1, 1)
-
-
 def test_an_end_that_misses_too_often_moves_out_and_one_that_misses_too_seldom_moves_in() -> None:
+    assert record([299.9, 300, 1200.9, 1201]) == (4, 1, 1)
     below, above = record([1300] * 90 + [600] * 210).factors()
     assert below < 1 < above
     assert record([100, 1300, *[600] * 8] * 300).factors() == pytest.approx((1.0, 1.0), abs=0.01)
     assert record([]).factors() == (1.0, 1.0)
-
-
-def test_few_waits_change_little_and_many_at_most_to_half_or_three_times_the_width() -> None:
-    above = [record([1300] * count).factors()[1] for count in (0, 1, 10, 100, 4000)]
-    assert above == sorted(above)
-    assert above[1] < 1.1
-    assert above[-1] == WIDEST
+    # Few waits change little, many at most to half or three times the width.
+    aboves = [record([1300] * count).factors()[1] for count in (0, 1, 10, 100, 4000)]
+    assert aboves == sorted(aboves)
+    assert (aboves[1] < 1.1, aboves[-1]) == (True, WIDEST)
     assert record([600] * 4000).factors() == (NARROWEST, NARROWEST)
 
 
 def test_old_waits_are_forgotten() -> None:
     known = record([1300] * 4000)
-    assert known.waits == pytest.approx(MOST_WAITS)
     later = record([600] * 8000, known)
-    assert later.waits == pytest.approx(MOST_WAITS)
+    assert known.waits == later.waits == pytest.approx(MOST_WAITS)
     assert later.longer < 0.05 * later.waits
 
 
 def test_a_record_widens_the_half_that_missed_and_leaves_the_estimate() -> None:
-    plain, wider = (
-        with_interval(600.0, 300.0, 1200.0, ahead=3, record=one) for one in (NOTHING, record([1300] * 100))
-    )
+    missed = record([1300] * 100)
+    plain, wider = (with_interval(600.0, 300.0, 1200.0, ahead=3, record=one) for one in (NOTHING, missed))
     assert plain.seconds == wider.seconds == 600
     assert (plain.high_seconds or 0) < (wider.high_seconds or 0)
     assert (plain.low_seconds or 0) < (wider.low_seconds or 0)
+    # A doctor that is ready has the interval zero. Wrong zeros judge it; it counts in no record.
+    assert with_interval(0.0, 0.0, 0.0, ahead=0, record=missed) == WaitEstimate(0, 0, 0)
+    records: dict[int, IntervalRecord] = {}
+    note_wait(records, 1, 90.0, 0, 0)
+    note_wait(records, 1, 90.0, None, None)
+    assert records == {}
 
 
 def test_the_widths_of_a_position_apply_from_its_number_of_patients_ahead() -> None:
@@ -80,18 +78,6 @@ def test_the_widths_of_a_position_apply_from_its_number_of_patients_ahead() -> N
     before, last = (with_interval(600.0, 400.0, 800.0, ahead=n, record=NOTHING) for n in (7, 1000))
     assert last.low_seconds == int(600 - 200 * WIDTHS[-1][1])
     assert (before.low_seconds or 0) > (last.low_seconds or 0)
-
-
-def test_a_doctor_that_is_ready_has_the_interval_zero_whatever_was_missed() -> None:
-    assert with_interval(0.0, 0.0, 0.0, ahead=0, record=record([1300] * 100)) == WaitEstimate(0, 0, 0)
-
-
-def test_the_interval_0_to_0_counts_in_no_record() -> None:
-    """Wrong zeros judge it; counted here, it would make the intervals of the other patients too narrow."""
-    records: dict[int, IntervalRecord] = {}
-    note_wait(records, 1, 90.0, 0, 0)
-    note_wait(records, 1, 90.0, None, None)
-    assert records == {}
 
 
 def test_a_replay_compares_what_was_told_with_the_wait_that_came() -> None:
@@ -106,11 +92,12 @@ def test_a_replay_compares_what_was_told_with_the_wait_that_came() -> None:
 
 def test_a_back_test_learns_from_the_waits_that_followed() -> None:
     """Each wait is the same, so the interval becomes narrow."""
-    events = [ReplayEvent(0.0, ON, doctor="a")]
-    for number in range(200):
-        for type_, at in ((JOINED, 780.0 * number - 500), (STARTED, 780.0 * number)):
-            events.append(ReplayEvent(at, type_, 1, str(number), "a"))
-    judged = run_backtest(events, since=0.0).judged
+    visits = [
+        ReplayEvent(780.0 * number - ahead, type_, 1, str(number), "a")
+        for number in range(200)
+        for type_, ahead in ((JOINED, 500), (STARTED, 0))
+    ]
+    judged = run_backtest([ReplayEvent(0.0, ON, doctor="a"), *visits], since=0.0).judged
     widths = [(one.outcome.high_seconds or 0) - (one.outcome.low_seconds or 0) for one in judged]
     assert widths[-1] < 0.8 * widths[60]
 
@@ -155,9 +142,7 @@ def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> Non
     assert count(db, clinic, third, settled + 2 + 2 * every).plans == third.plans
 
 
-def test_waits_of_others_or_long_ago_or_from_before_the_clock_was_set_back_do_not_count(
-    db: Database, clinic: Clinic
-) -> None:
+def test_waits_of_others_or_long_ago_do_not_count(db: Database, clinic: Clinic) -> None:
     began = IntervalRecords(NOW - timedelta(hours=1), {})
     assert count(db, make_clinic(db, "Other"), began, 60).plans == {}
     assert count(db, clinic, began, 60).plans != {}
@@ -167,38 +152,25 @@ def test_waits_of_others_or_long_ago_or_from_before_the_clock_was_set_back_do_no
     assert count(db, clinic, ahead, 60) == (NOW + timedelta(minutes=60) - SETTLED, ahead.plans)
 
 
-def store(db: Database, clinic: Clinic, plans: dict[int, IntervalRecord]) -> None:
-    """A snapshot that has expired, with records."""
-    records = IntervalRecords(NOW, plans)
-    snapshot = QueueSnapshot({}, 15, NOW - timedelta(minutes=1), NOW, records)
-    with db.write() as tx:
-        save_snapshot(tx, clinic.account_id, snapshot, logged=())
-
-
-def test_records_are_stored_with_the_snapshot_and_read_by_account(db: Database, clinic: Clinic) -> None:
-    plans = {clinic.plan_ids[0]: IntervalRecord(12.5, 1.5, 3.0)}
-    store(db, clinic, plans)
-    with db.read() as tx:
-        assert list_records(tx, clinic.account_id) == list_records(tx, None) == plans
-        assert list_records(tx, clinic.account_id + 1) == {}
-
-
-def test_the_snapshot_that_all_processes_share_has_the_corrected_interval(
+def test_the_shared_snapshot_has_the_corrected_interval(
     db: Database, clinic: Clinic, clock: SetClock
 ) -> None:
     plan = clinic.plan_ids[0]
     served = []
     clock.advance(300)  # the doctor is busy
     for longer in (10.0, 90.0):
-        store(db, clinic, {plan: IntervalRecord(100, 10, longer)})
+        records = IntervalRecords(NOW, {plan: IntervalRecord(100, 10, longer)})
+        expired = QueueSnapshot({}, 15, NOW - timedelta(minutes=1), NOW, records)
+        with db.write() as tx:
+            save_snapshot(tx, clinic.account_id, expired, logged=())
+            assert list_records(tx, clinic.account_id) == list_records(tx, None) == records.plans
+            assert list_records(tx, clinic.account_id + 1) == {}
         with closing(QueueSnapshots(clock, 15)) as snapshots:
             found = snapshots.read(db, clinic.account_id, clinic.plan_ids)
         assert found is not None
         served.append(found.queues[plan])
-        with db.read() as tx:
-            shown = queue_state(tx, clinic.account_id, clock())[plan].info
-            assert shown == served[-1], "the board shows what is served"
-            assert list_records(tx, clinic.account_id)[plan].longer == longer
+        shown = db.ask(lambda tx: queue_state(tx, clinic.account_id, clock())[plan].info)
+        assert shown == served[-1], "the board shows what is served"
     few, many = served
     assert (few.estimated_wait_seconds, few.low_seconds) == (many.estimated_wait_seconds, many.low_seconds)
     assert (many.high_seconds or 0) > 1.5 * (few.high_seconds or 0) > 0
