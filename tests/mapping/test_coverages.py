@@ -86,11 +86,6 @@ def test_the_coverages_that_count_give_the_access(
     assert (row.warnings, row.context.causes) == ((), ())
 
 
-def test_a_new_member_begins_with_the_begin_that_is_known() -> None:
-    row = row_of("001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~")
-    assert row.values_of_new == {BEGIN: "2026-12-01"}
-
-
 @pytest.mark.parametrize(
     ("dates", "coverage"),
     [
@@ -104,6 +99,8 @@ def test_without_a_begin_a_new_member_begins_on_the_day_of_the_change(dates: str
     assert (row.values.get(BEGIN), row.values_of_new) == (None, {BEGIN: "2026-12-01"})
     begun = row_of("021", "DTP*356*D8*20260101~" + dates, "HD*021**HLT*Gold~" + coverage)
     assert (begun.values.get(BEGIN), begun.values_of_new) == ("2026-01-01", None)
+    other = row_of("001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~")
+    assert other.values_of_new == {BEGIN: "2026-12-01"}  # the begin that is known
 
 
 @pytest.mark.parametrize("line", ["DEN", "VIS", "HE", "PDG", "LTD", "LIF", "AD", ""])
@@ -156,12 +153,9 @@ def test_an_account_may_count_every_line() -> None:
     every = {"834": {"coverages": "all"}}
     dental = row_of("021", "", DENTAL, every)
     assert (dental.values[BEGIN], dental.values[END], dental.warnings) == ("2020-01-01", None, ())
-    without = row_of("021", "DTP*356*D8*20260301~DTP*357*D8*20270630~", "", every)
-    assert (without.values[BEGIN], without.values[END], without.context.causes) == (
-        "2026-03-01",
-        "2027-06-30",
-        (),
-    )
+    begun = row_of("021", "DTP*356*D8*20260301~DTP*357*D8*20270630~", "", every)
+    assert (begun.values[BEGIN], begun.values[END]) == ("2026-03-01", "2027-06-30")
+    assert begun.context.causes == ()
 
 
 def test_codes_in_small_letters_are_read() -> None:
