@@ -78,9 +78,7 @@ class Service:
         body = json.loads(sent[1]["body"] or b"{}")
         if isinstance(body, dict):
             body = {name: value for name, value in body.items() if name not in THEIR_OWN}
-        told = {
-            name: value for name, value in headers.items() if name not in ("x-request-id", "content-length")
-        }
+        told = {name: headers[name] for name in headers if name not in ("x-request-id", "content-length")}
         return Reply(sent[0]["status"], headers, body, told)
 
     def stored(self) -> tuple[Any, ...]:
@@ -109,9 +107,7 @@ class Both:
         token: bool = True,
         trickle: bool = False,
     ) -> Reply:
-        number = next(
-            self._peers
-        )  # each call comes from an address of its own, so that failures don't add up
+        number = next(self._peers)  # an address of its own, so that failures don't add up
         peer = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         replies = []
         for service in self._services:

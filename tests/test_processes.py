@@ -51,10 +51,8 @@ def run(
 def test_a_program_that_ends_early_too_often_is_given_up() -> None:
     is_stopped, lines = run(Program("test", FAIL, longest_pause_seconds=0.1, most_early_ends=3))
     assert not is_stopped
-    assert [line["event"] for line in lines] == [
-        *("test_process_ended", "test_process_started", "test_process_ended", "test_process_started"),
-        *("test_process_ended", "test_gave_up"),
-    ]
+    pair = ["test_process_ended", "test_process_started"]
+    assert [line["event"] for line in lines] == [*pair, *pair, "test_process_ended", "test_gave_up"]
     assert (lines[0]["status"], lines[0]["signal"], lines[-1]["ended_early"]) == (3, None, 3)
 
 
@@ -96,18 +94,16 @@ def test_what_the_first_child_reports_instead_of_being_ready_ends_the_supervisor
 def test_the_others_start_once_the_first_child_is_ready_and_its_replacement_runs_the_ordinary_command(
     tmp_path: Path,
 ) -> None:
-    kill_first = "import os, pathlib, signal; os.kill(int(pathlib.Path({0!r}).read_text()), signal.SIGKILL)"
-    first = "import os, time; open({0!r}, 'w').write(str(os.getpid())); os.write(0, b'ready'); time.sleep(60)"
-    stop = "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"
+    def python(code: str) -> tuple[str, ...]:
+        return sys.executable, "-S", "-c", f"import os, pathlib, signal, time; {code}"
+
     note = str(tmp_path / "pid")
+    first = f"open({note!r}, 'w').write(str(os.getpid())); os.write(0, b'ready'); time.sleep(60)"
+    kill_first = f"os.kill(int(pathlib.Path({note!r}).read_text()), signal.SIGKILL); time.sleep(60)"
     _, lines = run(
-        Program("first", (sys.executable, "-S", "-c", stop), 1.0),
-        Program(
-            "other",
-            (sys.executable, "-S", "-c", kill_first.format(note) + "; import time; time.sleep(60)"),
-            1.0,
-        ),
-        first_command=(sys.executable, "-S", "-c", first.format(note)),
+        Program("first", python("os.kill(os.getppid(), signal.SIGTERM)"), 1.0),
+        Program("other", python(kill_first), 1.0),
+        first_command=python(first),
     )
     assert [line["event"] for line in lines] == ["first_process_ended", "first_process_started"]
 

@@ -2,9 +2,6 @@
 
 from collections import Counter, deque
 from random import Random
-from typing import Any
-
-import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
@@ -15,18 +12,13 @@ from tests.cli.conftest import CommandLine
 from tests.conftest import SetClock
 
 
-@pytest.fixture
-def demo(cli: CommandLine) -> dict[str, Any]:
-    made: dict[str, Any] = cli.json("demo")
-    return made
-
-
 def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from_the_events(
-    cli: CommandLine, demo: dict[str, Any]
+    cli: CommandLine,
 ) -> None:
+    account_id = cli.json("demo")["account_id"]
     clock = SetClock(system_clock())
     db = cli.open()
-    practices = db.ask(lambda tx: open_practices(tx, demo["account_id"], Random(7)))
+    practices = db.ask(lambda tx: open_practices(tx, account_id, Random(7)))
     feeder = EventFeeder(db, practices, speed=10, clock=clock)
     lengths = set()
     for _ in range(12):
@@ -36,23 +28,20 @@ def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from
         assert len(db.ask(list_on_duty)) >= 2
     assert len(lengths) > 2
     assert set(feeder.counts) >= {"patient.joined", "visit.started", "visit.ended"}
-    assert {visit.doctor for visit in db.ask(list_in_visit)} <= {
-        doctor.doctor for doctor in db.ask(list_on_duty)
-    }
+    on_duty = {doctor.doctor for doctor in db.ask(list_on_duty)}
+    assert {visit.doctor for visit in db.ask(list_in_visit)} <= on_duty
     with db.write() as tx:
         assert rebuild(tx).corrected == 0
     db.close()
 
 
-def test_simulating_for_a_while_tells_what_happened(cli: CommandLine, demo: dict[str, Any]) -> None:
+def test_simulating_for_a_while_tells_what_happened(cli: CommandLine) -> None:
+    assert "production" in cli.refused("queue", "simulate", environment="production")
+    assert "frontdesk demo" in cli.refused("queue", "simulate")
+    cli.json("demo")
     outcome = cli.json("queue", "simulate", "--seconds", "0", "--seed", "1", "--speed", "1000")
     assert outcome["events"] == sum(outcome["by_type"].values())
     assert "patients came" in cli.text("queue", "simulate", "--seconds", "0")
-
-
-def test_nothing_is_simulated_in_production_or_without_plans(cli: CommandLine) -> None:
-    assert "production" in cli.refused("queue", "simulate", environment="production")
-    assert "frontdesk demo" in cli.refused("queue", "simulate")
 
 
 def test_a_practice_sees_everybody_in_turn_and_loses_nobody() -> None:
