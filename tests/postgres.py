@@ -26,11 +26,13 @@ from tests.patience import PATIENCE_SECONDS
 
 # What makes a throw-away server fast; never where durability is tested or speed is measured.
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Shared memory in the data folder, so that a killed server leaves none behind.
+_SETTINGS = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200"}
+_SETTINGS["dynamic_shared_memory_type"] = "mmap"
+_INITDB = "-U postgres --auth=trust -E UTF8 --locale=C --no-sync --no-instructions"
 # Below the ports that the system gives to outgoing connections: none of those can take a port while its server is down.
 _PORTS = range(20_000, 32_000)
 _USER = "nobody"  # PostgreSQL refuses to run as root
-
-
 # The roles of an installation: one owns the tables and migrates, the other is what the service runs as.
 OWNER, SERVICE = "frontdesk_test_owner", "frontdesk_test_service"
 _PASSWORD = "frontdesk-test"  # where the server asks for one
@@ -143,16 +145,7 @@ class PostgresServer(Databases):
         data = self.folder / "data"
         if not data.exists():
             self._initdb(data)
-        options = (
-            {
-                "listen_addresses": "127.0.0.1",
-                "port": str(self.port),
-                "unix_socket_directories": "",
-                "max_connections": "200",
-                "dynamic_shared_memory_type": "mmap",  # in the data folder, so that a killed server leaves none behind
-            }
-            | self._settings
-        )
+        options = _SETTINGS | {"port": str(self.port)} | self._settings
         self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
         assert self._keeper.stdin is not None
         self._keeper.stdin.write(b"%d\n" % self._process.pid)
@@ -217,17 +210,7 @@ class PostgresServer(Databases):
         return True
 
     def _initdb(self, data: Path) -> None:
-        options = (
-            "-U",
-            "postgres",
-            "--auth=trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-            "--no-instructions",
-        )
-        if self._popen("initdb", "-D", str(data), *options).wait() != 0:
+        if self._popen("initdb", "-D", str(data), *_INITDB.split()).wait() != 0:
             raise RuntimeError(f"initdb failed:\n{self._log()}")
 
     def _popen(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:

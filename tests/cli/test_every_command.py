@@ -73,11 +73,13 @@ ONLY_AN_ACCOUNT = [
 ]
 
 
-@pytest.mark.parametrize("path", ONLY_AN_ACCOUNT, ids=" ".join)
-def test_an_account_that_is_not_there_is_told_wherever_one_is_asked_about(
-    cli: CommandLine, path: tuple[str, ...]
-) -> None:
+CHANGES = [("deliverability", "set", "--enabled"), ("template", "set", "--default")]
+
+
+@pytest.mark.parametrize("path", [*ONLY_AN_ACCOUNT, *CHANGES], ids=" ".join)
+def test_an_account_that_is_not_there_is_told(cli: CommandLine, path: tuple[str, ...]) -> None:
     assert "There is no such account." in cli.refused(*path, "--account", "77")
+    assert cli.audit_trail() == []
 
 
 @pytest.mark.parametrize(
@@ -85,12 +87,6 @@ def test_an_account_that_is_not_there_is_told_wherever_one_is_asked_about(
 )
 def test_a_set_without_anything_to_set_is_misuse(bare_cli: CommandLine, words: str) -> None:
     assert f"{words.split(maxsplit=1)[0]} set --help)" in bare_cli.refused(*words.split(), status=2)
-
-
-@pytest.mark.parametrize("words", ["deliverability set --enabled", "template set --default"])
-def test_a_change_of_an_account_that_is_not_there_is_told(cli: CommandLine, words: str) -> None:
-    assert "There is no such account." in cli.refused(*words.split(), "--account", "77")
-    assert cli.audit_trail() == []
 
 
 def test_the_version_is_told_and_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:

@@ -57,10 +57,10 @@ def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
 
 
 def test_settings_that_cant_be_used_are_all_named(bare_cli: CommandLine) -> None:
-    wrong = {"base_url": "nowhere", "environment": "lab"}
-    checked = bare_cli.run("check", "--json", **wrong)
+    checked = bare_cli.run("check", "--json", base_url="nowhere", environment="lab")
     assert checked.exit_code == 1
-    for said in (checked.stdout, bare_cli.refused("account", "list", **wrong)):
+    refused = bare_cli.refused("account", "list", base_url="nowhere", environment="lab")
+    for said in (checked.stdout, refused):
         assert "FRONTDESK_BASE_URL: use an absolute http(s) address" in said
         assert "FRONTDESK_ENVIRONMENT: use one of: sandbox, production" in said
 

@@ -126,16 +126,15 @@ HEADERS = {
     "state": "State|Home Address - State|Home State|REGION_2|Home state id",
 }
 VALUE = {"dob": "1977-01-11", "gender": "female", "zipcode": "02134", "email": "a@example.com", "state": "MA"}
-VALUE["phone"] = "6175550100"
+VALUE |= {"phone": "6175550100", "effective_date": "2026-01-01", "expiry_date": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
     ("field", "name"), [(field, name) for field, names in HEADERS.items() for name in names.split("|")]
 )
 def test_the_names_of_senders_are_known(field: str, name: str) -> None:
-    value = VALUE.get(field, "2026-01-01" if "date" in field else "Sample")
-    found = suggested(written([["Something", name], ["x", value], ["y", value]]))
-    column = found["columns"][1]
+    value = VALUE.get(field, "Sample")
+    column = suggested(written([["Something", name], ["x", value], ["y", value]]))["columns"][1]
     assert field in column["fields"]
     assert column["confidence"] > 0.3
 
@@ -234,12 +233,9 @@ def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
         ["5", "Robin"],
     ]
     found = suggested(written(rows))
-    assert {(each["field"], each["code"]): each["rows"] for each in found["refused"]} == {
-        ("dob", "before_1900"): 1,
-        ("zipcode", "malformed_zipcode"): 1,
-        ("external_id", "repeated_differently"): 2,
-        ("row", "wrong_column_count"): 1,
-    }
+    told = [f"{each['field']} {each['code']} {each['rows']}" for each in found["refused"]]
+    dropped = ["dob before_1900 1", "zipcode malformed_zipcode 1", "row wrong_column_count 1"]
+    assert sorted(told) == sorted([*dropped, "external_id repeated_differently 2"])
     assert (found["rows"], found["refused_rows"]) == (6, 5)
 
 

@@ -68,12 +68,14 @@ def test_the_relays_judgement_counts_most(api: Api, operator: Api, db: Database,
 
 WRONG: list[tuple[Any, list[str]]] = [
     ({}, ["message_id", "event"]),
-    *((wrong, ["event"]) for wrong in ([], "x", None)),
+    ([], ["event"]),
+    *((wrong, ["event"]) for wrong in ("x", None)),
     *(
         (event(id_, "bounced"), ["message_id"])
         for id_ in (1, "no id", "a@b" * 200, "<a@b> <c@d>", "a@b\u0000")
     ),
-    *((event("a@b", wrong), ["event"]) for wrong in (["bounced"], {"bounced": 1})),
+    (event("a@b", ["bounced"]), ["event"]),
+    (event("a@b", {"bounced": 1}), ["event"]),
     *((event("a@b", "bounced", status=wrong), ["status"]) for wrong in ("9.9.9", 5, "5.1.1\n")),
     *((event("a@b", "bounced", permanent=wrong), ["permanent"]) for wrong in ("yes", 1)),
     (event("", None, status="", permanent=0), ["message_id", "event", "status", "permanent"]),
@@ -92,7 +94,9 @@ def test_an_event_that_is_none_gets_all_its_faults_and_harms_no_other(
     assert suppressed(db) == {mail.address: "complaint"}
 
 
-@pytest.mark.parametrize("body", [{}, *({"events": wrong} for wrong in ([], {}, "x", [{}] * 501))])
+@pytest.mark.parametrize(
+    "body", [{}, {"events": []}, {"events": {}}, {"events": "x"}, {"events": [{}] * 501}]
+)
 def test_a_body_without_a_list_of_events_is_refused(operator: Api, body: dict[str, Any]) -> None:
     answer = operator.post(PATH, body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "events")
