@@ -170,13 +170,14 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:
     good = "2026-11-20T08:{0}:00Z,2026-11-20T08:{0}:30Z,,,a,p\n"
     file = tmp_path / "encounters.csv"
-    file.write_text(HEAD + good.format("00") + good.format("02") + "soon,,,,,\n" * (FAULTS_SHOWN + 2))
+    file.write_text(HEAD + good.format("00") * 2 + good.format("02") + "soon,,,,,\n" * (FAULTS_SHOWN + 2))
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), status=1)
-    assert "line 4: joined is not a time such as 2026-11-20T09:15:00Z" in told
+    assert "line 5: joined is not a time such as 2026-11-20T09:15:00Z" in told
     assert "and 2 more" in told
     assert "soon" not in told
     found = bare_cli.json("queue", "backtest", "--csv", str(file), "--skip-bad-rows")
     assert found["bad_rows"] == FAULTS_SHOWN + 2
+    assert "repeated_rows" in {warning["code"] for warning in found["warnings"]}
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04\xff\xfe", b"id,name\n1,x\n"])
