@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from frontdesk.cli.app import app
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
@@ -18,6 +18,7 @@ from frontdesk.invitations import set_deliverability
 from frontdesk.invitations.message import issue_tokens
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.text import stored_time
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.cli.conftest import CommandLine
 from tests.factories import Customer, make_customer, member_body

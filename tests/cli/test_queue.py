@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from frontdesk.cli.queue_backtest import FAULTS_SHOWN
 from frontdesk.clock import system_clock
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventType, QueueEvent
 from frontdesk.queues.tables import encounters, estimate_log

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
 from frontdesk.queues.encounters import TRANSITIONS
 from frontdesk.queues.events import FAULT_CODES, FIELDS
 from frontdesk.queues.model import EncounterState, EventType
+from frontdesk.text import wire_time
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_operator
 from tests.queues.feed import joined

@@ -1,0 +1,105 @@
+"""The commands that look at live queues and keep their events."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from frontdesk.clock import system_clock
+from frontdesk.db.engine import write_together
+from frontdesk.queues.ingest import ingest
+from frontdesk.queues.tables import encounters, estimate_log
+from tests.cli.conftest import CommandLine
+from tests.queues.feed import JOINED, STARTED, event
+
+
+@pytest.fixture
+def demo(cli: CommandLine) -> dict[str, Any]:
+    made: dict[str, Any] = cli.json("demo")
+    return made
+
+
+def test_the_board_shows_each_plan_with_its_queue(cli: CommandLine, demo: dict[str, Any]) -> None:
+    items = cli.json("queue", "watch")
+    assert [item["plan_id"] for item in items] == demo["plan_ids"]
+    assert [item["doctors"] for item in items] == [2, 2, 1, 1]
+    assert [item["queue_length"] for item in items] == [3, 1, 2, 0]
+    assert all(item["is_active"] and item["estimated_wait_time"] > 0 for item in items)
+    assert items[0]["last_hour"] == {"matched": 0, "mean_error_seconds": None}
+    board = cli.text("queue", "watch", "--once", "--account", str(demo["account_id"]))
+    assert "Demo Bronze" in board
+    assert "min" in board
+
+
+def test_rebuilding_mends_what_does_not_follow_from_the_events(
+    cli: CommandLine, demo: dict[str, Any]
+) -> None:
+    assert cli.json("queue", "rebuild")["mended"] == 0
+    db = cli.open()
+    with db.write() as tx:
+        tx.execute(update(encounters).values(state="left"))
+    db.close()
+    assert "were wrong and are corrected" in cli.text("queue", "rebuild")
+    assert "All rows were correct" in cli.text("queue", "rebuild")
+    assert [entry["action"] for entry in cli.audit_trail()][-3:] == ["queue.rebuilt"] * 3
+
+
+def test_old_events_are_forgotten_by_age(cli: CommandLine, demo: dict[str, Any]) -> None:
+    assert cli.json("queue", "prune") == {"events": 0, "encounters": 0, "estimates": 0}
+    plan, now = demo["plan_ids"][0], system_clock()
+    then = now - timedelta(days=30)
+    db = cli.open()
+    old = [
+        event("1", JOINED, 0, plan_id=plan, visit="old"),
+        event("2", STARTED, 0, plan_id=plan, visit="old", doctor="x"),
+    ]
+    late = [one._replace(at=then) for one in old]
+    write_together(db, late, lambda tx, events: ingest(tx, events, now=now))
+    db.close()
+    assert cli.json("queue", "prune", "--older-than", "29d") == {"events": 2, "encounters": 1, "estimates": 0}
+    assert "Deleted: 0 events" in cli.text("queue", "prune", "--older-than", "29d")
+
+
+@pytest.mark.parametrize("age", ["7d", "90", "0d", "d", "90h", "٩0d"])
+def test_an_age_in_which_events_may_come_again_is_misuse(bare_cli: CommandLine, age: str) -> None:
+    assert "8d at least" in bare_cli.refused("queue", "prune", "--older-than", age, status=2)
+
+
+def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo: dict[str, Any]) -> None:
+    assert "No patient" in cli.text("queue", "accuracy")
+    plan, now = demo["plan_ids"][0], system_clock()
+    db = cli.open()
+    for number, (minutes_ago, estimate, wait) in enumerate([(50, 600, 660), (30, 300, 240), (10, 60, 90)]):
+        joined = now - timedelta(minutes=minutes_ago)
+        row = {"plan_id": plan, "taken_at": joined - timedelta(seconds=5), "estimate_seconds": estimate}
+        made = [
+            event(f"j{number}", JOINED, 0, plan_id=plan, visit=f"v{number}"),
+            event(f"s{number}", STARTED, 0, plan_id=plan, visit=f"v{number}", doctor="dr-1"),
+            event(f"k{number}", JOINED, 0, plan_id=plan, visit=f"second{number}"),
+            event(f"t{number}", STARTED, 0, plan_id=plan, visit=f"second{number}", doctor="dr-2"),
+        ]
+        seconds = (0, wait, 3, 2000)
+        made = [
+            one._replace(at=joined + timedelta(seconds=at)) for one, at in zip(made, seconds, strict=True)
+        ]
+        with db.write() as tx:
+            tx.execute(estimate_log.insert(), [row | {"expires_at": joined + timedelta(seconds=10)}])
+            ingest(tx, made, now=now)
+    db.close()
+    outcome = cli.json("queue", "accuracy", "--hours", "2")
+    assert outcome["plans"] == [
+        {
+            "plan_id": plan,
+            "matched": 3,
+            "mean_wait_seconds": 330.0,
+            "mean_error_seconds": 50.0,
+            "bias_seconds": -10.0,
+            "p90_error_seconds": 60.0,
+            "wrong_zero_share": None,
+            "coverage_share": None,
+        }
+    ]
+    assert sum(hour["matched"] for hour in outcome["by_hour"]) == 3
+    assert "0:50 min" in cli.text("queue", "accuracy")
+    assert cli.json("queue", "watch")[0]["last_hour"] == {"matched": 3, "mean_error_seconds": 50}
