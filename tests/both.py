@@ -71,17 +71,12 @@ class Service:
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
         }  # fmt: skip
         await self._asgi(scope, receive, send)
-        return self._reply(sent)
-
-    def _reply(self, sent: list[Any]) -> Reply:
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         body = json.loads(sent[1]["body"] or b"{}")
         if isinstance(body, dict):
             body = {name: value for name, value in body.items() if name not in THEIR_OWN}
-        told = {
-            name: value for name, value in headers.items() if name not in ("x-request-id", "content-length")
-        }
-        return Reply(sent[0]["status"], headers, body, told)
+        compared = {name: told[name] for name in told if name not in ("x-request-id", "content-length")}
+        return Reply(sent[0]["status"], told, body, compared)
 
     def stored(self) -> tuple[Any, ...]:
         return tuple(self.app.db.ask(lambda tx: tx.exec_driver_sql(STORED).one()))
@@ -109,9 +104,7 @@ class Both:
         token: bool = True,
         trickle: bool = False,
     ) -> Reply:
-        number = next(
-            self._peers
-        )  # each call comes from an address of its own, so that failures don't add up
+        number = next(self._peers)  # an address of its own, so that failures don't add up
         peer = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         replies = []
         for service in self._services:

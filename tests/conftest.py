@@ -25,7 +25,7 @@ from frontdesk.db.schema import metadata
 from frontdesk.db.service_role import grant_rights
 from frontdesk.web.telemetry import Telemetry
 from tests.factories import NOW, Customer, make_customer
-from tests.postgres import OWNER, SERVICE, Databases, as_role, as_superuser, server_for_tests
+from tests.postgres import OWNER, SERVICE, Databases, PostgresServer, as_role, as_superuser
 
 SOURCE = Path(__file__).parents[1] / "src"
 
@@ -84,7 +84,8 @@ def clock() -> SetClock:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Databases]:
-    yield from server_for_tests.__wrapped__()  # type: ignore[attr-defined]
+    with PostgresServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +93,8 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "frontdesk.db"
     db = open_database(f"sqlite:///{path}")
     upgrade(db)
-    forget_home(db)
+    with db.write() as tx:  # copies of it are at home where they are used
+        tx.exec_driver_sql("DELETE FROM delivery_home")
     db.close()
     return path
 
@@ -133,10 +135,8 @@ def postgres_customer(postgres_url: str) -> tuple[str, Customer]:
                 rows.append(
                     f"INSERT INTO {name} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM kept.{name}"  # noqa: S608
                 )
-        sequences = (
-            "SELECT schemaname, sequencename, last_value FROM pg_sequences WHERE last_value IS NOT NULL"
-        )
-        counted = tx.exec_driver_sql(sequences).all()
+        query = "SELECT schemaname, sequencename, last_value FROM pg_sequences WHERE last_value IS NOT NULL"
+        counted = tx.exec_driver_sql(query).all()
     db.close()
     ids = [f"SELECT setval('{schema}.{name}', {last})" for schema, name, last in counted]
     return "; ".join(rows + ids), made
@@ -184,9 +184,8 @@ def superuser(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def config(database_url: str) -> Config:
-    return read_config(
-        {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "https://api.example.com"}
-    )
+    said = {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "https://api.example.com"}
+    return read_config(said)
 
 
 @pytest.fixture
@@ -227,12 +226,6 @@ def migrated(server: Databases, name: str) -> str:
     return as_role(url, SERVICE)
 
 
-def forget_home(db: Database) -> None:
-    """So that copies of it are at home where they are used."""
-    with db.write() as tx:
-        tx.exec_driver_sql("DELETE FROM delivery_home")
-
-
 def emptied(url: str, then: str = "") -> str:
     """Empty every table and start its ids anew, then run `then`; append-only tables are changed as a replica would do it.
 
@@ -261,9 +254,8 @@ class LentDatabase(Database):
 
 
 _engines: dict[tuple[str, str], Engine] = {}
-_left: list[
-    Engine | None
-] = []  # a thread may still use one: a connection that goes while it is open is a warning
+# A thread may still use one: a connection that goes while it is open is a warning.
+_left: list[Engine | None] = []
 
 
 def open_for_test(url: str, user: str) -> Database:

@@ -41,16 +41,10 @@ def make_customer(
     with db.write() as tx:
         account = access.create_account(tx, name=name, now=now)
         group = create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=now)
-        made = [
-            create_plan(
-                tx,
-                NewPlan(
-                    account.id, group.id, f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan"
-                ),
-                now=now,
-            )
-            for n in range(plan_count)
+        names = [
+            (f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan") for n in range(plan_count)
         ]
+        made = [create_plan(tx, NewPlan(account.id, group.id, *each), now=now) for each in names]
         set_duty(tx, group.id, "doctor-1", on_duty=True, now=now)
         new = NewClient(account.id, "Benefits feed", scopes, requests_per_minute)
         client, secret = create_client(tx, new, now=now)

@@ -35,6 +35,7 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
     at = f"CAST('{stored_time(until)}' AS timestamptz) - {seconds} * interval '1 second'"
     if db.is_sqlite:
         at = f"replace(datetime('{stored_time(until)}', '-' || {seconds} || ' seconds'), ' ', 'T') || '.000000Z'"
+    shared = {"id": id_, "provider_group_id": group}
     event = {
         "event_id": visit,
         "provider_group_id": group,
@@ -42,16 +43,9 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
         "at": at,
         "received_at": at,
     }
-    encounter = {"id": id_, "provider_group_id": group, "visit": visit, "plan_id": "1", "state": "'ended'"}
+    encounter = shared | {"visit": visit, "plan_id": "1", "state": "'ended'"}
     estimate = {"id": id_, "plan_id": "1", "taken_at": at, "expires_at": at, "estimate_seconds": "60"}
-    duty = {
-        "id": id_,
-        "provider_group_id": group,
-        "doctor": visit,
-        "on_duty": "false",
-        "off_at": at,
-        "capacity": "1",
-    }
+    duty = shared | {"doctor": visit, "on_duty": "false", "off_at": at, "capacity": "1"}
     times = dict.fromkeys(("joined_at", "started_at", "ended_at", "last_event_at"), at)
     with db.write() as tx:
         if not db.is_sqlite:

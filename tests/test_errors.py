@@ -13,7 +13,7 @@ from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.problems import PROBLEMS
 
 KINDS = [
-    value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, FrontdeskError)
+    each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, FrontdeskError)
 ]
 # What carries a rule: a clause that reports, commands and other sentences go on from.
 RULES = {"Fault", "Rejected", "NotStrict", "with_hint"}
@@ -35,11 +35,8 @@ def test_unknown_names_are_faults_made_fit_to_be_shown() -> None:
     assert unknown_faults(["a b"]) == [Fault("a%20b", "unknown_field", "there is no such field")]
     assert unknown_faults(["x"], what="parameter")[0].code == "unknown_parameter"
     assert len(unknown_faults(str(n) for n in range(100))) == SHOWN_NAMES
-    assert Fault("dob", "required", "must not be blank").serialize() == {
-        "field": "dob",
-        "code": "required",
-        "message": "must not be blank",
-    }
+    said = {"field": "dob", "code": "required", "message": "must not be blank"}
+    assert Fault("dob", "required", "must not be blank").serialize() == said
 
 
 def test_no_rule_ends_with_a_sign_since_sentences_go_on_from_it() -> None:

@@ -24,48 +24,38 @@ def output_to(writing: int, *, waiting_lines: int = 100_000) -> LogOutput:
     return LogOutput(os.fdopen(writing, "w", closefd=False), waiting_lines=waiting_lines)
 
 
-def test_all_lines_come_out_in_order(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    output = output_to(writing)
+def put_all(output: LogOutput) -> None:
     for start in range(0, len(LINES), 100):
         output.put(LINES[start : start + 100])
-    wanted = "".join(LINES).encode()
+
+
+def lines_from(reading: int, count: int) -> list[str]:
     received = b""
-    while len(received) < len(wanted):
+    while received.count(b"\n") < count:
         received += os.read(reading, 65_536)
+    return received.decode().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_all_lines_come_out_in_order(pipe: tuple[int, int], may_wait: bool) -> None:
+    os.set_blocking(pipe[1], may_wait)
+    output = output_to(pipe[1])
+    put_all(output)
+    assert lines_from(pipe[0], len(LINES)) == LINES
     output.finish()
-    assert received == wanted
     assert output.dropped == 0
 
 
-def test_a_pipe_that_may_not_wait_is_written_to_all_the_same(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    os.set_blocking(writing, False)
-    output = output_to(writing)
-    output.put(LINES)
-    wanted = "".join(LINES).encode()
-    received = b""
-    while len(received) < len(wanted):
-        received += os.read(reading, 65_536)
-    assert received == wanted
-
-
 def test_lines_that_nobody_reads_hold_nobody_up_and_are_counted(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    output = output_to(writing, waiting_lines=1_000)
-    for start in range(0, len(LINES), 100):
-        output.put(LINES[start : start + 100])
+    output = output_to(pipe[1], waiting_lines=1_000)
+    put_all(output)
     assert len(LINES) > output.dropped > 0
-    kept = len(LINES) - output.dropped
-    received = b""
-    while received.count(b"\n") < kept:
-        received += os.read(reading, 65_536)
+    lines = lines_from(pipe[0], len(LINES) - output.dropped)
     output.finish()
-    lines = received.decode().splitlines(keepends=True)
     assert lines == sorted(set(lines))  # whole lines, in order, none twice
 
 
-def test_a_reader_that_went_away_is_no_fault(pipe: tuple[int, int]) -> None:
+def test_a_reader_that_went_away_is_no_fault() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     output = output_to(writing)
@@ -79,16 +69,10 @@ def test_the_end_does_not_wait_for_a_reader_that_never_comes(pipe: tuple[int, in
     output = output_to(pipe[1])
     output.put(LINES)
     output.finish(0.01)
-    os.read(pipe[0], 1)  # what was written is there
-    drained = threading.Thread(target=_drain, args=(pipe[0], sum(map(len, LINES)) - 1))
+    drained = threading.Thread(target=lines_from, args=(pipe[0], len(LINES)))  # what was written is there
     drained.start()
     output.finish(60)
     drained.join()
-
-
-def _drain(reading: int, left: int) -> None:
-    while left:
-        left -= len(os.read(reading, 65_536))
 
 
 def test_a_text_in_memory_is_written_at_once_and_a_closed_stream_not_at_all() -> None:

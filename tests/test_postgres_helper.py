@@ -16,7 +16,6 @@ from tests.postgres import PostgresServer
 START_A_SERVER_AND_WAIT = """
 import sys
 from tests.postgres import PostgresServer
-from tests.patience import wait_until
 server = PostgresServer().start()
 print(server.pid, server.folder, flush=True)
 sys.stdin.read()
@@ -46,21 +45,16 @@ def test_a_killed_server_comes_back_on_its_port_with_what_was_committed(server: 
         assert execute(url, "SELECT id FROM visit") == [(7,)]
 
 
-def test_a_killed_backend_ends_every_connection_and_the_server_recovers(server: PostgresServer) -> None:
+def test_a_killed_backend_ends_every_connection_and_the_server_recovers_and_keeps_settings(
+    server: PostgresServer,
+) -> None:
+    with pytest.raises(ValueError, match="no process of this server"):
+        server.kill_backend(os.getpid())
     with psycopg.connect(server.url()) as victim, psycopg.connect(server.url()) as neighbour:
         server.kill_backend(victim.info.backend_pid)
         with pytest.raises(psycopg.OperationalError):
             neighbour.execute("SELECT 1")
     server.wait_until_ready()
-    assert execute(server.url(), "SELECT 1") == [(1,)]
-
-
-def test_only_processes_of_the_server_are_killed_as_its_backends(server: PostgresServer) -> None:
-    with pytest.raises(ValueError, match="no process of this server"):
-        server.kill_backend(os.getpid())
-
-
-def test_settings_hold_after_a_restart(server: PostgresServer) -> None:
     server.restart({"work_mem": "5MB"})
     assert execute(server.url(), "SHOW work_mem") == [("5MB",)]
 

@@ -21,15 +21,19 @@ from frontdesk.log_output import LogOutput
 from frontdesk.processes import STOP_SECONDS, Program, Supervisor
 from tests.patience import PATIENCE_SECONDS, wait_until
 
-FAIL = (sys.executable, "-S", "-c", "raise SystemExit(3)")
-WAIT = (sys.executable, "-S", "-c", "import time; time.sleep(60)")
+
+def python(code: str) -> tuple[str, ...]:
+    return sys.executable, "-S", "-c", f"import os, pathlib, signal, time; {code}"
+
+
+FAIL, WAIT = python("raise SystemExit(3)"), python("time.sleep(60)")
 # It says on its standard input why it can't work.
-REFUSE = (sys.executable, "-S", "-c", "import os; os.write(0, b'No table. Make one.'); raise SystemExit(1)")
+REFUSE = python("os.write(0, b'No table. Make one.'); raise SystemExit(1)")
 
 
 def noted(path: Path, *, before: str = "") -> tuple[str, ...]:
     """A program that makes a file when it is up, and sleeps for longer than a test may last."""
-    return sys.executable, "-S", "-c", f"{before}import time; open({str(path)!r}, 'w'); time.sleep(3600)"
+    return python(f"{before}open({str(path)!r}, 'w'); time.sleep(3600)")
 
 
 def run(
@@ -51,10 +55,8 @@ def run(
 def test_a_program_that_ends_early_too_often_is_given_up() -> None:
     is_stopped, lines = run(Program("test", FAIL, longest_pause_seconds=0.1, most_early_ends=3))
     assert not is_stopped
-    assert [line["event"] for line in lines] == [
-        *("test_process_ended", "test_process_started", "test_process_ended", "test_process_started"),
-        *("test_process_ended", "test_gave_up"),
-    ]
+    pair = ["test_process_ended", "test_process_started"]
+    assert [line["event"] for line in lines] == [*pair, *pair, "test_process_ended", "test_gave_up"]
     assert (lines[0]["status"], lines[0]["signal"], lines[-1]["ended_early"]) == (3, None, 3)
 
 
@@ -66,9 +68,7 @@ def test_a_program_without_a_bound_is_started_again_and_again_after_growing_paus
     assert time.monotonic() - began >= 0 + 0.5 + 1
 
 
-def test_children_that_can_be_stopped_are_not_waited_for_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_children_that_end_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "STOP_SECONDS", PATIENCE_SECONDS)
     began = time.monotonic()
     programs = [Program(name, noted(tmp_path / name), 1.0) for name in "abc"]
@@ -78,47 +78,36 @@ def test_children_that_can_be_stopped_are_not_waited_for_longer(
 
 def test_a_child_that_ignores_the_stop_is_killed_when_it_has_had_its_seconds(tmp_path: Path) -> None:
     began = time.monotonic()
-    ignores = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    ignores = "signal.signal(signal.SIGTERM, signal.SIG_IGN); "
     program = Program("test", noted(tmp_path / "up", before=ignores), 1.0)
     assert run(program, stop_when=lambda _: (tmp_path / "up").exists()) == (True, [])
     assert time.monotonic() - began >= STOP_SECONDS
 
 
-def test_what_the_first_child_reports_instead_of_being_ready_ends_the_supervisor_before_another_child_starts(
-    tmp_path: Path,
-) -> None:
-    touch = (sys.executable, "-S", "-c", f"open({str(tmp_path / 'started')!r}, 'w')")
+def test_a_fault_that_the_first_child_reports_ends_all_before_another_starts(tmp_path: Path) -> None:
+    touch = python(f"open({str(tmp_path / 'started')!r}, 'w')")
     with pytest.raises(FrontdeskError, match=r"No table\. Make one\."):
         run(Program("first", WAIT, 1.0), Program("other", touch, 1.0), first_command=REFUSE)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_others_start_once_the_first_child_is_ready_and_its_replacement_runs_the_ordinary_command(
-    tmp_path: Path,
-) -> None:
-    kill_first = "import os, pathlib, signal; os.kill(int(pathlib.Path({0!r}).read_text()), signal.SIGKILL)"
-    first = "import os, time; open({0!r}, 'w').write(str(os.getpid())); os.write(0, b'ready'); time.sleep(60)"
-    stop = "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"
+def test_others_start_once_the_first_is_ready_whose_replacement_is_an_ordinary_one(tmp_path: Path) -> None:
     note = str(tmp_path / "pid")
+    first = f"open({note!r}, 'w').write(str(os.getpid())); os.write(0, b'ready'); time.sleep(60)"
+    kill_first = f"os.kill(int(pathlib.Path({note!r}).read_text()), signal.SIGKILL); time.sleep(60)"
     _, lines = run(
-        Program("first", (sys.executable, "-S", "-c", stop), 1.0),
-        Program(
-            "other",
-            (sys.executable, "-S", "-c", kill_first.format(note) + "; import time; time.sleep(60)"),
-            1.0,
-        ),
-        first_command=(sys.executable, "-S", "-c", first.format(note)),
+        Program("first", python("os.kill(os.getppid(), signal.SIGTERM)"), 1.0),
+        Program("other", python(kill_first), 1.0),
+        first_command=python(first),
     )
     assert [line["event"] for line in lines] == ["first_process_ended", "first_process_started"]
 
 
-def test_a_child_that_never_reported_has_ended_early_however_long_it_took(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_child_that_never_reported_has_ended_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "EARLY_SECONDS", 0.0)
     failing = Program("test", FAIL, longest_pause_seconds=0.1, most_early_ends=2, reports=True)
     assert run(failing)[0] is False
-    ready = replace(failing, command=(*FAIL[:-1], "import os; os.write(0, b'ready')"))
+    ready = replace(failing, command=python("os.write(0, b'ready')"))
     assert run(ready, stop_when=lambda log: log.count("test_process_started") == 3)[0] is True
 
 

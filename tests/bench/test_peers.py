@@ -1,7 +1,5 @@
 """The peers of `python -m bench requests` do the work that its note says they do."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from bench.load import Measured
@@ -9,30 +7,22 @@ from bench.requests import PgBench, Run, check_written, count_written, make_peer
 from tests.postgres import PostgresServer
 
 
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
-    with PostgresServer() as started:
-        yield started
-
-
-def test_half_of_what_pgbench_writes_are_new_members(server: PostgresServer) -> None:
-    make_peer_database(server, "peer")
-    peer = PgBench(server, "peer")
-    before = count_written(peer.url)
-    measured = peer.measure("POST", 4, 1)
-    assert before[1:] == [0, 0]
-    assert measured.answered > 100
-    members, history, audit = count_written(peer.url)
-    check_written("pgbench", Run(measured, 0.0, 0.0, [members - before[0], history, audit]), 4)
+def test_half_of_what_pgbench_writes_are_new_members_and_failing_statements_are_no_measurement() -> None:
+    with PostgresServer() as server:
+        make_peer_database(server, "peer")
+        peer = PgBench(server, "peer")
+        before = count_written(peer.url)
+        measured = peer.measure("POST", 16, 1)
+        assert before[1:] == [0, 0]
+        assert measured.answered > 100
+        members, history, audit = count_written(peer.url)
+        check_written("pgbench", Run(measured, 0.0, 0.0, [members - before[0], history, audit]), 16)
+        server.create_database("empty")
+        with pytest.raises(RuntimeError, match="pgbench ended with"):
+            PgBench(server, "empty").measure("POST", 2, 1)
 
 
 def test_a_peer_whose_new_members_are_one_row_is_refused() -> None:
     run = Run(Measured(1000, 1.0, 0.001, 0.001), 0.0, 0.0, [60, 1000, 1000])
     with pytest.raises(RuntimeError, match="wrote"):
         check_written("pgbench", run, 4)
-
-
-def test_a_pgbench_whose_statements_fail_is_no_measurement(server: PostgresServer) -> None:
-    server.create_database("empty")
-    with pytest.raises(RuntimeError, match="pgbench ended with"):
-        PgBench(server, "empty").measure("POST", 2, 1)

@@ -52,25 +52,15 @@ def test_the_command_tree_is_the_documented_one() -> None:
 
 
 @each_command
-def test_help_has_an_example_that_calls_this_command(bare_cli: CommandLine, path: tuple[str, ...]) -> None:
+def test_help_has_an_example_and_explains_every_word_and_json_is_to_be_had(
+    bare_cli: CommandLine, path: tuple[str, ...]
+) -> None:
     words = " ".join(bare_cli.text(*path, "--help").split())
     assert f"Example: frontdesk {' '.join(path)}" in words
-
-
-@each_command
-def test_every_option_and_argument_is_explained(path: tuple[str, ...]) -> None:
-    unexplained = [parameter.name for parameter in COMMANDS[path].params if not parameter.help]
-    assert unexplained == []
-
-
-@each_command
-def test_json_is_to_be_had(path: tuple[str, ...]) -> None:
-    if path not in (("serve",), ("worker",)):  # they print nothing and stay
-        assert any("--json" in parameter.opts for parameter in COMMANDS[path].params)
-
-
-@each_command
-def test_an_unknown_option_is_misuse_and_no_traceback(bare_cli: CommandLine, path: tuple[str, ...]) -> None:
+    parameters = COMMANDS[path].params
+    assert [parameter.name for parameter in parameters if not parameter.help] == []
+    stays = path in (("serve",), ("worker",))  # and prints nothing
+    assert any("--json" in parameter.opts for parameter in parameters) is not stays
     assert "--nonsense" in bare_cli.refused(*path, "--nonsense", status=2)
 
 
@@ -83,40 +73,26 @@ ONLY_AN_ACCOUNT = [
 ]
 
 
-@pytest.mark.parametrize("path", ONLY_AN_ACCOUNT, ids=" ".join)
-def test_an_account_that_is_not_there_is_told_wherever_one_is_asked_about(
-    cli: CommandLine, path: tuple[str, ...]
-) -> None:
+CHANGES = [("deliverability", "set", "--enabled"), ("template", "set", "--default")]
+
+
+@pytest.mark.parametrize("path", [*ONLY_AN_ACCOUNT, *CHANGES], ids=" ".join)
+def test_an_account_that_is_not_there_is_told(cli: CommandLine, path: tuple[str, ...]) -> None:
     assert "There is no such account." in cli.refused(*path, "--account", "77")
-
-
-SETS = [
-    ("plan", "set", "1"),
-    ("deliverability", "set", "--account", "1"),
-    ("template", "set", "--account", "1"),
-]
-
-
-@pytest.mark.parametrize("words", SETS, ids=" ".join)
-def test_a_set_without_anything_to_set_is_misuse(bare_cli: CommandLine, words: tuple[str, ...]) -> None:
-    usage = f"{words[0]} set --help"
-    assert f"{usage})" in bare_cli.refused(*words, status=2)
-
-
-@pytest.mark.parametrize(
-    "words", [("deliverability", "set", "--enabled"), ("template", "set", "--default")], ids=" ".join
-)
-def test_a_change_of_an_account_that_is_not_there_is_told(cli: CommandLine, words: tuple[str, ...]) -> None:
-    assert "There is no such account." in cli.refused(*words, "--account", "77")
     assert cli.audit_trail() == []
 
 
-def test_the_version_is_told(bare_cli: CommandLine) -> None:
+@pytest.mark.parametrize(
+    "words", ["plan set 1", "deliverability set --account 1", "template set --account 1"]
+)
+def test_a_set_without_anything_to_set_is_misuse(bare_cli: CommandLine, words: str) -> None:
+    assert f"{words.split(maxsplit=1)[0]} set --help)" in bare_cli.refused(*words.split(), status=2)
+
+
+def test_the_version_is_told_and_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:
     assert bare_cli.text("--version").startswith("frontdesk ")
-
-
-def test_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:
     assert "nonsense" in bare_cli.refused("nonsense", status=2)
+    assert "Did you mean 'account'?" in bare_cli.refused("accout", status=2)
 
 
 @pytest.mark.parametrize("name", TOP_COMMANDS)
@@ -133,7 +109,3 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
     loaded = re.findall(r"\| +(frontdesk\.\S+)$", asked.stderr, re.MULTILINE)
     assert set(loaded) <= {"frontdesk.cli", "frontdesk.cli.app"}
     assert "provider-group" in asked.stdout
-
-
-def test_a_misspelt_command_is_answered_with_the_one_that_may_be_meant(cli: CommandLine) -> None:
-    assert "Did you mean 'account'?" in cli.refused("accout", status=2)

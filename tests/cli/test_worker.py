@@ -15,7 +15,7 @@ from tests.cli.conftest import CommandLine
 from tests.patience import PATIENCE_SECONDS
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Gives the test process its own handlers back; it does not end with its parent."""
     monkeypatch.setattr(command, "stop_with_parent", lambda _stop: None)
@@ -26,10 +26,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.usefixtures("signals")
-def test_a_worker_that_can_no_longer_deliver_ends_its_other_tasks_before_it_closes_the_database(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_fails_ends_its_other_tasks(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_worker: DeliveryWorker) -> None:
         assert {type(thread) for thread in threading.enumerate()} >= {FileLoader, QueuePruner}
         raise RuntimeError("no delivery any more")
@@ -40,10 +37,7 @@ def test_a_worker_that_can_no_longer_deliver_ends_its_other_tasks_before_it_clos
     assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
 
 
-@pytest.mark.usefixtures("signals")
-def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_without_a_relay_loads_files(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     join = FileLoader.join
 
     def told_to_stop(loader: FileLoader) -> None:

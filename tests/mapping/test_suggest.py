@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable
 from datetime import date
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, BinaryIO, cast
 
 import pytest
 
@@ -15,9 +16,9 @@ from frontdesk.formats.source import open_source
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest import sample
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
-from tests.files.exports import excel_export, hr_export, synthea, written
+from tests.files.exports import excel_export, hr_export, names_in, synthea, written
 from tests.files.loading import Desk
-from tests.formats.reading import rows_of
+from tests.formats.reading import Pieces, rows_of
 from tests.formats.workbooks import workbook
 
 EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
@@ -78,7 +79,6 @@ def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: 
 def test_no_value_of_a_member_is_in_a_suggestion(name: str) -> None:
     content = EXPORTS[name]().decode()
     found = suggested(content)
-    header = {column["column"] for column in found["columns"]}
     delimiter = found["mapping"].get("delimiter", ",")
     cells = {cell.strip() for row in csv.reader(io.StringIO(content), delimiter=delimiter) for cell in row}
     samples = {sample for column in found["columns"] for sample in column["samples"]}
@@ -86,9 +86,8 @@ def test_no_value_of_a_member_is_in_a_suggestion(name: str) -> None:
     assert samples.isdisjoint(cells - {""})
     assert all(len(column["samples"]) <= 5 for column in found["columns"])
     told = json.dumps([found["columns"], found["refused"]])
-    for cell in cells - header:
-        if len(cell) > 4 and not cell.islower():
-            assert cell not in told
+    hidden = cells - {column["column"] for column in found["columns"]}
+    assert [cell for cell in hidden if len(cell) > 4 and not cell.islower() and cell in told] == []
 
 
 def test_values_of_an_export_become_rules() -> None:
@@ -126,23 +125,16 @@ HEADERS = {
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
     "state": "State|Home Address - State|Home State|REGION_2|Home state id",
 }
-VALUE = {
-    "dob": "1977-01-11",
-    "gender": "female",
-    "zipcode": "02134",
-    "email": "a@example.com",
-    "phone": "6175550100",
-    "state": "MA",
-}
+VALUE = {"dob": "1977-01-11", "gender": "female", "zipcode": "02134", "email": "a@example.com", "state": "MA"}
+VALUE |= {"phone": "6175550100", "effective_date": "2026-01-01", "expiry_date": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
     ("field", "name"), [(field, name) for field, names in HEADERS.items() for name in names.split("|")]
 )
 def test_the_names_of_senders_are_known(field: str, name: str) -> None:
-    value = VALUE.get(field, "2026-01-01" if "date" in field else "Sample")
-    found = suggested(written([["Something", name], ["x", value], ["y", value]]))
-    column = found["columns"][1]
+    value = VALUE.get(field, "Sample")
+    column = suggested(written([["Something", name], ["x", value], ["y", value]]))["columns"][1]
     assert field in column["fields"]
     assert column["confidence"] > 0.3
 
@@ -187,9 +179,10 @@ def test_without_another_number_no_row_of_social_security_numbers_has_an_identif
 
 
 @pytest.mark.parametrize(
-    "name", ["Emergency Contact First Name", "Manager Email", "Spouse DOB", "Employer Zip"]
+    "name",
+    ["Emergency Contact First Name", "Manager Email", "Spouse DOB", "Employer Zip", f"DOB ({'x' * 200})"],
 )
-def test_columns_about_another_person_are_left_out(name: str) -> None:
+def test_columns_about_another_person_and_those_with_endless_names_are_left_out(name: str) -> None:
     assert suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"] == []
 
 
@@ -211,9 +204,8 @@ DATES: list[tuple[list[str], dict[str, Any]]] = [
 def test_formats_of_dates_are_found(values: list[str], rule: dict[str, Any]) -> None:
     rows = ([str(number), value] for number, value in enumerate(values))
     found = rules_of(written([["Employee ID", "Birth Date"], *rows]))["dob"]
-    assert {
-        name: {*named} if name == "dates" else named for name, named in found.items() if name != "column"
-    } == {name: {*named} if name == "dates" else named for name, named in rule.items()}
+    assert sorted(found.pop("dates", [])) == sorted(rule.get("dates", []))
+    assert found == {"column": "Birth Date"} | {name: rule[name] for name in rule if name != "dates"}
 
 
 def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
@@ -222,15 +214,6 @@ def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
         for day in ("1/31/1980", "1/2/1980")
     )
     assert (sure, unsure) == (1.0, 0.6)
-
-
-def test_a_familys_number_is_joined_with_the_persons() -> None:
-    rows = [["Subscriber ID", "Person Code", "First Name"], ["F1", "01", "Robin"], ["F1", "02", "Lee"]]
-    rule = {"column": ["Subscriber ID", "Person Code"], "join": "-"}
-    rules = rules_of(written(rows))
-    assert (rules["external_id"], rules["member_id"]) == (rule, rule)
-    [first, _] = rows_of(written(rows), mapping=suggested(written(rows))["mapping"])
-    assert first.values["external_id"] == "F1-01"
 
 
 def test_the_interfaces_own_names_need_no_mapping() -> None:
@@ -250,12 +233,9 @@ def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
         ["5", "Robin"],
     ]
     found = suggested(written(rows))
-    assert {(each["field"], each["code"]): each["rows"] for each in found["refused"]} == {
-        ("dob", "before_1900"): 1,
-        ("zipcode", "malformed_zipcode"): 1,
-        ("external_id", "repeated_differently"): 2,
-        ("row", "wrong_column_count"): 1,
-    }
+    told = [f"{each['field']} {each['code']} {each['rows']}" for each in found["refused"]]
+    dropped = ["dob before_1900 1", "zipcode malformed_zipcode 1", "row wrong_column_count 1"]
+    assert sorted(told) == sorted([*dropped, "external_id repeated_differently 2"])
     assert (found["rows"], found["refused_rows"]) == (6, 5)
 
 
@@ -285,6 +265,11 @@ def test_what_has_no_names_of_columns_is_refused(content: bytes | str, code: str
     assert "robin" not in caught.value.detail.lower()
 
 
+def test_the_keys_of_json_are_named_by_who_writes_them() -> None:
+    with pytest.raises(Unreadable, match="name the keys in `columns`"):
+        suggested('{"employeeId": 7, "firstName": "Robin"}\n')
+
+
 def test_a_part_of_a_file_may_end_anywhere() -> None:
     content = "Employee ID,First Name\n" + "".join(f"{n},J\u00f6rg\n" for n in range(80))
     raw = content.encode()
@@ -295,33 +280,12 @@ def test_a_part_of_a_file_may_end_anywhere() -> None:
 
 
 def test_only_the_first_thousand_rows_are_looked_at() -> None:
-    def lines() -> Any:
-        yield b"Employee ID,First Name\n"
-        while True:
-            yield b"1,Robin\n" * 1000
-
-    class Endless(io.RawIOBase):
-        made = lines()
-
-        def read(self, size: int = -1, /) -> bytes:
-            return bytes(next(self.made))[:size]
-
-    found = suggest_mapping(Endless(), today="2026-11-22")
-    assert found["rows"] == 1000
+    endless = Pieces(chain([b"Employee ID,First Name\n"], repeat(b"1,Robin\n" * 1000)))
+    assert suggest_mapping(cast("BinaryIO", endless), today="2026-11-22")["rows"] == 1000
 
 
 def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
-    names = [
-        "Employee ID",
-        "Employee-ID",
-        "Birth Date",
-        "birth_date",
-        "",
-        "-",
-        "City",
-        "M\u0000",
-        "State" * 30,
-    ]
+    names = [*names_in("Employee ID,Employee-ID,Birth Date,birth_date,,-,City"), "M\u0000", "State" * 30]
     found = suggested(written([names, [str(n) for n in range(9)]]))
     parse_mapping(found["mapping"])
 
@@ -357,16 +321,6 @@ def test_so_many_letters_of_a_file_are_looked_at(monkeypatch: pytest.MonkeyPatch
         assert 5 < suggested(content)["rows"] < 100
 
 
-def test_a_name_as_long_as_a_text_means_nothing() -> None:
-    found = suggested(written([["Employee ID", f"DOB ({'x' * 200})"], ["1", "1980-01-01"]]))
-    assert found["columns"][1]["fields"] == []
-
-
-def test_the_keys_of_json_are_named_by_who_writes_them() -> None:
-    with pytest.raises(Unreadable, match="name the keys in `columns`"):
-        suggested('{"employeeId": 7, "firstName": "Robin"}\n')
-
-
 def test_people_in_columns_of_their_own_are_asked_about() -> None:
     rows = [["Employee ID", "First Name", "Dependent 1 First Name"], ["1", "Robin", "Lee"], ["2", "Kim", ""]]
     found = suggested(written(rows))
@@ -374,8 +328,3 @@ def test_people_in_columns_of_their_own_are_asked_about() -> None:
     assert question["column"] == "Dependent 1 First Name"
     assert "a row for each person" in question["question"]
     assert found["mapping"]["questions"] == {"Dependent 1 First Name": "open"}
-
-
-def test_a_column_of_a_and_t_is_asked_about() -> None:
-    rows = [["Unique ID", "First Name", "Type"], ["1", "Robin", "A"], ["2", "Kim", "T"]]
-    assert [each["column"] for each in suggested(written(rows))["questions"]] == ["Type"]

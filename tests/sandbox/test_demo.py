@@ -1,11 +1,21 @@
+"""`frontdesk demo` makes all there is to try, and `frontdesk queue simulate` feeds its queues."""
+
 import json
 import shlex
 import socket
 import subprocess
+from collections import Counter, deque
+from random import Random
 
 import pytest
 
+from frontdesk.clock import system_clock
+from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
+from frontdesk.queues.upkeep import rebuild
+from frontdesk.sandbox.practice import Practice
+from frontdesk.sandbox.simulate import EventFeeder, open_practices
 from tests.cli.conftest import CommandLine
+from tests.conftest import SetClock
 
 
 def test_the_demo_makes_everything_there_is_to_try(bare_cli: CommandLine) -> None:
@@ -34,18 +44,17 @@ def test_running_it_again_adds_only_a_secret_unless_its_client_was_revoked(cli: 
     assert cli.json("demo")["client_id"] != first["client_id"]
 
 
-def test_the_commands_are_printed_whole_on_one_line_each(bare_cli: CommandLine) -> None:
+def test_the_commands_are_printed_whole_and_the_shell_reads_them_as_they_are_meant(
+    bare_cli: CommandLine,
+) -> None:
     lines = bare_cli.text("demo", "--port", "8123").splitlines()
     [token] = [line for line in lines if line.startswith("TOKEN=")]
     member, plans = [line for line in lines if line.startswith("curl ")]
     assert "http://127.0.0.1:8123/oauth/token" in token
     assert "/eligibility" in member
     assert "http://127.0.0.1:8123/v2/plans " in plans
-    assert any("http://127.0.0.1:8123/docs" in line for line in lines)
-    assert any("http://127.0.0.1:8123/openapi.json" in line for line in lines)
-
-
-def test_the_shell_reads_the_commands_as_they_are_meant(bare_cli: CommandLine) -> None:
+    for path in ("docs", "openapi.json"):
+        assert any(f"http://127.0.0.1:8123/{path}" in line for line in lines)
     made = bare_cli.json("demo", base_url="https://try.example.com/")
     assert made["reference_url"] == "https://try.example.com/docs"
     answer = shlex.quote(json.dumps({"access_token": "t-1"}))
@@ -58,12 +67,8 @@ def test_the_shell_reads_the_commands_as_they_are_meant(bare_cli: CommandLine) -
     assert json.loads(printed[-1])["external_id"] == "AB 123356"
 
 
-def test_the_demo_does_not_run_in_production(cli: CommandLine) -> None:
-    assert "production" in cli.refused("demo", environment="production")
-    assert cli.json("account", "list") == []
-
-
-def test_a_port_that_is_taken_is_told_before_anything_is_made(bare_cli: CommandLine) -> None:
+def test_nothing_is_made_in_production_or_beside_a_port_that_is_taken(bare_cli: CommandLine) -> None:
+    assert "production" in bare_cli.refused("demo", environment="production")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -75,3 +80,53 @@ def test_a_port_that_is_taken_is_told_before_anything_is_made(bare_cli: CommandL
 @pytest.mark.parametrize("port", ["0", "65536", "http"])
 def test_a_port_that_does_not_exist_is_misuse(bare_cli: CommandLine, port: str) -> None:
     assert "--port" in bare_cli.refused("demo", "--port", port, status=2)
+
+
+def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from_the_events(
+    cli: CommandLine,
+) -> None:
+    account_id = cli.json("demo")["account_id"]
+    clock = SetClock(system_clock())
+    db = cli.open()
+    practices = db.ask(lambda tx: open_practices(tx, account_id, Random(7)))
+    feeder = EventFeeder(db, practices, speed=10, clock=clock)
+    lengths = set()
+    for _ in range(12):
+        clock.advance(60)
+        feeder.feed()
+        lengths.add(len(db.ask(list_waiting)))
+        assert len(db.ask(list_on_duty)) >= 2
+    assert len(lengths) > 2
+    assert set(feeder.counts) >= {"patient.joined", "visit.started", "visit.ended"}
+    on_duty = {doctor.doctor for doctor in db.ask(list_on_duty)}
+    assert {visit.doctor for visit in db.ask(list_in_visit)} <= on_duty
+    with db.write() as tx:
+        assert rebuild(tx).corrected == 0
+    db.close()
+
+
+def test_simulating_for_a_while_tells_what_happened(cli: CommandLine) -> None:
+    assert "production" in cli.refused("queue", "simulate", environment="production")
+    assert "frontdesk demo" in cli.refused("queue", "simulate")
+    cli.json("demo")
+    outcome = cli.json("queue", "simulate", "--seconds", "0", "--seed", "1", "--speed", "1000")
+    assert outcome["events"] == sum(outcome["by_type"].values())
+    assert "patients came" in cli.text("queue", "simulate", "--seconds", "0")
+
+
+def test_a_practice_sees_everybody_in_turn_and_loses_nobody() -> None:
+    practice = Practice(1, [5, 6], ["dr-1", "dr-2"], "sim", Random(3), deque([("old-1", 5), ("old-2", 6)]))
+    practice.begin([("old-0", 5, "dr-1")])
+    seen: dict[str, list[str]] = {}
+    times = []
+    for at, happening in practice.until(24 * 3600):
+        times.append(at)
+        if "visit" in happening:
+            seen.setdefault(happening["visit"], []).append(happening["type"])
+    assert times == sorted(times)
+    ways = Counter(tuple(way) for way in seen.values())
+    whole = ("patient.joined", "visit.started", "visit.ended")
+    unfinished = {whole[:1], whole[:2], ("patient.joined", "patient.left"), whole, ("visit.ended",)}
+    assert set(ways) <= unfinished | {("visit.started", "visit.ended"), ("patient.left",)}
+    assert ways[whole] > 100
+    assert [seen["old-0"], seen["old-1"][-1:]] == [["visit.ended"], ["visit.ended"]]

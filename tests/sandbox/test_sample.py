@@ -1,17 +1,127 @@
-"""`frontdesk sample`: writes to stdout or a file, packed by its name; needs no database."""
+"""Invented members: plausible, the same for the same seed, and the same people from every format through its reader;
+`frontdesk sample` writes them to stdout or a file, packed by its name, without a database."""
 
 import gzip
+import io
+import tracemalloc
+from datetime import date
+from itertools import groupby, islice
 from pathlib import Path
 
 import pytest
 
+from frontdesk.eligibility import parse_member
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.sandbox.sample_files import (
+    MEMBERS_OF_A_TRANSACTION,
+    SAMPLE_FORMATS,
+    SAMPLE_MAPPING,
+    write_sample,
+)
+from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.cli.conftest import CommandLine
+from tests.formats.reading import Pieces, rows_of_stream
+
+PEOPLE = list(sample_members(3000, seed=7))
+IDS = {person["external_id"]: person for person in PEOPLE}
+each_format = pytest.mark.parametrize("format_", SAMPLE_FORMATS)
 
 
-def test_the_members_go_to_stdout(bare_cli: CommandLine) -> None:
-    lines = bare_cli.text("sample", "--members", "3", "--seed", "7").splitlines()
-    assert lines[0].startswith("external_id,member_id,first_name,")
-    assert len(lines) == 4
+def written(format_: Format, count: int, seed: int = 7) -> bytes:
+    out = io.BytesIO()
+    told = list(write_sample(sample_members(count, seed=seed), format_, out))
+    assert told[-1:] == [count] * bool(count)
+    return out.getvalue()
+
+
+@each_format
+def test_every_format_gives_back_the_same_members(format_: Format) -> None:
+    _, rows = open_unread(io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING))
+    given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
+    # An 834's coverage without an end says that access is open; the other formats say nothing then.
+    assert [{name: value for name, value in row.values.items() if value} for row in read_rows(rows)] == given
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+@each_format
+def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
+    packed = gzip.compress(written(format_, len(PEOPLE)), level)
+    _, rows = open_unread(io.BytesIO(packed), mapping=parse_mapping(SAMPLE_MAPPING))
+    assert [row.values["external_id"] for row in read_rows(rows)] == list(IDS)
+
+
+def test_the_same_seed_gives_the_same_people_and_another_one_others() -> None:
+    assert list(sample_members(100, seed=7)) == PEOPLE[:100]
+    assert written(Format.X12, 500) == written(Format.X12, 500)
+    others = [person for seed in (8, 1007) for person in sample_members(500, seed=seed)]
+    assert [person for person in others if person["external_id"] in IDS] == []
+
+
+def test_every_member_is_without_fault_or_warning_and_unique() -> None:
+    for person in PEOPLE:
+        record = parse_member({name: value for name, value in person.items() if value}, today="2026-11-20")
+        assert (record.faults, record.warnings, record.ignored) == ((), (), ())
+        assert tuple(person) == COLUMNS
+    for name in ("external_id", "member_id", "email"):
+        given = [person[name] for person in PEOPLE if person[name]]
+        assert len(set(given)) == len(given)
+
+
+FAMILIES = [list(each) for _, each in groupby(PEOPLE, lambda person: person["external_id"].partition("-")[0])]
+
+
+def test_members_come_in_families_with_one_name_place_and_plan() -> None:
+    assert {len(family) for family in FAMILIES} >= {1, 2, 3, 4, 5, 6}
+    for family in FAMILIES:
+        relations = [person["subscriber_relationship"] for person in family]
+        assert relations == ["Primary"] + ["Dependent"] * (len(family) - 1)
+        for name in ("last_name", "zipcode", "city", "effective_date", "medical_plan_description"):
+            assert len({person[name] for person in family}) == 1
+        years = [date.fromisoformat(person["dob"]).year for person in family]
+        assert all(child - years[0] >= 18 for child in years[2:])
+
+
+def test_there_are_twins_apostrophes_diacritics_and_zip_codes_with_zeros() -> None:
+    twins = [family for family in FAMILIES if len({person["dob"] for person in family}) == len(family) - 1]
+    names = "".join({person["first_name"] + person["last_name"] for person in PEOPLE})
+    assert len(twins) > 50
+    assert {"'", "-", ".", " ", "é", "Ł", "ñ", "ö"} <= set(names)
+    assert sum(person["zipcode"].startswith("0") for person in PEOPLE) > 500
+    assert {person["gender"] for person in PEOPLE} == {"female", "male", "unknown"}
+
+
+def test_an_834_has_no_more_members_in_a_transaction_than_the_guide_asks_for() -> None:
+    content = written(Format.X12, MEMBERS_OF_A_TRANSACTION + 1).decode()
+    assert [part.count("INS*") for part in content.split("~\nST*")] == [0, MEMBERS_OF_A_TRANSACTION, 1]
+    assert "~\nGE*2*1~\n" in content
+
+
+@each_format
+def test_memory_does_not_grow_with_the_file(format_: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The addresses of so many families are kept; the file has more.
+    monkeypatch.setattr("frontdesk.mapping.addresses.FAMILIES_LIMIT", 50)
+
+    def peak(count: int) -> int:
+        content = written(format_, count)
+        stream = Pieces(content[at : at + 4096] for at in range(0, len(content), 4096))
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in rows_of_stream(stream)) == count
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(300)  # what is kept for good: modules, caches
+    assert peak(2500) - peak(800) < 256 * 1024
+
+
+def test_nothing_is_written_for_nobody_but_what_frames_it() -> None:
+    assert written(Format.JSON_LINES, 0) == b""
+    assert written(Format.CSV, 0).decode() == ",".join(COLUMNS) + "\n"
+    assert list(islice(sample_members(0, seed=1), 1)) == []
 
 
 @pytest.mark.parametrize(
@@ -33,6 +143,7 @@ def test_a_name_in_gz_packs_the_same_bytes_each_time(bare_cli: CommandLine, tmp_
         assert told == {"path": str(path), "format": "csv", "members": 50, "seed": 3, "mapping": None}
     assert paths[0].read_bytes() == paths[1].read_bytes()
     plain = bare_cli.text("sample", "--members", "50", "--seed", "3")
+    assert plain.startswith("external_id,member_id,first_name,")
     assert gzip.decompress(paths[0].read_bytes()).decode() == plain
 
 

@@ -1,0 +1,142 @@
+"""Accounts and their API clients."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from frontdesk.access.authentication import note_use, recognise_client
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def client(cli: CommandLine, account: str) -> Any:
+    """What `client create --json` printed."""
+    return cli.json("client", "create", "--account", account, "--name", "Nightly upload")
+
+
+def lets_in(cli: CommandLine, client_id: str, secret: str) -> bool:
+    db = cli.open()
+    with db.write() as tx:
+        now = datetime.now(UTC)
+        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        if found is not None:
+            note_use(tx, found, now=now)
+    db.close()
+    return found is not None
+
+
+def test_a_created_account_is_printed_listed_and_audited(cli: CommandLine) -> None:
+    assert "frontdesk account create" in cli.text("account", "list")
+    for name, rule in (("  ", "blank"), ("\udcff", "control")):
+        said = cli.refused("account", "create", "--name", name)
+        assert (said.startswith("Error: --name must "), rule in said) == (True, True)
+    account = cli.json("account", "create", "--name", "  Éxample Health ")
+    assert list(account) == ["id", "name", "created_at", "state"]
+    assert account["name"] == "Éxample Health"
+    assert cli.json("account", "list") == [account]
+    [entry] = cli.audit_trail()
+    assert (entry["action"], entry["account_id"]) == ("account.created", account["id"])
+    assert entry["subject_id"] == account["id"]
+    assert (entry["actor"][:4], entry["request_id"][:4]) == ("cli:", "cli-")
+
+
+@pytest.mark.parametrize("name", ["[red]Health[/red] :smile:", "n" * 255])
+def test_people_see_names_as_they_were_typed_and_whole(cli: CommandLine, name: str) -> None:
+    assert name in cli.text("account", "create", "--name", name)
+    assert name in cli.text("account", "list")
+
+
+def test_an_account_is_suspended_resumed_and_closed_by_its_name(cli: CommandLine, account: str) -> None:
+    assert "must be the name" in cli.refused("account", "close", account, "--confirm", "example health")
+    close = ("close", account, "--confirm", "Example Health")
+    commands = (("suspend", account), ("suspend", account), ("resume", account), close, close)
+    states = [cli.json("account", *command)["state"] for command in commands]
+    assert states == ["suspended", "suspended", "active", "closed", "closed"]
+    actions = [entry["action"] for entry in cli.audit_trail()]
+    assert actions == ["account.created", "account.suspended", "account.resumed", "account.closed"]
+    assert "closed for good" in cli.refused("account", "resume", account)
+
+
+def test_a_created_clients_secret_is_shown_once_and_works(cli: CommandLine, client: Any) -> None:
+    assert set(client) == {
+        *("id", "account_id", "client_id", "client_secret", "name", "scopes"),
+        *("requests_per_minute", "created_at", "revoked_at"),
+    }
+    assert client["scopes"] == ["customer"]
+    assert lets_in(cli, client["client_id"], client["client_secret"])
+    [listed] = cli.json("client", "list")
+    assert listed == {name: value for name, value in client.items() if name != "client_secret"}
+    assert client["client_secret"] not in cli.text("client", "list") + str(cli.audit_trail())
+
+
+def test_scopes_and_a_limit_are_kept(cli: CommandLine, client: Any) -> None:
+    new = ("client", "create", "--account", str(client["account_id"]), "--name", "Reader")
+    scopes = ("--scope", "plans:read", "--scope", "eligibility:write")
+    narrow = cli.json(*new, *scopes, "--requests-per-minute", "60")
+    assert narrow["scopes"] == ["eligibility:write", "plans:read"]
+    assert narrow["requests_per_minute"] == 60
+    assert "plans:read" in cli.refused(*new, "--scope", "everything", status=2)
+
+
+def test_a_revoked_client_is_let_in_no_more_and_gets_no_new_secret(cli: CommandLine, client: Any) -> None:
+    revoked = cli.json("client", "revoke", client["client_id"])
+    assert revoked["revoked_at"] is not None
+    assert cli.json("client", "revoke", client["client_id"]) == revoked
+    assert not lets_in(cli, client["client_id"], client["client_secret"])
+    assert "frontdesk client list" in cli.refused("client", "rotate", client["client_id"])
+    actions = [entry["action"] for entry in cli.audit_trail()]
+    assert actions == ["account.created", "client.created", "client.revoked"]
+
+
+def test_an_unknown_account_or_client_is_told_with_the_list_to_look_in(cli: CommandLine) -> None:
+    assert "frontdesk account list" in cli.refused("client", "create", "--account", "7", "--name", "x")
+    assert "frontdesk client list" in cli.refused("client", "revoke", "nobody")
+    assert "CLIENT_ID must not contain control characters" in cli.refused("client", "revoke", "\udcff")
+
+
+def test_a_client_of_operators_has_no_account_and_each_command(cli: CommandLine, client: Any) -> None:
+    made = cli.json("client", "create", "--name", "Monitoring", "--scope", "operator")
+    assert (made["account_id"], made["scopes"]) == (None, ["operator"])
+    assert [each["name"] for each in cli.json("client", "list")] == ["Nightly upload", "Monitoring"]
+    [listed] = cli.json("client", "list", "--account", str(client["account_id"]))
+    assert listed["client_id"] == client["client_id"]
+    client_id = made["client_id"]
+    assert lets_in(cli, client_id, made["client_secret"])
+    said = cli.text("client", "rotate", client_id)
+    assert "client_secret" in said
+    assert "can't be shown again" in said
+    assert lets_in(cli, client_id, made["client_secret"])
+    rotated = cli.json("client", "rotate", client_id, "--now", "--expires-in-days", "90")
+    assert lets_in(cli, client_id, rotated["client_secret"])
+    assert not lets_in(cli, client_id, made["client_secret"])
+    new, _, old = cli.json("client", "secrets", client_id)
+    assert (new["revoked_at"], old["expires_at"]) == (None, None)
+    assert new["expires_at"] > old["revoked_at"]
+    assert old["last_used_on"] == new["last_used_on"] is not None
+    cli.json("client", "revoke-secret", client_id, str(new["id"]))
+    assert "no such secret" in cli.refused("client", "revoke-secret", client_id, str(new["id"]))
+    assert not lets_in(cli, client_id, rotated["client_secret"])
+    assert "0 tokens" in cli.text("client", "revoke-tokens", client_id)
+    cli.json("client", "revoke", client_id)
+    of_it = [entry for entry in cli.audit_trail() if entry["subject_id"] == made["id"]]
+    assert {entry["account_id"] for entry in of_it} == {None}
+    assert of_it[2]["detail"] == {"client_id": client_id, "leaked": True}
+    steps = "created rotated rotated secret_revoked tokens_revoked revoked"
+    assert " ".join(entry["action"].partition(".")[2] for entry in of_it) == steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--account 1 --scope operator", "--account must be left out where the scope is operator"),
+        ("--scope operator --scope customer", "--scope must be operator alone"),
+        ("--account 1 --scope operator --scope plans:read", "--scope must be operator alone"),
+        ("", "--account must be given, unless the scope is operator"),
+    ],
+)
+def test_customers_and_operators_rights_are_never_one_clients(
+    cli: CommandLine, client: Any, arguments: str, sentence: str
+) -> None:
+    assert sentence in cli.refused("client", "create", "--name", "Both", *arguments.split())
+    assert len(cli.json("client", "list")) == 1
