@@ -16,6 +16,8 @@ from frontdesk import queues
 from frontdesk.access.accounts import list_secrets
 from frontdesk.audit import AuditEntry, Requester, record
 from frontdesk.eligibility import find_kept_digests
+from frontdesk.files.actions import begin_file, delete_left_content
+from frontdesk.files.model import NewFile
 from frontdesk.invitations.model import InvitationState
 from frontdesk.invitations.protocol import DeliveryContext, seconds_to_work
 from frontdesk.mailbox import list_messages
@@ -115,8 +117,9 @@ def live(one: Installation, folder: Path) -> None:
     for _ in range(2):  # the second process takes what the first has stored
         with closing(queues.QueueSnapshots(one.clock, 15)) as snapshots:
             assert snapshots.read(one.db, account, one.customer.plan_ids) is not None
-    one.desk.break_off()
-    one.desk.clean_up()
+    with one.db.write() as tx:  # an upload that ends here
+        begin_file(tx, NewFile(account, one.customer.plan_ids[0]), one.desk.requester())
+    delete_left_content(one.db, one.clock())
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
         assert len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)]) == 4
