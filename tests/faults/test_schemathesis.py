@@ -1,6 +1,6 @@
 """Schemathesis against a live server: whatever it makes of the OpenAPI document, the service answers as the document says.
 
-It sends the examples, every limit and every violated rule, random requests, and chains of them along the links, each with
+It sends the examples, every limit and every violated rule, random requests, and chains of them, each with
 every check that Schemathesis has. The seed is fixed, so that an ordinary run is the same each time.
 """
 
@@ -78,7 +78,7 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
         },
         "operations": list(exceptions()),
     }
-    # A copy: links and examples are written into it, and its parts are the tables of the package.
+    # A copy: examples are written into it, and its parts are the tables of the package.
     document = deepcopy(openapi_document(address, ENDPOINTS))
     for name, example in EXAMPLES.items():
         document["components"]["parameters"][name]["example"] = example
