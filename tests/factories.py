@@ -39,7 +39,7 @@ class Operator:
 
 def _client(tx: Tx, new: NewClient, now: datetime) -> Operator:
     client, secret = create_client(tx, new, now=now)
-    return Operator(client.client_id, secret, issue_token(tx, client, new.scopes, now=now))
+    return Operator(client.client_id, secret, issue_token(tx, client, frozenset(new.scopes), now=now))
 
 
 def make_customer(
