@@ -8,7 +8,7 @@ from frontdesk import access
 from frontdesk.access.accounts import create_client
 from frontdesk.access.callers import issue_token
 from frontdesk.access.model import NewClient, Scope
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan, create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
@@ -26,6 +26,20 @@ class Customer:
     client_id: str
     client_secret: str
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A client of the installation, without an account, and its token."""
+
+    client_id: str
+    client_secret: str
+    token: str
+
+
+def _client(tx: Tx, new: NewClient, now: datetime) -> Operator:
+    client, secret = create_client(tx, new, now=now)
+    return Operator(client.client_id, secret, issue_token(tx, client, frozenset(new.scopes), now=now))
 
 
 def make_customer(
@@ -46,28 +60,16 @@ def make_customer(
         ]
         made = [create_plan(tx, NewPlan(account.id, group.id, *each), now=now) for each in names]
         set_duty(tx, group.id, "doctor-1", on_duty=True, now=now)
-        new = NewClient(account.id, "Benefits feed", scopes, requests_per_minute)
-        client, secret = create_client(tx, new, now=now)
-        token = issue_token(tx, client, scopes, now=now)
-    return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A client of the installation, without an account, and its token."""
-
-    client_id: str
-    client_secret: str
-    token: str
+        client = _client(tx, NewClient(account.id, "Benefits feed", scopes, requests_per_minute), now)
+    ids = [plan.id for plan in made]
+    return Customer(account.id, ids, client.client_id, client.client_secret, client.token)
 
 
 def make_operator(db: Database, *, requests_per_minute: int | None = None, now: datetime = NOW) -> Operator:
-    scopes = frozenset({Scope.OPERATOR})
     with db.write() as tx:
-        new = NewClient(None, "Monitoring", scopes, requests_per_minute)
-        client, secret = create_client(tx, new, now=now)
-        token = issue_token(tx, client, scopes, now=now)
-    return Operator(client.client_id, secret, token)
+        return _client(
+            tx, NewClient(None, "Monitoring", frozenset({Scope.OPERATOR}), requests_per_minute), now
+        )
 
 
 def close_plan(db: Database, plan_id: int) -> None:
@@ -78,10 +80,8 @@ def close_plan(db: Database, plan_id: int) -> None:
 
 def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:
     """The token of another client of the account."""
-    scopes = frozenset({Scope.CUSTOMER})
     with db.write() as tx:
-        client, _ = create_client(tx, NewClient(account_id, "Second", scopes), now=now)
-        return issue_token(tx, client, scopes, now=now)
+        return _client(tx, NewClient(account_id, "Second", frozenset({Scope.CUSTOMER})), now).token
 
 
 def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:
