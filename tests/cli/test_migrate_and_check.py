@@ -63,7 +63,7 @@ def test_sqlite_has_no_service_role(bare_cli: CommandLine) -> None:
 
 def test_a_new_installation_is_told_what_its_uniqueness_tells_customers(bare_cli: CommandLine) -> None:
     [notice] = bare_cli.json("migrate")["notices"]
-    assert "a refusal tells a customer that another one has a value" in notice
+    assert "a refusal shows a client that another account uses the value" in notice
     assert bare_cli.json("migrate")["notices"] == []
     assert bare_cli.json("check")["notes"] == [notice]
     assert notice in bare_cli.text("check").replace("\n", " ")

@@ -52,7 +52,7 @@ def test_a_malformed_email_costs_only_itself(desk: Desk) -> None:
     assert file.counts == {"updated": 1, "created": 1, "warned": 2}
     assert desk.members()["E00001"]["email"] == "old@example.com"
     assert desk.outcomes(file)[1] == (2, "warned", "email_dropped")
-    assert "was kept without it" in desk.report(file)[1]["hint"]
+    assert "was applied without it" in desk.report(file)[1]["hint"]
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from frontdesk.privacy.retention import RetentionTurn, kept_days
 
 FIRST = "0001"  # the revision that makes a database
 
-# What an answer tells a customer of others, by the installation's rule.
+# What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
 UNIQUENESS_TELLS = {
-    Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal tells a customer that "
-    "another one has a value, for 1,000 records a day at most. For customers that are unrelated, set "
+    Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal shows a client that "
+    "another account uses the value, for 1,000 records a day at most. For unrelated customers, set "
     "FRONTDESK_UNIQUENESS=account before the first migrate.",
-    Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: no answer tells what another one has.",
+    Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: answers reveal no other account's.",
 }
 
 

@@ -43,7 +43,7 @@ HELD_UP_SECONDS = 0.05
 # A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
 LONG_SECONDS = 2
 
-OTHERS_WRITE = "Others keep writing the same record."
+OTHERS_WRITE = "Other requests keep changing the same record."
 
 
 class Writable(Protocol[OpenTx_co]):

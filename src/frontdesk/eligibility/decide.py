@@ -76,11 +76,11 @@ def keys_by_scope(records: Iterable[tuple[int, Values]]) -> KeysByScope:
 
 
 class TooManyTaken(RateLimited):
-    """The client was told of as many values of other accounts as it may be in a day; it may go on tomorrow (UTC)."""
+    """The client has reached its daily limit of cross-account collisions; it may send new keys tomorrow (UTC)."""
 
     def __init__(self, now: datetime) -> None:
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        said = "Too many records had the value of another record; new members and new keys are taken again tomorrow (UTC)."
+        said = "Too many records had a value of another record; send new members and new keys again tomorrow (UTC)."
         left = max(1, int((tomorrow - now).total_seconds()))
         super().__init__(said, retry_after_seconds=left, fault=("external_id", "too_many_taken"))
 

@@ -222,5 +222,5 @@ WARNINGS = {
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
     SIMILAR_MEMBER: "A new member has the names and birth date of a stored one, or its family and birth date.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
-    "email_taken": "Another record carries the e-mail address of a row; the row was kept without it.",
+    "email_taken": "Another record has the e-mail address of the row; the row was applied without it.",
 }

@@ -107,7 +107,7 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
             writer.write(rows)
             done = claim.file.rows_done
             if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(model.REFUSED) == done:
-                rest = "the report says why. The rest was not looked at."
+                rest = "the report says why. The rest was not read."
                 raise Unreadable("all_refused", f"The first {done:,} rows were all refused; {rest}")
 
 
