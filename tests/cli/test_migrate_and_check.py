@@ -71,5 +71,5 @@ def test_a_new_installation_is_told_what_its_uniqueness_tells_customers(bare_cli
 
 def test_unrelated_customers_learn_nothing_and_the_installation_is_told_so(bare_cli: CommandLine) -> None:
     [notice] = bare_cli.json("migrate", uniqueness="account")["notices"]
-    assert "no answer tells what another one has" in notice
+    assert "answers reveal no other account's" in notice
     assert bare_cli.json("check", uniqueness="account")["notes"] == [notice]
