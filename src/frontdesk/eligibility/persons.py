@@ -1,7 +1,7 @@
 """Who is one person (pure): the check of an 834's row beside the stored member, and the digest that similar people share.
 
 An 834 names a person by the way that the account's mapping says. The person check refuses a row whose name, birth date, role or
-family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is).
+family show that the stored member with its identifier is another person (docs/834.md, The person check).
 """
 
 import re
