@@ -96,7 +96,9 @@ class App:
             with self.deadlines.timeout():
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise Unavailable("Mappings are being suggested for too many other files. Send the file again.") from None
+            raise Unavailable(
+                "Mappings are being suggested for too many other files. Send the file again."
+            ) from None
 
     async def probe(self, name: str, work: Callable[[], Result]) -> Result:
         """Run blocking work in a thread of its own that all probes of this name share. Raises Unavailable after 2 s."""

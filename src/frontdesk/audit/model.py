@@ -1,4 +1,4 @@
-"""Entries of the audit trail, and what asks for the actions in them."""
+"""Entries of the audit trail, and the requesters of their actions."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ class AuditEntry(NamedTuple):
 
 
 class Requester(NamedTuple):
-    """What asks for an action: an API client by its client_id, `cli:` and a login name, or a part of the service; the id of its
-    request, its time, and over HTTP its network as a keyed hash."""
+    """The requester of an action: an API client by its client_id, `cli:` and a login name, or a part of the service; with the id
+    and time of the request, and over HTTP the network as a keyed hash."""
 
     actor: str
     request_id: str
@@ -34,7 +34,7 @@ class Requester(NamedTuple):
 
 
 class AuditQuery(NamedTuple):
-    """Which entries are wanted; None asks for all. `action` is a whole one (`client.rotated`) or its noun (`client`). `since`
+    """A filter of entries; None selects all. `action` is an action (`client.rotated`) or its noun (`client`). `since`
     and `until` are included."""
 
     account_id: int | None = None

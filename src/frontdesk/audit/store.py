@@ -64,7 +64,7 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
 
 
 def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
-    """What was done to the member, the oldest first."""
+    """The member's entries, the oldest first."""
     is_about_members = or_(_columns.action.startswith("member."), _columns.action.startswith("eligibility."))
     query = select(audit_entries).where(_columns.subject_id == member_id, is_about_members)
     found = [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]

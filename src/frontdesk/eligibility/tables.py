@@ -31,19 +31,19 @@ members = sa.Table(
     sa.Column("account_id", Id, nullable=False),
     sa.Column("plan_id", Id, nullable=False),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
-    # A record that an undo withdrew is alone in the scope -id, so its keys are free again.
+    # A withdrawn record is alone in the scope -id, so its keys are free again.
     sa.Column("uniqueness_scope", Id, nullable=False),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     sa.Column("email_folded", sa.String(2 * EMAIL_LENGTH), nullable=True),
-    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.decide).
+    # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for none (eligibility.decide).
     sa.Column("expiry_before_absence", IsoDate, nullable=True),
-    # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
+    # The digest of a file's row that agrees with the record (docs/decisions/0075). Every write sets or clears it.
     sa.Column("row_digest", sa.String(32), nullable=True),
-    # Stands for the account and REF*0F of an 834: the members that belong together (docs/834.md).
+    # A digest of the account and REF*0F of an 834, shared by the members of a family (docs/834.md).
     sa.Column("family_digest", sa.String(32), nullable=True),
     # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
     sa.Column("person_digest", sa.String(32), nullable=True),
-    # The member that this one's external_id leads to, after `member merge`.
+    # The kept member, after `member merge`.
     sa.Column("merged_into", Id, nullable=True),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),
@@ -67,13 +67,13 @@ member_history = sa.Table(
     sa.Column("changes", Json, nullable=False),
     sa.Column("client", sa.String(64), nullable=False),
     sa.Column("request_id", sa.String(64), nullable=False),
-    # The eligibility file that did it; null for a POST. An undo goes by this, never by a request id, which callers choose.
+    # The eligibility file; null for a POST. An undo uses this, never a request id, which callers choose.
     sa.Column("file_id", Id, nullable=True),
     sa.Column("changed_at", UtcTime, nullable=False),
     sa.Index("ix_member_history_member_id_id", "member_id", "id"),
 )
 
-# Pairs of members that a person called two people, although they look like one (`member distinct`).
+# Pairs of similar members that a person has marked as two people (`member distinct`).
 distinct_members = sa.Table(
     "distinct_members",
     metadata,
@@ -82,7 +82,7 @@ distinct_members = sa.Table(
     sa.Column("account_id", Id, nullable=False),
 )
 
-# How many records of a client told it that another account has their value, on the last day (UTC) that had any.
+# The client's cross-account collisions on its last day (UTC) with any.
 uniqueness_probes = sa.Table(
     "uniqueness_probes",
     metadata,
@@ -92,7 +92,7 @@ uniqueness_probes = sa.Table(
     sa.Column("taken", sa.Integer, nullable=False),
 )
 
-# One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), the key of
+# One row: the uniqueness rule of this database (a server with another rule refuses to start on it), the key of
 # the digests of files' rows, and what `db.write_probe` writes.
 installation = sa.Table(
     "installation",
