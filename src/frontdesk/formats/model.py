@@ -1,5 +1,4 @@
-"""What a file is written in, what it may say of itself, its rows as they are written, and what makes it unreadable
-(docs/file-formats.md)."""
+"""Formats of files, their modes, unparsed rows, and the faults of rows and files (docs/file-formats.md)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ SEARCHED_ROWS = 50  # the header is one of so many first rows
 
 
 class Format(StrEnum):
-    """How a file is written; gzip may compress each (docs/file-formats.md)."""
+    """The format of a file; each may be compressed by gzip (docs/file-formats.md)."""
 
     CSV = "csv"
     JSON_LINES = "jsonl"
@@ -22,7 +21,7 @@ class Format(StrEnum):
 
 
 class FileMode(StrEnum):
-    """What a file means for the plan: what the caller says, else what an 834 says of itself (BGN08), else a change."""
+    """The mode of a file: the caller's, else BGN08 of an 834, else a change."""
 
     CHANGE = "change"
     COMPARE = "compare"
@@ -30,10 +29,10 @@ class FileMode(StrEnum):
 
 
 class Unreadable(Malformed):
-    """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS, which has the message if
-    there is none that says more; `place` is as in Row, None for the whole file.
+    """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS, which has the default
+    message; `place` is as in Row, None for the whole file.
 
-    `detail` names the place and never repeats the content: it may be health information.
+    `detail` names the place, never the content, which may be health information.
     """
 
     def __init__(self, code: str, message: str = "", *, place: int | None = None, unit: str = "Row") -> None:
@@ -45,7 +44,7 @@ class Unreadable(Malformed):
 # How well a row would do as the header, by its place and its cells: the row of the highest rank is the header.
 HeaderRank = Callable[[int, Sequence[str]], tuple[int, ...]]
 
-# A row of a table: its place, its cells, its text where that is one line, and what is wrong with it.
+# A row of a table: its place, its cells, its text if that is one line, and its fault.
 SplitRow = tuple[int, Sequence[str], str | None, Fault | None]
 
 
@@ -61,7 +60,7 @@ class Table:
     errors: frozenset[str] = frozenset()
 
 
-# Faults of one row that its format shows. The row is refused, its neighbours are not.
+# Faults of one row in its format. Other rows are not affected.
 FORMAT_ROW_FAULTS = {
     "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
     "not_json": "The line is not one JSON object as a request body would carry it.",
