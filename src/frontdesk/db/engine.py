@@ -85,7 +85,7 @@ class Database:
             yield tx
 
     def ask(self, question: Callable[[Tx], Answer]) -> Answer:
-        """`question(tx)` in a reading transaction, asked again when the first connection turns out to be dead."""
+        """`question(tx)` in a reading transaction, repeated if the first connection is dead."""
         try:
             with self.read() as tx:
                 return question(tx)
@@ -113,7 +113,7 @@ class Database:
             yield connection
 
     def empty_log(self) -> bool:
-        """SQLite: take what was deleted out of the write-ahead log too. False while a reader or a writer needs the log; then call
+        """SQLite: remove deleted data from the write-ahead log too. False while a reader or a writer needs the log; then call
         it again. On PostgreSQL there is nothing to do. Raises Unavailable."""
         if not self.is_sqlite:
             return True
@@ -125,7 +125,7 @@ class Database:
         self._give_up_at = time.monotonic() + seconds
 
     def announce_work(self) -> None:
-        """Wake the workers: what was just committed may be work for them. Returns at once. On SQLite they see it themselves."""
+        """Wake the workers after a commit that may have made work. Returns at once. On SQLite workers watch the file."""
         if self._notifier is not None:
             self._notifier.notify()
 
@@ -207,14 +207,12 @@ def database_time(tx: Tx) -> datetime:
 
 
 def refresh_statistics(db: Database, tables: Sequence[str], *, written: int) -> None:
-    """Have those of the tables analysed whose statistics are outdated by `written` rows, since
-    autovacuum comes a minute later, where it comes at all. Raises Unavailable.
+    """Analyse the tables whose statistics are outdated by `written` rows, because autovacuum runs a minute later, or not at all.
+    Raises Unavailable.
 
-    The service's own statements do not depend on it (docs/decisions/0067); people's queries do. On PostgreSQL only an owner
-    analyses a table: the server skips one of somebody else's, and one that another session analyses now. It samples 30,000 pages
-    of a large table at most. SQLite is left without statistics: then it uses every index, while those of a small table make it
-    scan that table for as long as they last.
-    """
+    The service's own statements do not depend on statistics (docs/decisions/0067); people's queries do. PostgreSQL skips tables
+    of other owners, and tables that another session analyses now; it samples 30,000 pages at most. SQLite has no statistics
+    here: stale statistics of a small table cause full scans when the table has grown."""
     if db.is_sqlite:
         return
     for name in db.ask(lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()):

@@ -1,8 +1,8 @@
-"""Writes while others write the same rows: a lost race runs again, and items that wait at the same time share a commit.
+"""Concurrent writes of the same rows: lost races are repeated, and items that wait at the same time share a commit.
 
-Group commit: a new group starts as soon as the one before it is done, with everything that has come meanwhile; no timer holds it
-back. Each caller is answered after the commit of its own group, or when its time is over. While a group is held up, another lane
-takes those that wait behind it.
+Group commit: a new group starts as soon as the previous one is done, with all items that wait by then; there is no timer. Each
+caller is answered after the commit of its own group, or at its deadline. While a group is held up, another lane takes the waiting
+items.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ Work = Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]]
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
-# When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
+# When other transactions lock rows of a set, its items share this time to wait for locks; after LAST_SECONDS no item is tried.
 SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
 SHORTEST_WAIT_SECONDS = 0.02
 
-# A group that takes longer is held up, by a lock or a slow disk: another lane then takes what waits.
+# A group that takes longer is held up, by a lock or a slow disk: another lane then takes the waiting items.
 HELD_UP_SECONDS = 0.05
 
-# A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
+# When a caller is refused, callers that have waited so long are refused too: retrying the lock would cost the same time again.
 LONG_SECONDS = 2
 
 OTHERS_WRITE = "Other requests keep changing the same record."
@@ -61,9 +61,9 @@ def write_together(
 ) -> list[Result | Exception]:
     """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
 
-    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
-    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. Raises
-    Unavailable when none of the items can be written.
+    After a lost race (unique violation, deadlock, dead connection, StateChanged) the set runs again on the new state. If that
+    fails too, it runs item by item, so that a bad or locked item does not fail the others. Raises Unavailable when no item can
+    be written.
     """
     is_alone = len(items) == 1
     try:
@@ -82,7 +82,7 @@ def write_together(
 def _one_by_one(
     db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
 ) -> list[Result | Exception]:
-    """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
+    """When other transactions lock rows, each item waits for its share of the time, so free items are written soon."""
     results: list[Result | Exception] = []
     started = time.monotonic()
     for position, item in enumerate(items):
@@ -106,7 +106,7 @@ def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequen
 def write_alone(
     db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
 ) -> Result:
-    """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
+    """`work(tx)` in one transaction, repeated after a lost race. Raises what `work` raises, and Unavailable."""
     [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
     if isinstance(result, Exception):
         raise result
@@ -121,10 +121,10 @@ def write_in_one(
     save: Callable[[Tx, Sequence[Result | Exception]], None],
     begin: Callable[[], None] | None = None,
 ) -> None:
-    """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
+    """Write the items and `save(tx, results)` in ONE transaction. `begin()` precedes each attempt.
 
-    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
-    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
+    After lost races the items run one by one behind savepoints of one transaction. An item that can't be written has an error as
+    its result: Unavailable if other requests keep changing the same rows, else the driver's.
     Raises Unavailable, and what `save` raises.
     """
 
@@ -145,7 +145,7 @@ def write_in_one(
 def _attempt(
     db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
 ) -> Result:
-    """`work(tx)` in one transaction, again while it loses races. Raises what the last attempt raised."""
+    """`work(tx)` in one transaction, repeated after lost races. Raises the error of the last attempt."""
     while True:
         limit -= 1
         try:
@@ -185,8 +185,8 @@ class _Caller(Generic[Item, Result]):
 class GroupCommit(ABC, Generic[Item, Result]):
     """`await submit(item)` returns the item's result once its transaction has committed, or raises the item's own error.
 
-    A subclass says how a group is committed. A caller that has waited as long as `deadlines` allow gets Unavailable: an item
-    that was in no group by then is never written; of one that was, the outcome is not known.
+    A subclass commits the groups. A caller that has waited as long as `deadlines` allow gets Unavailable: an item that was in no
+    group by then is never written; the outcome of an item in a group is unknown.
     """
 
     def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
@@ -200,7 +200,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     @abstractmethod
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
-        """Commit 1 to `limit` items; one result or error per item, in order. What it raises is the answer to all of them."""
+        """Commit 1 to `limit` items; one result or error per item, in order. An exception is the result of all of them."""
 
     async def submit(self, item: Item) -> Result:
         if self._stopping:
@@ -237,7 +237,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
             self._look = loop.call_at(ends_at, self._help_held_up, loop)
 
     def _help_held_up(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start another lane if callers have waited for HELD_UP_SECONDS: one that began sooner would make the groups smaller."""
+        """Start another lane if callers have waited for HELD_UP_SECONDS; started sooner it would make the groups smaller."""
         self._look = None
         if self._waiting and self._waiting[0].arrived_at + HELD_UP_SECONDS <= loop.time():
             self._start_lane()
@@ -255,7 +255,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
             if self._lanes_running > 1:
-                break  # what waits is the other lane's, unless that is held up
+                break  # the other lane takes the waiting items, unless it is held up
         self._lanes_running -= 1
         self._watch(asyncio.get_running_loop())
 
@@ -278,7 +278,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
 class Writers(ThreadPoolExecutor):
     """`await run(work)`: what `work()` returns or raises, for blocking work that may write.
 
-    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is never done; the
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is cancelled; the
     outcome of work that has begun is unknown.
     """
 

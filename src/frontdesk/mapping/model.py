@@ -1,4 +1,4 @@
-"""The rows of a file as its mapping reads them, with the values of a request body; what a reader may find wrong with one."""
+"""The rows of a file, mapped to the values of a request body, and the faults that a reader finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def is_warned(self) -> bool:
-        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
+        """True if the report has a warning about the row in every load (not `address_of_subscriber`)."""
         return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
 
     @property
@@ -50,11 +50,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class UnreadRows:
-    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
-    one, at ten times the cost of the rest.
+    """Consecutive unparsed rows of a table from `place` on: `read(place, text)` parses one, at ten times the cost of the rest.
 
-    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
-    external_ids as `read` would have them; "" or None where there is none.
+    Each of `texts` determines its row, with the file's columns, mapping and plan. `keys` are the external_ids as `read` would
+    give them; "" or None without one.
     """
 
     place: int
@@ -109,7 +108,7 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
+    """The data at the beginning of a file. `file_date` is `YYYY-MM-DD`.
 
     `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
     table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
