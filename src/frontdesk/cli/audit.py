@@ -1,4 +1,4 @@
-"""`frontdesk audit`: who did what, and the trail as a file that shows any later change."""
+"""`frontdesk audit`: lists the audit trail, exports it as a file, and detects later changes of the file."""
 
 import os
 from collections import deque
@@ -87,12 +87,11 @@ def verify(
         int | None, option("The `entries` that the last export printed.", metavar="COUNT")
     ] = None,
 ) -> Output:
-    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if there is none.
+    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if the file has no line.
 
-    With --chain, that holds for the whole file, and no database is needed. Without it, lines that are missing at the end and a
-    file that was made anew as a whole can't be seen; --entries shows the former. A file that begins after a pruning then
-    needs the service's database, which knows what it has pruned.
-    """
+    With --chain any change is detected, without a database. Without it, missing lines at the end are detected only with
+    --entries, and a file that was rewritten as a whole is not detected; a file that begins after a pruning needs the service's
+    database."""
     end = _end_of_file(path, whole=True)
     if not end.entries:
         fail(
@@ -120,7 +119,7 @@ def _described(end: ChainEnd) -> str:
 
 
 def _refuse_unknown_beginning(end: ChainEnd) -> None:
-    """Nothing in a file tells whether its beginning was pruned or cut off. Its chain does, or the service's database."""
+    """Whether the beginning of a file was pruned or cut off is shown by its chain, or by the service's database."""
     try:
         with migrated_database(settings()) as db:
             _refuse_foreign_beginning(db, end)

@@ -1,4 +1,4 @@
-"""`frontdesk check`, `migrate` and `retention`: what is wrong with the installation, its tables, and what they keep too long."""
+"""`frontdesk check`, `migrate` and `retention`: the problems of the installation, its tables, and the pruning of old data."""
 
 import os
 from typing import Annotated, Any
@@ -111,7 +111,7 @@ def bring_up_to_date(db: Database, config: Config) -> list[str]:
 
 @printing
 def retention(dry_run: Annotated[bool, option("Only count what would go.", "--dry-run")] = False) -> Output:
-    """Erase or delete now what has been kept long enough; workers do it every night.
+    """Apply retention now: erase or delete old data. Workers do it every night.
 
     Example: frontdesk retention --dry-run
     """

@@ -1,4 +1,4 @@
-"""`frontdesk queue backtest`: replays a known past, and shows how wrong the wait estimate would have been. Stores nothing."""
+"""`frontdesk queue backtest`: replays past events, and shows the error of the wait estimate. Stores nothing."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ COLUMNS = f"matched mean_wait_seconds {ERRORS} coverage_share best_rival below_b
 
 
 class _Past(NamedTuple):
-    """What is replayed: the events, the names of their plans, and from when on patients are judged, in seconds since 1970."""
+    """The replayed past: the events, the names of their plans, and the time from which patients count, in seconds since 1970."""
 
     told: EncounterEvents
     since: float
@@ -70,9 +70,9 @@ def backtest(
         bool, option("Leave out rows of the CSV that have faults.", "--skip-bad-rows")
     ] = False,
 ) -> Output:
-    """Replay past queues and compare the estimate that each patient would have got with the wait that came.
+    """Replay past queues and compare the estimate that each patient would have got with the wait that followed.
 
-    Beside it stand the rules that others use. Nothing is stored. With --csv no database is needed.
+    Rules of other products are compared too. Nothing is stored. With --csv no database is needed.
     """
     config = settings()
     zone = None if time_zone is None else _zone(time_zone)

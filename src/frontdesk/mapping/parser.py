@@ -181,7 +181,7 @@ def _words(
 
 
 def _each(value: str | list[Any], make: Callable[[str], Any], most: int) -> list[Any]:
-    """The result for each trimmed word; None if one is no word or breaks the rule."""
+    """The result for each trimmed word; empty if one is no text or breaks the rule, or if there are too many."""
     words = [value] if isinstance(value, str) else value
     made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
     return [] if None in made or len(made) > most else made
