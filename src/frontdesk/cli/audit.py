@@ -38,7 +38,7 @@ def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     action: Annotated[
         str | None, option("An action, or its first word: `client` for everything done to clients.")
     ] = None,
-    subject: Annotated[int | None, id_option("--subject", "The id of what it was done to.")] = None,
+    subject: Annotated[int | None, id_option("--subject", "The id of the changed row.")] = None,
     since: Annotated[
         datetime | None, option("A date, or a time in UTC.", metavar="TIME", parser=start_of)
     ] = None,

@@ -66,7 +66,7 @@ FormatOption = Annotated[
 ]
 Encoding = Annotated[str, option("The encoding of its text.", metavar="NAME")]
 Sheet = Annotated[
-    str | None, option("The sheet of a workbook; by default the first that is shown.", metavar="NAME")
+    str | None, option("The sheet of a workbook; by default the first visible one.", metavar="NAME")
 ]
 
 
@@ -248,13 +248,10 @@ def settings_(
     *,
     reopen_absent: Annotated[
         bool | None,
-        option(
-            "Whether members that a full file ended by omission come back with a later one. Default: yes."
-        ),
+        option("Whether a later full file reopens members that were ended by absence. Default: yes."),
     ] = None,
     second_approver: Annotated[
-        bool | None,
-        option("Whether the uploader of a held file may not approve it: another has to. Default: no."),
+        bool | None, option("Whether a held file needs another approver than its uploader. Default: no.")
     ] = None,
 ) -> Output:
     """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""

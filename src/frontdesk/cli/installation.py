@@ -110,7 +110,7 @@ def bring_up_to_date(db: Database, config: Config) -> list[str]:
 
 
 @printing
-def retention(dry_run: Annotated[bool, option("Only count what would go.", "--dry-run")] = False) -> Output:
+def retention(dry_run: Annotated[bool, option("Only count the due rows.", "--dry-run")] = False) -> Output:
     """Apply retention now: erase or delete old data. Workers do it every night.
 
     Example: frontdesk retention --dry-run

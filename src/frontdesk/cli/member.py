@@ -149,7 +149,7 @@ def rename(
     csv_file: Annotated[
         str | None, option("A CSV file with the columns old,new; - is stdin.", "--csv", metavar="FILE")
     ] = None,
-    dry_run: Annotated[bool, option("Change nothing; say what would be.", "--dry-run")] = False,
+    dry_run: Annotated[bool, option("Change nothing; report the outcomes.", "--dry-run")] = False,
 ) -> Output:
     """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members."""
     if (csv_file is None) is (old is None or new is None):
@@ -218,7 +218,7 @@ def erase(
     *,
     by_id: ById = False,
     account: OnlyAccount = None,
-    yes: Annotated[bool, option("Erase. Without it, only say what would be.", "--yes")] = False,
+    yes: Annotated[bool, option("Erase. Without it, only list the records.", "--yes")] = False,
 ) -> Output:
     """Erase all values of a person: record, history, invitations, reports. Ids and times stay. It can't be undone."""
     with migrated_database(settings()) as db:
