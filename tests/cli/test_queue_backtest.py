@@ -162,7 +162,7 @@ def test_local_times_over_a_change_of_the_clock_are_named_with_their_line(
 
 def test_a_time_zone_that_is_not_known_is_told(bare_cli: CommandLine) -> None:
     told = bare_cli.refused("queue", "backtest", "--csv", "-", "--time-zone", "../x", status=2)
-    assert "The time zone is not known here" in told
+    assert "does not know the time zone" in told
 
 
 def test_a_file_that_is_not_there_is_told(bare_cli: CommandLine) -> None:

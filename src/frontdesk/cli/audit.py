@@ -97,14 +97,14 @@ def verify(
             "There is nothing to verify: the file has no entry. If an export has written entries to it, they are gone."
         )
     if entries is not None and entries != end.entries:
-        fail(f"The file has {end.entries} entries and not {entries}: lines are missing, or it was made anew.")
+        fail(f"The file has {end.entries} entries and not {entries}: lines are missing, or it was rewritten.")
     if chain is None and end.pruning is not None:
         _refuse_unknown_beginning(end)
     if chain is not None and chain.strip().lower() != end.chain:
-        fail("The file does not end with this chain: lines are missing, or it was made anew.")
+        fail("The file does not end with this chain: lines are missing, or it was rewritten.")
     parts = [f"Every line is as it was written. {_described(end)}"]
     if chain is None:
-        parts.append("Without --chain, a file that was made anew as a whole can't be told from this one.")
+        parts.append("Without --chain, a file that was rewritten as a whole is not detected.")
     detail = {"last_id": end.entry_id, "entries": end.entries, "chain": end.chain}
     return Output(detail | {"pruned_through": end.pruning and end.pruning.pruned_through}, parts)
 

@@ -332,7 +332,9 @@ def summary(file: EligibilityFile) -> list[str]:
     became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
     lines = [f"{kind} {file.id} {became}."]
     if file.state is FileState.WAITING:
-        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+        lines.append(
+            f"A worker continues where it stopped. To continue here: frontdesk file resume {file.id}"
+        )
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
     if file.needs_mapping and file.problem is not None:
@@ -346,7 +348,7 @@ def summary(file: EligibilityFile) -> list[str]:
     elif file.needs_approval:
         decide = (
             f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
-            f"to give the file up: frontdesk file cancel {file.id}"
+            f"to cancel the file: frontdesk file cancel {file.id}"
         )
         again = "The real run would be held before its first row, until it is approved."
         lines.append(again if file.dry_run else decide)

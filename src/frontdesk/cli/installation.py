@@ -72,7 +72,7 @@ def migrate(
     service_role: Annotated[
         str | None,
         option(
-            "PostgreSQL: give this role what the service needs, and nothing else (docs/security.md).",
+            "PostgreSQL: give this role exactly the rights that the service needs (docs/security.md).",
             metavar="ROLE",
         ),
     ] = None,

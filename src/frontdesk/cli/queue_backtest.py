@@ -123,7 +123,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
         fail(
-            "The time zone is not known here. Give a name of the system's time zone database, such as America/New_York.",
+            "This machine does not know the time zone. Give a name of the system's time zone database, such as America/New_York.",
             status=MISUSED,
         )
 
@@ -202,7 +202,7 @@ def _positions(first: int) -> str:
 def _tables(figures: dict[str, Any]) -> list[Part]:
     everyone = figures["all"]
     return [
-        heading("The estimate beside the rules that others use"),
+        heading("The estimate and the rules of other products"),
         table([{"name": "frontdesk"} | everyone, *everyone["rivals"]], f"name {ERRORS}"),
         heading(f"The waits and their intervals: {INTERVAL_SHARE:.0%} inside are meant"),
         table([everyone], "coverage_share below_share above_share"),

@@ -249,8 +249,7 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
         raise model.WrongState(
-            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
-            f"Undo file {undos[-1]} instead."
+            f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. Undo file {undos[-1]} instead."
         )
     of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
     undo = store.insert_file(

@@ -269,7 +269,7 @@ _DROPPED = {f"{name}_dropped": name for name in DROPPED}
 
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_CODES | {
-    "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
+    "address_of_subscriber": "The dependent has no address; its subscriber's was used.",
     "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: correct the "
     "record, free the number (frontdesk member rename), or name members in another way.",
     "added_and_ended": "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
@@ -282,11 +282,11 @@ REPORT_CODES = ROW_CODES | {
     "differs": "Only compared: the stored record has another value.",
     "ended_by_absence": "A full file omits the member.",
     "leaves_plan": "The member would leave another plan of the account.",
-    "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
+    "ends_on_first_day": "The access would end before it begins, so it ends on its first day.",
     NOTHING_TO_END: "The row ends a member that the plan does not have.",
     "still_ended": "The member's access has ended, and the row has no expiry_date, so it stays ended; to reopen it, clear "
     "expiry_date.",
-    "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
+    "changed_since": "The record was changed after the file, so the undo leaves it as it is.",
     **{
         code: f"The {name} of the row can't be used; the row was applied without it, and a stored value stays."
         for code, name in _DROPPED.items()

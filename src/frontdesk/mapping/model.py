@@ -127,26 +127,26 @@ class FileHeader:
         return self.columns[0] if self.columns else None
 
 
-# Faults of one row that a reader or the mapping finds. The row is refused, its neighbours are not.
+# Faults of one row that a reader or the mapping finds. Other rows are not affected.
 ROW_FAULTS = FORMAT_ROW_FAULTS | {
     "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
-    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
-    "for it, or name members in another way.",
-    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
-    "another way (identify).",
-    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
-    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
-    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
+    "no_identifier": "The member lacks a value from which the mapping makes the identifier (identify): ask the sender for it, "
+    "or name members in another way.",
+    "identifier_shared": "Two people of the 834 have the same identifier, so both are refused: the mapping has to name "
+    "members in another way (identify).",
+    "nested_dependent": "A dependent is inside LS and LE: the sender has to give each member an INS loop.",
+    "unknown_code": "The 834 has an unknown code; the message lists the known codes.",
+    "unknown_plan": "The row's name of its plan is not among the `plans` of the mapping: add it there.",
 }
 
 
 # Those, and what all rows of a member together may have.
 ROW_CODES = ROW_FAULTS | {
-    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
-    "identifier from more columns.",
-    "no_medical_coverage": "The 834 carries no coverage that counts: a member keeps its access, a new one is refused. If one "
-    "that it carries gives access, add its code (HD03) to `coverages` in the mapping.",
+    "repeated_differently": "Another row has the same external_id and other values: keep one row, or make the identifier "
+    "from more columns.",
+    "no_medical_coverage": "The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If "
+    "one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.",
 }
 
 ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"

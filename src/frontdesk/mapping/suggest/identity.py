@@ -106,7 +106,7 @@ def _choose(
         own -= {FAMILY, "ssn"}  # a later file may have the rest of these families
     if strongest := next((name for name in _STRONGEST if name in own), None):
         way: Any = strongest
-        reasons = [f"Each of the people carries {way} ({people:,} of {people:,}), and nobody shares it."]
+        reasons = [f"Every person has {way} ({people:,} of {people:,}), and no two people share it."]
     else:
         way = dict(_BY_FAMILY)
         reasons = [_DEPENDENTS_BY_NAME]
