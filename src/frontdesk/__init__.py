@@ -1,3 +1,3 @@
-"""The front desk of a virtual-care platform: its plans, their queues, who is eligible, who is invited."""
+"""The front desk of a virtual-care platform: plans, their queues, eligible members, invitations."""
 
 __version__ = "0.1.0"

@@ -25,11 +25,11 @@ from frontdesk.queues.model import QueueSnapshot
 
 # Writers wait for each other and for locks, so readers have threads of their own.
 READING_THREADS = WRITING_THREADS = 4
-COMPUTING_THREADS = 2  # for what takes long and needs no database: neither readers nor writers wait for it
+COMPUTING_THREADS = 2  # for long work without the database: neither readers nor writers wait for it
 
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
-READY_SECONDS = 2  # what a probe waits
+READY_SECONDS = 2  # the time limit of a probe
 # Once the process is to stop: the longest wait of a request for its answer, and of a writer for a lock.
 STOP_SECONDS, LOCK_SECONDS_LEFT = 2.0, 1.0
 
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 class App:
-    """A running installation: its settings, its database, its clock, and what is kept in memory between requests."""
+    """A running installation: settings, database, clock, and the state in memory between requests."""
 
     def __init__(self, config: Config, db: Database, clock: Clock = system_clock) -> None:
         self.config = config
@@ -90,14 +90,16 @@ class App:
 
     async def compute(self, work: Callable[[], Result], at_end: Callable[[], None]) -> Result:
         """Run work that needs no database in threads of its own. `at_end` is called once it has ended, or will never begin.
-        Raises Unavailable when it takes too long; it goes on meanwhile, so it has to end by itself."""
+        Raises Unavailable when it takes too long. The work itself is not stopped, so it needs a limit of its own."""
         future = self._computing.submit(work)
         future.add_done_callback(lambda _: at_end())
         try:
             with self.deadlines.timeout():
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise Unavailable("Too many other files are being looked at. Send the file again.") from None
+            raise Unavailable(
+                "Mappings are being suggested for too many other files. Send the file again."
+            ) from None
 
     async def probe(self, name: str, work: Callable[[], Result]) -> Result:
         """Run blocking work in a thread of its own that all probes of this name share. Raises Unavailable after 2 s."""

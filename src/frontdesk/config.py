@@ -1,6 +1,6 @@
 """Every setting of an installation. One line of `Config` declares its name, default and reader.
 
-A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md says what it is for; a test compares the two.
+A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md explains it; a test compares the two.
 """
 
 import re
@@ -52,7 +52,7 @@ class Uniqueness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Where the relay is and how it is spoken to. `tls`: from the start (`implicit`), by STARTTLS (`required`), `off`."""
+    """The relay's address and login. `tls`: from the start (`implicit`), by STARTTLS (`required`), `off`."""
 
     host: str
     port: int
@@ -62,10 +62,10 @@ class Relay:
 
 
 def parse_relay(url: str) -> Relay:
-    """The relay of a `smtp[s]://user:password@host:port[?tls=required|off]`. Raises ValueError saying what to write.
+    """The relay of a `smtp[s]://user:password@host:port[?tls=required|off]`. Raises ValueError with the expected form.
 
-    Certificates are always verified. On smtp:// STARTTLS is required, so that nobody can strip it, unless `tls=off` says
-    otherwise or the relay is this machine; a password is never sent in the clear to another one.
+    Certificates are always verified. On smtp:// STARTTLS is required, so that an attacker can't strip it, unless `tls=off` is
+    given or the relay is this machine; a password is never sent in the clear to another machine.
     """
     try:
         parts = urlsplit(url)
@@ -239,7 +239,7 @@ def setting(default: str, parse: Callable[[str], Any], *, is_secret: bool = Fals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The settings that were read, each with its default and its reader; docs/configuration.md says what each is for."""
+    """The settings, each with its default and its reader; docs/configuration.md explains each."""
 
     database_url: str = setting("sqlite:///var/frontdesk.db", _database_url, is_secret=True)
     base_url: str = setting("http://127.0.0.1:8000", _base_url)

@@ -1,8 +1,7 @@
-"""Deadlines for many waits of the same length by one timer, and how long the service waits for slow senders and readers.
+"""Deadlines for many waits of the same length by one timer, and the time limits for slow senders and readers.
 
-`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. No caller may take the
-places of the others: docs/decisions/0106 says why.
-"""
+`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. Slow callers must not use
+up the connections: docs/decisions/0106."""
 
 import asyncio
 from collections import Counter, deque
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 from frontdesk.errors import RateLimited
 
 BODY_SECONDS = 10.0
-CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
+CROWD = 128  # bodies of one account, or of requests without a token, that arrive at once
 CROWD_SECONDS = 1.0
 OPERATORS = 0  # no account has this id
 UPLOAD_BYTES, UPLOAD_BYTES_SECONDS, UPLOAD_SECONDS = 64 * 1024, 10.0, 3600.0
@@ -128,8 +127,8 @@ class PeerDeadlines:
         self._uploads: Counter[int] = Counter()
 
     def body(self, account_id: int | None) -> _Wait:
-        """The time for one body, as a `with` block: 10 s, but 1 s while many others of the same account are waited for. OPERATORS
-        stands for operators' tokens, None for requests without a token. Raises TimeoutError."""
+        """The time for one body, as a `with` block: 10 s, but 1 s while many bodies of the same account are arriving. OPERATORS
+        is the account of operators' tokens, None that of requests without a token. Raises TimeoutError."""
         others = self._waiting[account_id]
         self._waiting[account_id] = others + 1
         deadlines = self._bodies if others < CROWD else self._hurried

@@ -1,7 +1,7 @@
 """Everything that can go wrong, in the product's own terms.
 
 Each error carries two stable words: `kind`, an entry of /problems (`web/problems.py` turns it into an HTTP status), and
-`code`, which says more exactly what went wrong. Code decides by these two, never by a sentence.
+`code` for the exact cause. Code decides by these two, never by a sentence.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,7 +87,7 @@ class Suspended(FrontdeskError, kind="suspended"):
 
 
 class RateLimited(FrontdeskError, kind="rate_limited"):
-    """The caller sends too many requests. It may send the next one after `retry_after_seconds`."""
+    """The caller has sent too many requests. It may send another after `retry_after_seconds`."""
 
     def __init__(
         self, detail: str, *, retry_after_seconds: int, fault: tuple[str, str] | None = None
@@ -102,7 +102,7 @@ class RateLimited(FrontdeskError, kind="rate_limited"):
 class Unavailable(FrontdeskError, kind="unavailable"):
     """The database can't answer now. Nothing was written unless `outcome_unknown`; sending the request again is safe.
 
-    `stale_connection`: only this connection was dead, so an immediate retry on another one may work. `busy`: the database
+    `stale_connection`: only this connection was dead, so an immediate retry on another connection may work. `busy`: the database
     answers, but another transaction holds the rows, so neighbouring rows may be free.
     """
 

@@ -1,4 +1,4 @@
-"""Log lines, written by a thread: a reader that is slow or gone blocks no request (docs/decisions/0061)."""
+"""Log lines, written by a thread, so that a slow or missing reader of stdout blocks no request (docs/decisions/0061)."""
 
 import atexit
 import io
@@ -17,7 +17,7 @@ LAST_SECONDS = 1.0
 
 
 def event_line(event: str, **values: object) -> str:
-    """A line of JSON with the time. `values` hold ids, codes and sentences of ours, never what a person sent."""
+    """A line of JSON with the time. `values` hold ids, codes and our own sentences, never a person's data."""
     return json.dumps({"at": stored_time(system_clock()), "event": event, **values}) + "\n"
 
 
@@ -80,7 +80,7 @@ class LogOutput:
 
 
 def _write(descriptor: int, left: bytes) -> None:
-    """Write without Python's buffer: its lock would be held while nobody reads, and the process could not end."""
+    """Write without Python's buffer: its lock would be held while stdout is not read, and the process could not end."""
     while left:
         try:
             left = left[os.write(descriptor, left) :]

@@ -1,8 +1,7 @@
-"""Child processes: a supervisor that keeps them running, and what ties a child to it.
+"""Child processes: a supervisor that keeps them running, and the connection of a child to it.
 
-The standard input of a child is a socket to its supervisor. It ends with the supervisor, however that ends, so nobody polls;
-and the first child says on it whether the installation can be used.
-"""
+The standard input of a child is a socket to its supervisor. It closes with the supervisor, in any case, so children need not
+poll; on it the first child reports whether the installation can be used."""
 
 import os
 import select
@@ -31,7 +30,7 @@ _STANDARD_INPUT = 0
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a child runs, and the rule for its restarts.
+    """The command of a child, and the rule for its restarts.
 
     A child that ended is started again at once. After a second early end in a row it is started after a pause, which
     doubles up to `longest_pause_seconds`. After `most_early_ends` the supervisor gives up.
@@ -48,7 +47,7 @@ class Program:
 
 
 class _Child:
-    """One running child of a program; `starts_at` is when the next one is due."""
+    """One running child of a program; `starts_at` is the time of the next start."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -67,7 +66,7 @@ class _Child:
         return self.process.pid
 
     def listen(self) -> None:
-        """Take what the process has reported, if anything. Raises FrontdeskError when it has reported a refusal."""
+        """Read the process's report, if there is one. Raises FrontdeskError for a reported refusal."""
         if self.line is None or not select.select([self.line], [], [], 0)[0]:
             return
         reported = b""
@@ -180,7 +179,7 @@ class Supervisor:
         return True
 
     def _stop_children(self) -> None:
-        """Children finish what they have in hand, within `STOP_SECONDS`."""
+        """Children finish their current work, within `STOP_SECONDS`."""
         running = [child.process for child in self._children if child.process is not None]
         for process in running:
             process.terminate()

@@ -1,8 +1,7 @@
 """One serving process: `python -m frontdesk.server ADDRESS PORT PROCESSES` runs the application in granian's embedded server.
 
-`frontdesk serve --workers N` starts N of them. They share the port. The first one gets a further argument, `--check`: it
-looks whether the installation can be used before it serves. It has imported all that the look needs, and the command has not.
-"""
+`frontdesk serve --workers N` starts N of them. They share the port. The first process gets a further argument, `--check`: it
+checks the installation before it serves. It has imported the modules for the check, and the command has not."""
 
 import gc
 
@@ -44,7 +43,7 @@ BACKLOG = 1024
 CONNECTIONS = 8192
 FILES_BESIDE = 256  # of a process, that are no connections of callers
 LISTENING_SECONDS = 0.005
-UNREAD_MILLISECONDS = 30_000  # for a caller that takes nothing of what was sent
+UNREAD_MILLISECONDS = 30_000  # for a caller that does not read its response
 
 
 def main() -> None:
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def _checked_database(config: Config) -> Database:
-    """The database of an installation that can be used. Ends the process when it can't, and the supervisor says why."""
+    """The database of a checked installation. With a problem the process ends, and the supervisor reports it."""
     try:
         db = open_database(config.database_url)
     except FrontdeskError as error:
@@ -123,14 +122,14 @@ def _connections(processes: int) -> int:
 
 
 def _drop_unread(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the system close a connection when its caller doesn't take what was sent; granian keeps it for ever."""
+    """Let the system close a connection when its caller does not read the response; granian keeps it for ever."""
     if hasattr(socket, "TCP_USER_TIMEOUT") and not _limit_unread(socket.TCP_USER_TIMEOUT):
         loop.call_later(LISTENING_SECONDS, _drop_unread, loop)
 
 
 def _limit_unread(option: int) -> bool:
-    """Accepted connections have the options of the socket that listens. It is granian's, and found among the open files. False if
-    it does not listen yet."""
+    """Set the option on granian's listening socket, found among the open files; accepted connections inherit it. False if it does
+    not listen yet."""
     is_found = False
     for file in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # no TCP socket, or closed since

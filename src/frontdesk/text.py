@@ -1,5 +1,4 @@
-"""What is taken from callers: texts in NFC, trimmed, without control characters, and JSON that two parsers read alike; and the
-two ways in which times are written."""
+"""Input of callers: texts in NFC, trimmed, without control characters, and JSON that all parsers read in the same way."""
 
 import json
 import math
@@ -114,7 +113,7 @@ def refuse_control_characters(value: str) -> None:
 
 
 def fold_email(email: str) -> str:
-    """The compared form of an address: the same for all spellings that are mailed to one place.
+    """The compared form of an address: the same for all spellings of one mailbox.
 
     The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in lower case. email-validator writes
     the recipient of a mail with the same package; otherwise a suppressed address could be mailed under another spelling of its
@@ -129,7 +128,7 @@ def fold_email(email: str) -> str:
 def _fold_domain(domain: str) -> str:
     try:
         return idna.encode(domain, uts46=True).decode("ascii")
-    except idna.IDNAError:  # nobody can be mailed there
+    except idna.IDNAError:  # no mail can be sent there
         return unicodedata.normalize("NFKC", domain).lower()
 
 
@@ -139,7 +138,7 @@ _SSN = re.compile("[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)
 
 
 def looks_like_ssn(text: str) -> bool:
-    """Whether the text looks like a social security number. So do nine of ten numbers of nine digits that are drawn by lot."""
+    """True if the text looks like a social security number, as do nine of ten random numbers of nine digits."""
     return _SSN.fullmatch(text) is not None
 
 
@@ -157,7 +156,7 @@ def shown_name(name: str) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that may have been meant: the same but for signs and letter case, or nearly. None for a longer name than
+    """The known name that resembles `name`: equal except for signs and letter case, or similar. None for a longer name than
     is shown, since comparing takes quadratic time."""
     if len(name) > SHOWN_LENGTH:
         return None

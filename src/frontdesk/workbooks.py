@@ -3,7 +3,7 @@ package: it starts in 0.1 s and has its memory for itself (docs/decisions/0090).
 
 Standard input is the workbook, a file that can be sought in; the arguments are the limits and the sheet's name. Standard output
 gets `marshal` values, each behind its length in four bytes: lists of `(row number, cells as texts)`, then an empty list; or a
-`(code, message, row number)` of what makes the workbook unreadable.
+`(code, message, row number)` of the fault of an unreadable workbook.
 
 calamine holds a whole sheet: 200,000 rows of 20 columns took 370 MiB. So it gets the sheet a few MiB at a time, each piece in
 a small workbook of our own with the styles and the shared strings of the file. It never sees the file itself.
@@ -223,7 +223,7 @@ def _write(value: Any) -> None:
 
 
 def main() -> None:
-    """Send the rows, or the fault. Whatever is sent to a parent that is gone ends the process."""
+    """Send the rows, or the fault. Writing after the parent has ended ends the process."""
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))

@@ -24,7 +24,7 @@ def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran_and_what_cus
     [entry] = bare_cli.audit_trail()
     assert (entry["action"], entry["detail"]) == ("database.migrated", {"revisions": first["applied"]})
     [notice] = first["notices"]
-    assert "a refusal tells a customer that another one has a value" in notice
+    assert "a refusal shows a client that another account uses the value" in notice
     assert bare_cli.json("migrate") == {"applied": [], "revision": HEAD, "notices": []}
     assert "Nothing to do" in bare_cli.text("migrate")
     assert len(bare_cli.audit_trail()) == 1
@@ -39,7 +39,7 @@ def test_an_installation_for_unrelated_customers_is_checked_against_its_own_sett
     assert f"at revision {HEAD}" in bare_cli.text("migrate", uniqueness="account")
     checked = bare_cli.json("check", uniqueness="account")
     assert checked == GOOD | {"notes": checked["notes"]}
-    assert ["no answer tells what another one has" in note for note in checked["notes"]] == [True]
+    assert ["answers reveal no other account's" in note for note in checked["notes"]] == [True]
     assert "FRONTDESK_UNIQUENESS=account" in bare_cli.run("check").stdout
     assert "FRONTDESK_UNIQUENESS=account" in bare_cli.refused("serve", "--port", "20003")
     bare_cli.json("migrate")  # with the default setting: what is written down stays

@@ -209,4 +209,4 @@ def test_what_is_wrong_with_a_past_is_said_before_its_figures(bare_cli: CommandL
 def test_a_time_zone_that_is_not_known_and_a_file_that_is_not_there_are_told(bare_cli: CommandLine) -> None:
     asked = ("queue", "backtest", "--csv", "no/such.csv")
     assert "can't be read" in bare_cli.refused(*asked, status=1)
-    assert "The time zone is not known here" in bare_cli.refused(*asked, "--time-zone", "../x", status=2)
+    assert "does not know the time zone" in bare_cli.refused(*asked, "--time-zone", "../x", status=2)

@@ -103,7 +103,7 @@ def test_a_dropped_value_leaves_the_stored_one_and_an_end_that_cannot_be_used_is
     desk.load(lines_of([row(1, phone="6175550100", email="old@example.com")]))
     file = desk.load(lines_of([row(1, phone="1", email="not an address", last_name="New")]))
     assert desk.codes(file) == [("updated", ""), ("warned", "phone_dropped"), ("warned", "email_dropped")]
-    assert "was kept without it" in desk.report(file)[2]["hint"]
+    assert "was applied without it" in desk.report(file)[2]["hint"]
     found = desk.members()["E00001"]
     assert (found["phone"], found["email"], found["last_name"]) == ("6175550100", "old@example.com", "New")
     assert desk.codes(desk.load(lines_of([row(1, expiry_date="soon")]))) == [("refused", "not_a_date")]

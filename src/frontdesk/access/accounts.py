@@ -1,6 +1,6 @@
 """Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation.
 
-What ends here ends in every process within 5 s: the time that a token may pass from memory.
+A revocation takes effect in every process within 5 s, the time for which tokens are cached.
 """
 
 import re
@@ -23,7 +23,7 @@ from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 
 LIVE_SECRETS = 2
 
-# An id of any other form can't be one of ours, and a database may not even take it (U+0000).
+# A text of any other form is no client_id, and a database may refuse it (U+0000).
 _CLIENT_ID = re.compile(r"[!-~]{1,64}")
 
 
@@ -35,12 +35,12 @@ def get_account(tx: Tx, account_id: int) -> Account:
 
 
 def suspend_account(tx: Tx, account_id: int) -> Account:
-    """Refuse the account's tokens, issue none, let its files and mails wait. Raises NotFound; Suspended when it is closed."""
+    """Refuse the account's tokens, issue none, let its files and mails wait. Raises NotFound; Suspended for a closed account."""
     return _set_state(tx, account_id, AccountState.SUSPENDED)
 
 
 def resume_account(tx: Tx, account_id: int) -> Account:
-    """End a suspension: what waited goes on. Raises as `suspend_account`."""
+    """End a suspension: its files and mails continue. Raises as `suspend_account`."""
     return _set_state(tx, account_id, AccountState.ACTIVE)
 
 
@@ -94,7 +94,7 @@ def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, 
 
 
 def _check_owner(new: NewClient) -> None:
-    """A client with the scope `operator` belongs to the installation, any other one to an account."""
+    """A client with the scope `operator` belongs to the installation, any other client to an account."""
     is_operators = Scope.OPERATOR in new.scopes
     if is_operators and len(set(new.scopes)) > 1:
         raise Invalid([Fault("scope", "not_alone", "must be operator alone: other scopes are of customers")])
@@ -120,7 +120,7 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
 def rotate_secret(
     tx: Tx, client_id: str, *, now: datetime, leaked: bool = False, expires_at: datetime | None = None
 ) -> str:
-    """A second secret beside the newest one; older secrets stop working now. The new one ends at `expires_at`.
+    """A new secret beside the newest; older secrets stop working now. The new secret ends at `expires_at`.
 
     `leaked` ends every other secret and every token of the client, too. Raises NotFound.
     """
@@ -141,7 +141,7 @@ def list_secrets(tx: Tx, client_id: str) -> list[ClientSecret]:
 
 
 def revoke_secret(tx: Tx, client_id: str, secret: int, *, now: datetime) -> ApiClient:
-    """End one secret of the client, not the tokens it got. Raises NotFound, also for one that has been revoked."""
+    """End one secret of the client, not its tokens. Raises NotFound, also for a revoked secret."""
     client = get_client(tx, client_id)
     if not store.revoke_secret(tx, client.id, secret, now=now):
         raise NotFound("secret", "The client has no such secret, or it has been revoked.")
@@ -149,7 +149,7 @@ def revoke_secret(tx: Tx, client_id: str, secret: int, *, now: datetime) -> ApiC
 
 
 def revoke_tokens(tx: Tx, client_id: str, *, now: datetime) -> tuple[ApiClient, int]:
-    """End every token of the client, and say how many. Its secrets go on. Raises NotFound."""
+    """End every token of the client; returns their number. Its secrets stay valid. Raises NotFound."""
     client = get_client(tx, client_id)
     return client, store.revoke_tokens(tx, client.id, now)
 

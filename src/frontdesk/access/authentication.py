@@ -1,12 +1,12 @@
 """Authenticates API clients by their secrets, and slows down guessing.
 
 All processes count failures in the database over the last five minutes: per client at one address, and per address over all
-clients. The limit refuses wrong pairs, unheard and unrecorded: so guesses fill no table, and the limit always ends. The right
-secret is let through after a pause (PAUSE_SECONDS): callers that share an address, behind a proxy or a firm's way out, must not
-lock each other out, and a limit on guesses protects no secret of 256 random bits.
+clients. Above the limit wrong pairs are refused without being recorded, so guesses fill no table, and the limit always ends.
+The right secret is accepted after a pause (PAUSE_SECONDS): callers that share an address, behind a proxy or a company's gateway,
+must not lock each other out, and secrets of 256 random bits can't be guessed.
 
-There is no count per client over all addresses: a stranger that keeps failing from many places would lock the customer out,
-and the count would hinder only the guessing of 256 random bits. An IPv6 address counts as its /64, the range of one caller.
+Failures are not counted per client over all addresses: a stranger that fails from many addresses would lock the customer out.
+An IPv6 address counts as its /64, the range of one caller.
 """
 
 import hmac
@@ -33,7 +33,7 @@ _NO_SECRET = digest("")
 
 
 class Recognised(NamedTuple):
-    """A client that named one of its live secrets. `is_first_today`: the secret's day of last use is to be noted."""
+    """A client with one of its live secrets. `is_first_today`: the secret's day of last use has to be stored."""
 
     client: ApiClient
     secret: int
@@ -47,7 +47,7 @@ def recognise_client(tx: Tx, *, client_id: str, client_secret: str, now: datetim
         client = None
     secrets = store.live_secrets(tx, client.id if client else _NO_CLIENT, now)
     offered = digest(client_secret)
-    # Every live secret is compared, and one even when there is none, so that the time tells nothing.
+    # Every live secret is compared, and a dummy if there is none, so that the time reveals nothing.
     hmac.compare_digest(offered, _NO_SECRET)
     matches = [secret for secret in secrets if hmac.compare_digest(offered, secret.secret_hash)]
     if client is None or not matches:
@@ -61,9 +61,9 @@ def note_use(tx: Tx, recognised: Recognised, *, now: datetime) -> None:
 
 
 def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bool:
-    """Record a wrong pair; whether it was the last before the limit. Raises RateLimited when others were quicker."""
+    """Record a wrong pair; True if it was the last before the limit. Raises RateLimited above the limit."""
     client_at_address, at_address = _limits(client_id, address)
-    # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
+    # Concurrent guesses are counted one after the other; otherwise all of them would pass below the limit.
     store.lock_failures(tx, at_address)
     if wait := seconds_limited(tx, client_id=client_id, address=address, now=now):
         raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
@@ -72,7 +72,7 @@ def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bo
 
 
 def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> int:
-    """Seconds until a wrong pair would be heard again; 0 if it would be now."""
+    """Seconds until a wrong pair is checked again; 0 below the limit."""
     limits = _limits(client_id, address)
     return max(_wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items())
 
@@ -87,8 +87,8 @@ def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
 
 
 def _counted(now: datetime) -> tuple[datetime, datetime]:
-    """The span of times in which a failure counts. It reaches a window into the future for clocks that differ. A failure
-    farther ahead comes from a clock that has been set back since, and must not lock anybody out."""
+    """The span of times in which a failure counts. It reaches a window into the future, because clocks differ. A later failure
+    was recorded before a clock was set back, and must not lock a caller out."""
     return now - _WINDOW, now + _WINDOW
 
 

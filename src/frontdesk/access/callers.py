@@ -3,10 +3,9 @@
 A warm check of a token reads no database.
 
 Limits are per minute: a client's own over all processes, else the installation's. A process takes blocks of requests from a row
-that all processes share, and spends a block without asking again. Blocks shrink with the rest of the limit, so that few requests
-are taken in vain. Under the installation's limit each process first spends a share of its own, without the database. So a usual
-client never costs a write, and one that reads goes on reading while the database takes no writes. Each process beyond the first
-may let a twentieth more through.
+that all processes share. Blocks shrink with the rest of the limit, so that few requests are reserved and not used. Under the
+installation's limit each process first uses a share of its own, without the database. So most clients never cause a write, and
+reads continue while the database takes no writes. Each process beyond the first may let a twentieth more through.
 """
 
 import asyncio
@@ -26,13 +25,13 @@ from frontdesk.db.engine import write_alone
 from frontdesk.errors import RateLimited, Unauthorized, Unavailable
 
 LIFETIME_SECONDS = 7200
-# Of one client. A program that gets a token for each run and forgets it goes on for ever, since the oldest token ends. A refusal
-# would stop it for two hours. So many processes of a customer can each keep one.
+# Per client. A program may get a token for each run: the oldest token ends, while a refusal would stop the program for two hours.
+# The number is large enough for all processes of a customer.
 LIVE_TOKENS = 1000
 CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (docs/interface.md, Tokens)
 CACHE_SIZE = 10_000
-# Monitoring reads the metrics while the database is away, when nobody could revoke a token either. A token that was revoked in
-# another process before passes if this one saw it so shortly before (docs/operator.md).
+# Monitoring reads the metrics while the database is away. A token that was revoked in another process shortly before is accepted
+# if this process verified it within this time (docs/operator.md).
 LATELY_SECONDS = 300
 
 # A block is at most this part of the limit, and of what is left of it.
@@ -59,7 +58,7 @@ def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: dat
 
 
 def revoke_token(tx: Tx, client: ApiClient, token: str) -> bool:
-    """End a token of this client; whether it was one. Another client's, or an unknown one, stays as it is without an error
+    """End a token of this client; False if it was none. For another client's token, or an unknown one, there is no error
     (RFC 7009)."""
     return store.revoke_token(tx, client.id, digest(token))
 
@@ -91,8 +90,8 @@ class TokenCheck:
         return caller
 
     def good_lately(self, token: str) -> Caller | None:
-        """The caller behind a token that has not expired and was found in the 5 min before the last answered look-up. For while
-        the database answers none."""
+        """The caller of an unexpired token that was verified in the 5 min before the last successful look-up. For use while the
+        database is away."""
         caller, good_until = self._seen.get(digest(token), (None, 0.0))
         if caller is None or caller.expires_at <= self._clock():
             return None
@@ -184,14 +183,14 @@ class RequestLimits:
 
 
 class OneAtATime:
-    """The ids for which a thing is being done. `field`, `code` and `detail` are those of the refusal."""
+    """Allows one operation per id at a time. `field`, `code` and `detail` are those of the refusal."""
 
     def __init__(self, field: str, code: str, detail: str) -> None:
         self._fault, self._detail = (field, code), detail
         self._busy: set[int] = set()
 
     def begin(self, id_: int) -> Callable[[], None]:
-        """Returns what ends it, from any thread. Raises RateLimited."""
+        """Begin the operation. Returns the function that ends it, from any thread. Raises RateLimited."""
         if id_ in self._busy:
             raise RateLimited(self._detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=self._fault)
         self._busy.add(id_)

@@ -1,7 +1,7 @@
 """Accounts, their API clients, their secrets, and what a client's token allows.
 
-Secrets and tokens are 256 random bits each, of which only the SHA-256 is kept. A slow password hash would add nothing to that and
-cost 220 ms a request (docs/decisions/0004).
+Secrets and tokens are 256 random bits each; only the SHA-256 is stored. A slow password hash would add no security and cost
+220 ms a request (docs/decisions/0004).
 """
 
 from collections.abc import Collection, Iterable
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Scope(StrEnum):
-    """A right that a token carries. `customer` stands for the whole /v2; `operator` is of clients without an account."""
+    """A right of a token. `customer` allows the whole /v2; `operator` is for clients without an account."""
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
@@ -42,7 +42,7 @@ def parse_scopes(text: str) -> frozenset[Scope] | None:
 
 
 def granted(scopes: Iterable[Scope]) -> frozenset[Scope]:
-    """The scopes and those that they stand for: `customer` allows the three finer ones."""
+    """The scopes with the scopes that they include: `customer` includes the three finer ones."""
     given = frozenset(scopes)
     return given | _CUSTOMER if Scope.CUSTOMER in given else given
 
@@ -77,7 +77,7 @@ class ClientSecret:
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """An API client that is to be made: an account's, or an operator's without one. Its first secret ends at `expires_at`."""
+    """A new API client: an account's, or an operator's without an account. Its first secret ends at `expires_at`."""
 
     account_id: int | None
     name: str
@@ -120,7 +120,7 @@ class Caller:
 
 
 class RequestAllowance(NamedTuple):
-    """Requests that `remaining` of this minute's `limit`, as this process knows; the minute ends in `reset_seconds`."""
+    """Requests `remaining` of this minute's `limit`, as seen by this process; the minute ends in `reset_seconds`."""
 
     limit: int
     remaining: int

@@ -1,4 +1,4 @@
-"""The SQL of accounts, API clients, secrets and tokens, and of what is counted: failed attempts, and requests of a minute."""
+"""The SQL of accounts, API clients, secrets, tokens, failed attempts and the requests of a minute."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
@@ -44,7 +44,7 @@ def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """A condition of a query: that the account in this column is neither suspended nor closed."""
+    """The condition that the account in this column is neither suspended nor closed."""
     state = select(accounts.c.state).where(SameKey(accounts.c.id, account_id)).scalar_subquery()
     return state.correlate_except(accounts) == AccountState.ACTIVE
 
@@ -89,7 +89,7 @@ def insert_secret(tx: Tx, client: int, **row: Any) -> None:
 
 
 class LiveSecret(NamedTuple):
-    """A secret that is let in, by its hash."""
+    """A live secret, by its hash."""
 
     id: int
     secret_hash: bytes
@@ -120,13 +120,13 @@ def revoke_secrets(tx: Tx, client: int, *, keep_newest: int, now: datetime) -> N
 
 
 def revoke_secret(tx: Tx, client: int, secret: int, *, now: datetime) -> bool:
-    """Whether it was one of the client's that was not revoked yet."""
+    """True if the client had this secret, not revoked yet."""
     mine = _is_live(client) & (client_secrets.c.id == secret)
     return tx.execute(update(client_secrets).where(mine).values(revoked_at=now)).rowcount == 1
 
 
 def revoke_tokens(tx: Tx, client: int, now: datetime) -> int:
-    """How many tokens of the client had not ended yet."""
+    """The number of tokens that were still valid."""
     mine = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at > now)
     return tx.execute(delete(access_tokens).where(mine)).rowcount
 
@@ -183,7 +183,7 @@ def _caller(rows: Sequence[Sequence[Any]]) -> Caller | None:
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:
-    """Whether it was one of the client's."""
+    """True if the token was the client's."""
     own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
     return tx.execute(delete(access_tokens).where(own)).rowcount == 1
 
@@ -217,7 +217,7 @@ def add_failures(
     table stays small, and the cost of an attempt does not grow."""
     after, until = window
     oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(20)
-    # Another process is already deleting locked rows, and waiting for each other could be a deadlock.
+    # Another process is already deleting locked rows, and waiting for it could be a deadlock.
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
@@ -236,7 +236,7 @@ def take_allowance(
     if taken is not None:
         tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
         return got, left - got
-    # The last minute's row stays: a process that is a moment behind may still be counting there.
+    # The last minute's row stays: a process with a slower clock may still count there.
     past = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute < minute - 1)
     tx.execute(delete(request_allowances).where(past))
     tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=got))

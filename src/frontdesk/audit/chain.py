@@ -1,11 +1,11 @@
 """The audit trail as a file of JSON lines that shows any later change: each line carries a digest of all lines up to it.
 
 `chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first line), a line feed, and the
-line itself without `chain`. A line has one form only: its names sorted, no space, the escapes of orjson. To change, drop or add
-a line, one must compute every digest after it anew. The last one is then no longer the one that was noted elsewhere.
+line itself without `chain`. A line has exactly one form: its names sorted, no space, the escapes of orjson. If a line is changed,
+dropped or added, every later digest differs, and so does the last digest, which is stored elsewhere.
 
-A file that begins after a pruning has a first line that says so: the id of the last entry that was pruned, and the chain that a
-file with every entry has there. That line is one of the chain, so the last digest holds for the beginning too.
+A file that begins after a pruning has a first line with the id of the last pruned entry and its digest in the full chain. This
+line is part of the chain, so the last digest also covers the beginning.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from frontdesk.text import stored_time
 
 
 class TrailPruning(NamedTuple):
-    """Up to which entry the trail was pruned, and the chain at that entry of a file with every entry."""
+    """The last pruned entry, and its digest in the full chain."""
 
     pruned_through: int
     pruned_chain: str

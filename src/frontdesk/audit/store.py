@@ -1,4 +1,4 @@
-"""Entries of the audit trail, what asks for the actions in them, and their SQL."""
+"""Entries of the audit trail, the requesters of their actions, and their SQL."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,8 +27,8 @@ class AuditEntry(NamedTuple):
 
 
 class Requester(NamedTuple):
-    """What asks for an action: an API client by its client_id, `cli:` and a login name, or a part of the service; the id of its
-    request, its time, and over HTTP its network as a keyed hash."""
+    """The requester of an action: an API client by its client_id, `cli:` and a login name, or a part of the service; with the id
+    and time of the request, and over HTTP the network as a keyed hash."""
 
     actor: str
     request_id: str
@@ -45,7 +45,7 @@ class Requester(NamedTuple):
 
 
 class AuditQuery(NamedTuple):
-    """Which entries are wanted; None asks for all. `action` is a whole one (`client.rotated`) or its noun (`client`). `since`
+    """A filter of entries; None selects all. `action` is an action (`client.rotated`) or its noun (`client`). `since`
     and `until` are included."""
 
     account_id: int | None = None
@@ -101,7 +101,7 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
 
 
 def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
-    """What was done to the member, the oldest first."""
+    """The member's entries, the oldest first."""
     is_about_members = or_(_columns.action.startswith("member."), _columns.action.startswith("eligibility."))
     query = select(audit_entries).where(_columns.subject_id == member_id, is_about_members)
     found = [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]

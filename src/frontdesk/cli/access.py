@@ -124,7 +124,7 @@ def create(
 
 @client.query("list", "--account 1")
 def list_(tx: Tx, account: OnlyAccount = None) -> Output:
-    """List API clients, the revoked ones too. Secrets are never shown."""
+    """List API clients, revoked clients included. Secrets are never shown."""
     items = [_item(each) for each in list_clients(tx, account)]
     nothing = "There is no API client. Make one: frontdesk client create --account ID --name NAME"
     return listing(items, "id account_id client_id name scopes revoked_at", nothing=nothing)
@@ -140,7 +140,7 @@ def rotate(
     ] = False,
     expires_in_days: ExpiresInDays = None,
 ) -> Output:
-    """Give a client a new secret, printed now and never again. The secret before it still works; older ones end."""
+    """Give a client a new secret, printed now and never again. The previous secret still works; older secrets end."""
     name, end = read_text("CLIENT_ID", client_id), _end(context, expires_in_days)
     secret = accounts.rotate_secret(context.tx, name, now=context.now, leaked=now, expires_at=end)
     rotated = accounts.get_client(context.tx, name)
@@ -163,7 +163,7 @@ def end_secret(
     client_id: ClientId,
     secret_id: Annotated[int, id_argument("SECRET_ID", "Id of the secret (see `client secrets`).")],
 ) -> Output:
-    """End one secret of a client. Tokens that it got go on: see `revoke-tokens`."""
+    """End one secret of a client. Its tokens stay valid: see `revoke-tokens`."""
     of = accounts.revoke_secret(context.tx, read_text("CLIENT_ID", client_id), secret_id, now=context.now)
     _record(context, "client.secret_revoked", of, secret_id=secret_id)
     return Output({"client_id": of.client_id, "secret_id": secret_id}, [f"Secret {secret_id} has ended."])

@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "bounces": "Bounces and complaints that came back.",
         "mailbox": "Mails that the sandbox caught.",
         "audit": "The audit trail: who did what.",
-        "retention": "Erase or delete now what has been kept long enough; workers do it every night.",
+        "retention": "Apply retention now: erase or delete old data. Workers do it every night.",
     }
 )
 # The modules of those that have none of their own name in `cli`. They are loaded by name, because no module of the product

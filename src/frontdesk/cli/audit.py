@@ -1,4 +1,4 @@
-"""`frontdesk audit`: who did what, and the trail as a file that shows any later change."""
+"""`frontdesk audit`: lists the audit trail, exports it as a file, and detects later changes of the file."""
 
 import os
 from collections import deque
@@ -38,7 +38,7 @@ def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     action: Annotated[
         str | None, option("An action, or its first word: `client` for everything done to clients.")
     ] = None,
-    subject: Annotated[int | None, id_option("--subject", "The id of what it was done to.")] = None,
+    subject: Annotated[int | None, id_option("--subject", "The id of the changed row.")] = None,
     since: Annotated[
         datetime | None, option("A date, or a time in UTC.", metavar="TIME", parser=start_of)
     ] = None,
@@ -86,26 +86,25 @@ def verify(
         int | None, option("The `entries` that the last export printed.", metavar="COUNT")
     ] = None,
 ) -> Output:
-    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if there is none.
+    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if the file has no line.
 
-    With --chain, that holds for the whole file, and no database is needed. Without it, lines that are missing at the end and a
-    file that was made anew as a whole can't be seen; --entries shows the former. A file that begins after a pruning then
-    needs the service's database, which knows what it has pruned.
-    """
+    With --chain any change is detected, without a database. Without it, missing lines at the end are detected only with
+    --entries, and a file that was rewritten as a whole is not detected; a file that begins after a pruning needs the service's
+    database."""
     end = _end_of_file(path, whole=True)
     if not end.entries:
         fail(
             "There is nothing to verify: the file has no entry. If an export has written entries to it, they are gone."
         )
     if entries is not None and entries != end.entries:
-        fail(f"The file has {end.entries} entries and not {entries}: lines are missing, or it was made anew.")
+        fail(f"The file has {end.entries} entries and not {entries}: lines are missing, or it was rewritten.")
     if chain is None and end.pruning is not None:
         _refuse_unknown_beginning(end)
     if chain is not None and chain.strip().lower() != end.chain:
-        fail("The file does not end with this chain: lines are missing, or it was made anew.")
+        fail("The file does not end with this chain: lines are missing, or it was rewritten.")
     parts = [f"Every line is as it was written. {_described(end)}"]
     if chain is None:
-        parts.append("Without --chain, a file that was made anew as a whole can't be told from this one.")
+        parts.append("Without --chain, a file that was rewritten as a whole is not detected.")
     detail = {"last_id": end.entry_id, "entries": end.entries, "chain": end.chain}
     return Output(detail | {"pruned_through": end.pruning and end.pruning.pruned_through}, parts)
 
@@ -119,7 +118,7 @@ def _described(end: ChainEnd) -> str:
 
 
 def _refuse_unknown_beginning(end: ChainEnd) -> None:
-    """Nothing in a file tells whether its beginning was pruned or cut off. Its chain does, or the service's database."""
+    """Whether the beginning of a file was pruned or cut off is shown by its chain, or by the service's database."""
     try:
         with migrated_database(settings()) as db:
             _refuse_foreign_beginning(db, end)

@@ -1,4 +1,4 @@
-"""Commands as functions that return what they print. Each gets --json, and the transaction that it asks for."""
+"""Commands as functions that return their output. Each gets --json, and a transaction if it needs one."""
 
 import getpass
 import os
@@ -35,7 +35,7 @@ Transaction = Callable[[Function], Output]  # `ask` or `change`
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What a command that changes something works with: a transaction, its time, and the person responsible for it."""
+    """The context of a command that changes data: a transaction, its time, and the person responsible for it."""
 
     tx: Tx
     requester: Requester
@@ -58,7 +58,7 @@ def opened_database(config: Config, *, index_scans: bool = False) -> closing[Dat
 
 @contextmanager
 def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
-    """The database with the tables that this program needs. Raises FrontdeskError when it has others."""
+    """The database with the tables of this version. Raises FrontdeskError for another version."""
     with opened_database(config, index_scans=index_scans) as db:
         try:
             revision = revision_of(db)
@@ -80,7 +80,7 @@ def ask(question: Callable[[Tx], Answer]) -> Answer:
 
 
 def change(work: Callable[[CommandContext], Answer]) -> Answer:
-    """`work(context)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
+    """`work(context)` in one transaction, repeated after a lost race. Raises FrontdeskError."""
     with migrated_database(settings()) as db:
         return change_in(db, work)
 

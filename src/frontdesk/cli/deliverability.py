@@ -78,7 +78,7 @@ def set_(  # noqa: PLR0913 - one parameter per option
 
 @deliverability.query("show", "--account 1")
 def show(tx: Tx, account: AccountId) -> Output:
-    """Show an account's deliverability settings; the defaults where none were ever set."""
+    """Show an account's deliverability settings, or the defaults."""
     return describe(asdict(get_deliverability(tx, account)))
 
 

@@ -1,7 +1,7 @@
 """`frontdesk file`: load, show, approve and undo eligibility files (docs/files.md).
 
-Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or a dry run found that it would be; 1 it
-could not be read, or was stopped.
+Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or would be held (dry run); 1 it could not be
+read, or was stopped.
 """
 
 import json
@@ -66,7 +66,7 @@ FormatOption = Annotated[
 ]
 Encoding = Annotated[str, option("The encoding of its text.", metavar="NAME")]
 Sheet = Annotated[
-    str | None, option("The sheet of a workbook; by default the first that is shown.", metavar="NAME")
+    str | None, option("The sheet of a workbook; by default the first visible one.", metavar="NAME")
 ]
 
 
@@ -84,10 +84,10 @@ def load(  # noqa: PLR0913 - one parameter per option
     format_: FormatOption = None,
     mode: Annotated[
         Literal["change", "compare", "full"] | None,
-        option("`full` ends members that the file omits, `compare` writes nothing; an 834 may say it."),
+        option("`full` ends members that the file omits, `compare` writes nothing; an 834 has a mode."),
     ] = None,
     *,
-    dry_run: Annotated[bool, option("Report the same and write no member.", "--dry-run")] = False,
+    dry_run: Annotated[bool, option("Make the report, but write no member.", "--dry-run")] = False,
     mapping: Annotated[Path | None, _json_file("JSON file: the names in this sender's files.")] = None,
     mapping_name: Annotated[
         str | None, option("A mapping of the account (see `file mappings`).", metavar="NAME")
@@ -101,9 +101,9 @@ def load(  # noqa: PLR0913 - one parameter per option
 ) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row."""
     if mapping is not None and mapping_name is not None:
-        fail("--mapping and --mapping-name both say how to read it: give one of the two.", status=MISUSED)
+        fail("--mapping and --mapping-name both give a mapping: use one of the two.", status=MISUSED)
     own = None if mapping is None else _read_mapping(mapping)
-    if path.is_file():  # what a pipe gives can be read once only
+    if path.is_file():  # a pipe can be read once only
         with path.open("rb") as stream:
             start = stream.read(START_BYTES)
         if not start:
@@ -121,7 +121,7 @@ def load(  # noqa: PLR0913 - one parameter per option
 
 @commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
-    """Go on with a file that waits, where it stopped. A running worker does so by itself."""
+    """Continue a waiting file where it stopped. A running worker does the same."""
     return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
 
 
@@ -160,7 +160,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     ] = "-",
     as_json: Json = False,
 ) -> None:
-    """Write the outcome of each row, with its code, what it changed and a hint. `--json` is `--format jsonl`.
+    """Write the outcome of each row, with its code, its changes and a hint. `--json` is `--format jsonl`.
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
@@ -179,7 +179,7 @@ def report(  # noqa: PLR0913 - one parameter per option
 
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
-    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits."""
+    """Let a held file continue: it moves the members of other plans that it lists, and ends those that a full file omits."""
     return _work_on(lambda context: actions.approve_file(context.tx, FileKey(file_id), context.requester))
 
 
@@ -190,7 +190,7 @@ def accept(
     *,
     keep: Annotated[bool, option("Make it the account's default for later files.")] = True,
 ) -> Output:
-    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on."""
+    """Give a held 834 a mapping: the suggested one, or your own. The file then continues."""
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
         lambda context: actions.accept_mapping(
@@ -201,13 +201,13 @@ def accept(
 
 @commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
-    """Give up a file that waits, runs or is held. What it has applied stays until it is undone."""
+    """Cancel a waiting, running or held file. Applied rows stay until an undo."""
     return _described(actions.cancel_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
-    """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone."""
+    """Undo a file's changes, except of records changed since. The undo is a file too, and can be undone."""
     return _work_on(lambda context: actions.undo_file(context.tx, FileKey(file_id), context.requester))
 
 
@@ -216,20 +216,18 @@ def mapping_(
     context: CommandContext,
     account: AccountId,
     name: Annotated[
-        str | None, option("Its name; by default the mapping of files that come without one.", metavar="NAME")
+        str | None, option("Its name; by default the account's default mapping.", metavar="NAME")
     ] = None,
     set_: Annotated[Path | None, _json_file("JSON file with the new mapping.", "--set")] = None,
     *,
-    default: Annotated[
-        bool, option("With --set: files that come without a mapping use this one.", "--default")
-    ] = False,
+    default: Annotated[bool, option("With --set: use it for files without a mapping.", "--default")] = False,
     clear: Annotated[bool, option("Remove the mapping.", "--clear")] = False,
 ) -> Output:
-    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it."""
+    """Show, set or remove a mapping of an account's files. A mapping that is sent with a file overrides it."""
     if set_ is not None and clear:
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
     if default and set_ is None:
-        fail("--default is said of the mapping that --set gives.", status=MISUSED)
+        fail("--default needs --set.", status=MISUSED)
     usual = next((each.name for each in list_mappings(context.tx, account) if each.is_default), None)
     key = MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
@@ -250,13 +248,10 @@ def settings_(
     *,
     reopen_absent: Annotated[
         bool | None,
-        option(
-            "Whether members that a full file ended by omission come back with a later one. Default: yes."
-        ),
+        option("Whether a later full file reopens members that were ended by absence. Default: yes."),
     ] = None,
     second_approver: Annotated[
-        bool | None,
-        option("Whether the uploader of a held file may not approve it: another has to. Default: no."),
+        bool | None, option("Whether a held file needs another approver than its uploader. Default: no.")
     ] = None,
 ) -> Output:
     """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
@@ -283,8 +278,8 @@ def suggest(
         str | None, option("A file to write the mapping to, for `file load --mapping`.", metavar="F")
     ] = None,
 ) -> Output:
-    """Suggest a mapping for a file: what its columns may hold, how sure that is, and what would still be refused. Nothing is
-    loaded, and no value of a member is shown.
+    """Suggest a mapping for a file: the likely field of each column with a confidence, and the rows that would still be refused.
+    Nothing is loaded, and no value of a member is shown.
     """
     today = system_clock().date().isoformat()
     with path.open("rb") as stream:
@@ -337,7 +332,9 @@ def summary(file: EligibilityFile) -> list[str]:
     became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
     lines = [f"{kind} {file.id} {became}."]
     if file.state is FileState.WAITING:
-        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+        lines.append(
+            f"A worker continues where it stopped. To continue here: frontdesk file resume {file.id}"
+        )
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
     if file.needs_mapping and file.problem is not None:
@@ -351,7 +348,7 @@ def summary(file: EligibilityFile) -> list[str]:
     elif file.needs_approval:
         decide = (
             f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
-            f"to give the file up: frontdesk file cancel {file.id}"
+            f"to cancel the file: frontdesk file cancel {file.id}"
         )
         again = "The real run would be held before its first row, until it is approved."
         lines.append(again if file.dry_run else decide)

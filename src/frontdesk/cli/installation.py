@@ -1,4 +1,4 @@
-"""`frontdesk check`, `migrate` and `retention`: what is wrong with the installation, its tables, and what they keep too long."""
+"""`frontdesk check`, `migrate` and `retention`: the problems of the installation, its tables, and the pruning of old data."""
 
 import os
 from typing import Annotated, Any
@@ -18,12 +18,12 @@ from frontdesk.privacy.retention import RetentionTurn, kept_days
 
 FIRST = "0001"  # the revision that makes a database
 
-# What an answer tells a customer of others, by the installation's rule.
+# What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
 UNIQUENESS_TELLS = {
-    Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal tells a customer that "
-    "another one has a value, for 1,000 records a day at most. For customers that are unrelated, set "
+    Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal shows a client that "
+    "another account uses the value, for 1,000 records a day at most. For unrelated customers, set "
     "FRONTDESK_UNIQUENESS=account before the first migrate.",
-    Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: no answer tells what another one has.",
+    Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: answers reveal no other account's.",
 }
 
 
@@ -72,7 +72,7 @@ def migrate(
     service_role: Annotated[
         str | None,
         option(
-            "PostgreSQL: give this role what the service needs, and nothing else (docs/security.md).",
+            "PostgreSQL: give this role exactly the rights that the service needs (docs/security.md).",
             metavar="ROLE",
         ),
     ] = None,
@@ -110,8 +110,8 @@ def bring_up_to_date(db: Database, config: Config) -> list[str]:
 
 
 @printing
-def retention(dry_run: Annotated[bool, option("Only count what would go.", "--dry-run")] = False) -> Output:
-    """Erase or delete now what has been kept long enough; workers do it every night.
+def retention(dry_run: Annotated[bool, option("Only count the due rows.", "--dry-run")] = False) -> Output:
+    """Apply retention now: erase or delete old data. Workers do it every night.
 
     Example: frontdesk retention --dry-run
     """

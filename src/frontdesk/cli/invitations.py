@@ -1,4 +1,4 @@
-"""`frontdesk invitations`, `suppression`, `bounces` and `mailbox`: what is mailed, to whom no more, and what came back.
+"""`frontdesk invitations`, `suppression`, `bounces` and `mailbox`: invitations, suppressed addresses, bounces, caught mails.
 
 Addresses are masked, unless `suppression list` gets `--full`; `member show` has them. `bounces` reads what came back to the
 installation's mail address. `mailbox` shows the mails that a sandbox caught instead of sending them.
@@ -76,7 +76,7 @@ def list_(
 
 @invitations.query("show", "1")
 def show(tx: Tx, invitation_id: InvitationId) -> Output:
-    """Show one invitation and its timeline: every step, and why."""
+    """Show one invitation and its timeline: every step with its reason."""
     invitation, events = delivery.get_invitation(tx, invitation_id)
     item, names = _details(invitation), ("at", "from", "to", "reason", "code")
     timeline = [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
@@ -110,7 +110,7 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits."""
+    """Show an account's backlog, its mails of the last hour, and when the last will be sent within the present limits."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
@@ -155,7 +155,7 @@ def _item(invitation: Invitation) -> dict[str, Any]:
 
 
 def masked(address: str) -> str:
-    """`r***@e***.com`: enough to recognise a known address, too little to learn it."""
+    """`r***@e***.com`: enough to recognise an address, too little to reveal it."""
     local, _, domain = address.rpartition("@")
     name, dot, ending = domain.rpartition(".")
     return f"{local[:1]}***@{name[:1]}***{dot}{ending}"

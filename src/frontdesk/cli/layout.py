@@ -1,6 +1,6 @@
-"""How things are shown: tables, fields under each other, JSON, progress bars.
+"""The layout of output: tables, fields under each other, JSON, progress bars.
 
-Text is never read as markup: names may look like it.
+Text is never read as markup, because names may look like markup.
 """
 
 import json
@@ -61,7 +61,7 @@ def field_table(item: Item) -> Table:
 
 
 def _cell(value: Any, column: str = "") -> Text:
-    """A value as people read it; `column` tells its unit."""
+    """A value for people; its unit is derived from the `column`."""
     if value is None:
         return Text("-", style="dim")
     if column.endswith("_seconds"):

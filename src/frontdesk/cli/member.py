@@ -48,7 +48,7 @@ commands = CommandGroup("member")
 
 @commands.change("show", '"AB 123356" --account 1')
 def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history. The audit trail keeps each reading."""
+    """Show a member's record and its history. The reading is recorded in the audit trail."""
     tx = context.tx
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
@@ -75,14 +75,14 @@ def eligible(
     as_known_on: Annotated[
         datetime | None,
         option(
-            "What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
+            "Ignore changes recorded after this: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
             metavar="TIME",
             parser=end_of,
         ),
     ] = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time."""
+    """Show from the history whether a member was eligible on a day: as known now, or as known at a time."""
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
     return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())
 
@@ -113,9 +113,9 @@ def merge(
     drop: Other,
     *,
     account: OnlyAccount = None,
-    undo: Annotated[bool, option("Take the merge back.", "--undo")] = False,
+    undo: Annotated[bool, option("Undo the merge.", "--undo")] = False,
 ) -> Output:
-    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
+    """Merge two members: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
     tx, requester = context.tx, context.requester
     kept, dropped = _pair(tx, keep, drop, account)
     keep_id, drop_id = kept["id"], dropped["id"]
@@ -133,7 +133,7 @@ def merge(
 def distinct(
     context: CommandContext, external_id: ExternalId, other: Other, account: OnlyAccount = None
 ) -> Output:
-    """Say that two members who look alike are two people: `member duplicates` leaves them out."""
+    """Mark two similar members as two people: `member duplicates` leaves them out."""
     first, second = _pair(context.tx, external_id, other, account)
     people.call_distinct(context.tx, first, second, context.requester)
     ids = sorted((first["id"], second["id"]))
@@ -149,7 +149,7 @@ def rename(
     csv_file: Annotated[
         str | None, option("A CSV file with the columns old,new; - is stdin.", "--csv", metavar="FILE")
     ] = None,
-    dry_run: Annotated[bool, option("Change nothing; say what would be.", "--dry-run")] = False,
+    dry_run: Annotated[bool, option("Change nothing; report the outcomes.", "--dry-run")] = False,
 ) -> Output:
     """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members."""
     if (csv_file is None) is (old is None or new is None):
@@ -218,9 +218,9 @@ def erase(
     *,
     by_id: ById = False,
     account: OnlyAccount = None,
-    yes: Annotated[bool, option("Erase. Without it, only say what would be.", "--yes")] = False,
+    yes: Annotated[bool, option("Erase. Without it, only list the records.", "--yes")] = False,
 ) -> Output:
-    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone."""
+    """Erase all values of a person: record, history, invitations, reports. Ids and times stay. It can't be undone."""
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id))
         ids = [person.member_id for person in persons]
@@ -238,7 +238,7 @@ def erase(
 
 @commands.standalone("export", '"AB 123356" --account 1 --json')
 def export(external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount = None) -> Output:
-    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown."""
+    """Show all stored data of a person, by table. The export is recorded in the audit trail."""
     with migrated_database(settings()) as db:
         persons, request = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id)), new_request()
         found = [export_person(db, person, request)._asdict() for person in persons]
@@ -256,11 +256,11 @@ def hold(
     context: CommandContext,
     external_id: ExternalId,
     *,
-    reference: Annotated[str, option("What names the case, and not the person.")],
+    reference: Annotated[str, option("The name of the case, not of the person.")],
     by_id: ById = False,
     account: OnlyAccount = None,
 ) -> Output:
-    """Put a member under legal hold: nothing of it is erased or pruned until the release."""
+    """Put a member under legal hold: its data is not erased or pruned until the release."""
     case = read_text("reference", reference, limit=REFERENCE_LENGTH)
     persons = _persons(context.tx, external_id, account, by_id=by_id)
     is_new = [erasure.place_hold(context.tx, each, case, context.requester) for each in persons]
@@ -295,7 +295,7 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
 
 
 def _persons(tx: Tx, named: str, account: int | None, *, by_id: bool) -> list[Person]:
-    """The records that are meant: all with the external_id, or the one with the id."""
+    """All records with the external_id, or the record with the id."""
     if not by_id:
         return erasure.find_persons(tx, read_text("EXTERNAL_ID", named), account)
     if not (named.isascii() and named.isdigit() and int(named) <= LARGEST_ID):

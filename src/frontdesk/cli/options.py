@@ -13,7 +13,7 @@ TEXT_LENGTH = 255
 
 
 def checked_id(value: int | None) -> int | None:
-    """An identifier that both databases can be asked for. A range of typer would fill each help with 19 digits."""
+    """An identifier within the range of both databases. A range of typer would fill each help with 19 digits."""
     if value is not None and not 1 <= value <= LARGEST_ID:
         raise typer.BadParameter(f"must be a whole number from 1 to {LARGEST_ID}")
     return value

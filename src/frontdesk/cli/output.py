@@ -1,6 +1,6 @@
 """The output of every command: text for people, JSON for programs, errors as sentences, exit statuses.
 
-Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
+Status 0: done; 1: not done, with the reason and the remedy on stderr; 2: wrong usage.
 """
 
 import os
@@ -48,7 +48,7 @@ def fail(message: str, *, status: int = FAILED) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a command prints: `value` as JSON for programs, or `parts` under each other for people. Then its status."""
+    """The output of a command: `value` as JSON for programs, or `parts` under each other for people; and its status."""
 
     value: object
     parts: Iterable[Part]

@@ -81,7 +81,7 @@ def set_(
         bool | None, option("Whether it accepts patients.", "--accepting/--not-accepting")
     ] = None,
 ) -> Output:
-    """Change a plan; what is not given stays."""
+    """Change a plan; options that are not given change nothing."""
     changes = _texts(**given(name=name, description=description, external_id=external_id))
     changes |= given(accepting_patients=accepting)
     before = plans.get_plan(context.tx, None, plan_id, lock=True)

@@ -103,9 +103,9 @@ def prune(
         str, option("Age in days, such as 90d; 8d is the least.", metavar="AGE")
     ] = f"{DEFAULT_AGE.days}d",
 ) -> Output:
-    """Delete events of encounters that are over, and estimates, of that age; what still counts stays.
+    """Delete events of ended encounters, and estimates, of that age; data of present queues stays.
 
-    Workers delete what is older than 90 days by themselves; this is for a shorter time.
+    Workers delete data that is older than 90 days; use this command for a shorter time.
     """
     age = _age(older_than)
     total = PruneReport()
@@ -202,7 +202,7 @@ def accuracy(
 ) -> Output:
     """Compare the estimates with the waits that followed: the first patient that joined under each estimate.
 
-    A bias above zero means that patients waited less than the estimate said.
+    A bias above zero means that patients waited less than estimated.
     """
     outcomes = list_outcomes(tx, system_clock() - timedelta(hours=hours))
     items = [{"plan_id": plan.plan_id} | accuracy_item(plan) for plan in measure_accuracy(outcomes)]

@@ -1,4 +1,4 @@
-"""`frontdesk queue backtest`: replays a known past, and shows how wrong the wait estimate would have been. Stores nothing."""
+"""`frontdesk queue backtest`: replays past events, and shows the error of the wait estimate. Stores nothing."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ COLUMNS = f"matched mean_wait_seconds {ERRORS} coverage_share best_rival below_b
 
 
 class _Past(NamedTuple):
-    """What is replayed: the events, the names of their plans, and from when on patients are judged, in seconds since 1970."""
+    """The replayed past: the events, the names of their plans, and the time from which patients count, in seconds since 1970."""
 
     told: EncounterEvents
     since: float
@@ -70,9 +70,9 @@ def backtest(
         bool, option("Leave out rows of the CSV that have faults.", "--skip-bad-rows")
     ] = False,
 ) -> Output:
-    """Replay past queues and compare the estimate that each patient would have got with the wait that came.
+    """Replay past queues and compare the estimate that each patient would have got with the wait that followed.
 
-    Beside it stand the rules that others use. Nothing is stored. With --csv no database is needed.
+    Rules of other products are compared too. Nothing is stored. With --csv no database is needed.
     """
     config = settings()
     zone = None if time_zone is None else _zone(time_zone)
@@ -123,7 +123,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
         fail(
-            "The time zone is not known here. Give a name of the system's time zone database, such as America/New_York.",
+            "This machine does not know the time zone. Give a name of the system's time zone database, such as America/New_York.",
             status=MISUSED,
         )
 
@@ -202,7 +202,7 @@ def _positions(first: int) -> str:
 def _tables(figures: dict[str, Any]) -> list[Part]:
     everyone = figures["all"]
     return [
-        heading("The estimate beside the rules that others use"),
+        heading("The estimate and the rules of other products"),
         table([{"name": "frontdesk"} | everyone, *everyone["rivals"]], f"name {ERRORS}"),
         heading(f"The waits and their intervals: {INTERVAL_SHARE:.0%} inside are meant"),
         table([everyone], "coverage_share below_share above_share"),

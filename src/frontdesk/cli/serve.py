@@ -49,7 +49,7 @@ def serve(
 
 
 def _warn_of_port(base_url: str, port: int) -> None:
-    """Say, as the log does, that links lead elsewhere. An address of another machine is a proxy's, which has its own port."""
+    """Warn, as the log does, that links lead elsewhere. An address of another machine is a proxy's, which has its own port."""
     parts = urlsplit(base_url)
     named = parts.port or {"http": 80, "https": 443}[parts.scheme.lower()]
     if named != port and is_this_machine(parts.hostname or ""):

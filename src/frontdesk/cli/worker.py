@@ -1,4 +1,4 @@
-"""`frontdesk worker`: delivers invitations and loads files, beside any number of others; `serve` starts one as its child."""
+"""`frontdesk worker`: delivers invitations and loads files; any number may run. `serve` starts one as its child."""
 
 import signal
 import sys

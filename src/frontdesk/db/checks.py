@@ -1,9 +1,8 @@
-"""What is wrong with an installation for this version and these settings, and the remedy of each problem.
+"""Finds the problems of an installation for this version and its settings, each with a remedy.
 
-Looks at the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether it stores what
-is written: a full disk and a standby answer every read. Free space by statvfs would show neither a quota, nor a mount that is
-read-only, nor the disk of another machine.
-"""
+Checks the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether the database
+stores writes: a full disk and a standby answer every read. Free space by statvfs would not show a quota, a read-only mount or
+the disk of another machine."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -62,7 +61,7 @@ _OTHERS = 0o077  # rights of the group and of everybody
 FRESH_SECONDS, RETRY_SECONDS = 5.0, 1.0  # how long a success and a failure are good for
 WAIT_SECONDS = 1.0  # for another writer
 
-# More pages than a token takes: a log with room for one more page is as good as full. SQLite overwrites them each time.
+# More pages than a token takes: a log with room for one more page is nearly full. SQLite overwrites them each time.
 _WRITE_SQLITE = "UPDATE installation SET written = randomblob(32768)"
 _WRITE_POSTGRESQL = "UPDATE installation SET written = decode(md5(random()::text), 'hex')"
 # The row above fits into pages and into a log file that exist. 300 kB of a temporary file, which is gone at once, need new ones.
@@ -118,7 +117,7 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
 
 
 def other_schema(revision: str | None) -> CheckFailure:
-    """What is wrong with a schema at another revision than HEAD."""
+    """The problem of a schema at another revision than HEAD."""
     if revision is None:
         return CheckFailure("The database has no tables yet.", "Run: frontdesk migrate")
     what = f"The database is at revision {revision}, this program needs {HEAD}."
@@ -143,14 +142,14 @@ def _server_problems(db: Database) -> Iterator[CheckFailure]:
 
 
 def _problem(error: Exception, remedy: str) -> CheckFailure:
-    """What the database's own error says, and its remedy; `remedy` if the error has none of its own."""
+    """The problem of the database's error, with the error's remedy, else `remedy`."""
     if isinstance(error, Unavailable):
         return CheckFailure(error.detail, _REMEDIES.get(error.code, remedy))
     return CheckFailure("The database can't be used.", remedy)
 
 
 def deployment_failures(config: Config) -> Iterator[CheckFailure]:
-    """What the settings and the machine tell without the database being asked."""
+    """The problems of settings and machine, without the database."""
     if config.environment is Environment.PRODUCTION:
         yield from _production_failures(config)
     if config.database_url.startswith("sqlite:///"):
@@ -185,9 +184,9 @@ def _production_failures(config: Config) -> Iterator[CheckFailure]:
 
 
 def _can_be_guessed(secret: str) -> bool:
-    """Whether the text shows that it is not random: a shorter one again and again, or few different characters.
+    """True if the text is clearly not random: a repeated shorter text, or few different characters.
 
-    Of random hexadecimal digits, 32 of them have fewer than 8 different ones once in 26 million times.
+    32 random hexadecimal digits have fewer than 8 different ones once in 26 million times.
     """
     repeats = any(secret.startswith(secret[period:]) for period in range(1, len(secret) // 2 + 1))
     return repeats or len(set(secret)) < FEWEST_CHARACTERS
@@ -202,7 +201,7 @@ def _disk_failures(path: Path, *, is_warning: bool) -> Iterator[CheckFailure]:
 
 
 def filesystem_of(path: Path) -> str | None:
-    """The kind of file system that the path is on, as Linux names it; None where that can't be told."""
+    """Linux's name of the path's kind of file system; None if unknown."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -224,7 +223,7 @@ def _rights_failures(path: Path) -> Iterator[CheckFailure]:
         beside = sorted(path.parent.glob(f"{path.name}*"))
         wide = [each for each in (path.parent, *beside) if each.stat().st_mode & _OTHERS]
     except OSError:
-        return  # opening the database says more
+        return  # opening the database gives a better error
     for each in wide:
         rights = "700" if each.is_dir() else "600"
         what = f"Other users of this machine have rights to {each}."
@@ -232,7 +231,7 @@ def _rights_failures(path: Path) -> Iterator[CheckFailure]:
 
 
 def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
-    """Rights that the service needs and lacks; in production also what it has and does not need."""
+    """Rights that the service needs and lacks; in production also rights that it has and does not need."""
     role = current_role(db)
     if role is None:
         return

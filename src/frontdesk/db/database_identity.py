@@ -1,9 +1,8 @@
-"""Tells a restored or copied database from the original: by its identity, and by a counter beside SQLite's file.
+"""Distinguishes a restored or copied database from the original: by its identity, and by a counter beside SQLite's file.
 
-A restored backup knows only what it knew when it was made, so the answer must come from outside of it. On PostgreSQL that is
-the cluster, its timeline (a recovery or a failover begins a new one), the database and one of its tables (a restored dump
-makes new ones). On SQLite it is the file itself, and the number in a file beside it.
-"""
+The rows of a restored backup can't show that they were restored, so the evidence is outside of them. On PostgreSQL it is the
+cluster, its timeline (new after a recovery or a failover), and the ids of the database and of one of its tables (new in a
+restored dump). On SQLite it is the file's inode, and the number in a file beside it."""
 
 import contextlib
 import fcntl
@@ -29,7 +28,7 @@ def database_identity(tx: Tx, table: str) -> str:
 
 
 def read_counter(tx: Tx) -> int | None:
-    """SQLite: how often this database has delivered, by the file beside it; None without one. 0 on PostgreSQL."""
+    """SQLite: the number of deliveries by the file beside the database; None without the file. 0 on PostgreSQL."""
     path = counter_path(tx)
     if path is None:
         return 0

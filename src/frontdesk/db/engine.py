@@ -57,11 +57,11 @@ POOL_SIZE = 16  # more than there are threads, so that none waits for a connecti
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
-# When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
+# When other transactions lock rows of a set, its items share this time to wait for locks; after LAST_SECONDS no item is tried.
 SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
 SHORTEST_WAIT_SECONDS = 0.02
 
-OTHERS_WRITE = "Others keep writing the same record."
+OTHERS_WRITE = "Other requests keep changing the same record."
 
 
 class Database:
@@ -109,7 +109,7 @@ class Database:
             yield tx
 
     def ask(self, question: Callable[[Tx], Answer]) -> Answer:
-        """`question(tx)` in a reading transaction, asked again when the first connection turns out to be dead."""
+        """`question(tx)` in a reading transaction, repeated if the first connection is dead."""
         try:
             with self.read() as tx:
                 return question(tx)
@@ -137,7 +137,7 @@ class Database:
             yield connection
 
     def empty_log(self) -> bool:
-        """SQLite: take what was deleted out of the write-ahead log too. False while a reader or a writer needs the log; then call
+        """SQLite: remove deleted data from the write-ahead log too. False while a reader or a writer needs the log; then call
         it again. On PostgreSQL there is nothing to do. Raises Unavailable."""
         if not self.is_sqlite:
             return True
@@ -149,7 +149,7 @@ class Database:
         self._give_up_at = time.monotonic() + seconds
 
     def announce_work(self) -> None:
-        """Wake the workers: what was just committed may be work for them. Returns at once. On SQLite they see it themselves."""
+        """Wake the workers after a commit that may have made work. Returns at once. On SQLite workers watch the file."""
         if self._notifier is not None:
             self._notifier.notify()
 
@@ -232,14 +232,12 @@ def database_time(tx: Tx) -> datetime:
 
 
 def refresh_statistics(db: Database, tables: Sequence[str], *, written: int) -> None:
-    """Have those of the tables analysed whose statistics are outdated by `written` rows, since
-    autovacuum comes a minute later, where it comes at all. Raises Unavailable.
+    """Analyse the tables whose statistics are outdated by `written` rows, because autovacuum runs a minute later, or not at all.
+    Raises Unavailable.
 
-    The service's own statements do not depend on it (docs/decisions/0067); people's queries do. On PostgreSQL only an owner
-    analyses a table: the server skips one of somebody else's, and one that another session analyses now. It samples 30,000 pages
-    of a large table at most. SQLite is left without statistics: then it uses every index, while those of a small table make it
-    scan that table for as long as they last.
-    """
+    The service's own statements do not depend on statistics (docs/decisions/0067); people's queries do. PostgreSQL skips tables
+    of other owners, and tables that another session analyses now; it samples 30,000 pages at most. SQLite has no statistics
+    here: stale statistics of a small table cause full scans when the table has grown."""
     if db.is_sqlite:
         return
     for name in db.ask(lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()):
@@ -262,9 +260,9 @@ def write_together(
 ) -> list[Result | Exception]:
     """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
 
-    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
-    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. Raises
-    Unavailable when none of the items can be written.
+    After a lost race (unique violation, deadlock, dead connection, StateChanged) the set runs again on the new state. If that
+    fails too, it runs item by item, so that a bad or locked item does not fail the others. Raises Unavailable when no item can
+    be written.
     """
     is_alone = len(items) == 1
     try:
@@ -283,7 +281,7 @@ def write_together(
 def _one_by_one(
     db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
 ) -> list[Result | Exception]:
-    """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
+    """When other transactions lock rows, each item waits for its share of the time, so free items are written soon."""
     results: list[Result | Exception] = []
     started = time.monotonic()
     for position, item in enumerate(items):
@@ -307,7 +305,7 @@ def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequen
 def write_alone(
     db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
 ) -> Result:
-    """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
+    """`work(tx)` in one transaction, repeated after a lost race. Raises what `work` raises, and Unavailable."""
     [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
     if isinstance(result, Exception):
         raise result
@@ -324,8 +322,8 @@ def write_in_one(
 ) -> None:
     """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
 
-    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
-    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
+    After lost races the items run one by one behind savepoints of one transaction. An item that can't be written has an error as
+    its result: Unavailable if other requests keep changing the same rows, else the driver's.
     Raises Unavailable, and what `save` raises.
     """
 
@@ -346,7 +344,7 @@ def write_in_one(
 def _attempt(
     db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
 ) -> Result:
-    """`work(tx)` in one transaction, again while it loses races. Raises what the last attempt raised."""
+    """`work(tx)` in one transaction, repeated after lost races. Raises the error of the last attempt."""
     while True:
         limit -= 1
         try:

@@ -1,4 +1,4 @@
-"""What a driver's error means, by its SQLSTATE and constraint name, and whether the database is away from this process.
+"""The meaning of a driver's error, by its SQLSTATE and constraint name, and whether this process can't reach the database.
 
 The text of an error is never passed on: it holds values.
 """
@@ -107,15 +107,15 @@ _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server has said nothing for longer than any statement may take, so the connection was closed."""
+    """The server was silent for longer than any statement may take, so the connection was closed."""
 
 
 class StateChanged(Exception):
-    """Another transaction has changed what this one was decided on; the writer found it by itself."""
+    """Another transaction has changed the state on which this transaction was decided; found by the writer, not the driver."""
 
 
 def lost_race(error: Exception) -> bool:
-    """Whether another transaction came first (unique violation, deadlock): running again may succeed."""
+    """True if another transaction was first (unique violation, deadlock): a retry may succeed."""
     return isinstance(error, StateChanged) or (
         isinstance(error, DBAPIError)
         and (unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES)
@@ -123,7 +123,7 @@ def lost_race(error: Exception) -> bool:
 
 
 def is_deadlock(error: DBAPIError) -> bool:
-    """Whether the whole transaction is gone (deadlock, serialization failure, lost connection), so that no savepoint helps."""
+    """True if the whole transaction is lost (deadlock, serialization failure, lost connection), so that no savepoint helps."""
     return error.connection_invalidated or _state(error) in _LOST_RACE_STATES
 
 
@@ -207,10 +207,9 @@ def _state(error: DBAPIError) -> str | None:
 class DatabaseOutage:
     """Gets every failure of this process's connections and, during an outage, the first success (`ended`).
 
-    `tell(event, **values)` writes a line of the log; a command has no log, so by default nothing is told. A connection that turns
-    out to be dead is no outage: it is replaced, and only when that fails too is the database away. An outage that begins within
-    10 s of the last one is not told: of a server that takes some connections and refuses others, each request would be.
-    """
+    `tell(event, **values)` writes a line of the log; a command has no log, so by default nothing is written. A dead connection
+    is no outage: it is replaced, and only if that fails too is the database away. An outage within 10 s of the last one is not
+    logged: with a server that accepts some connections and refuses others, each request would write a line."""
 
     def __init__(self) -> None:
         self.tell: Callable[..., Any] = lambda *_, **__: None

@@ -1,8 +1,7 @@
 """Group commit: items that wait at the same time share a transaction.
 
-A new group starts as soon as the one before it is done, with everything that has come meanwhile; no timer holds it back. Each
-caller is answered after the commit of its own group, or when its time is over. While a group is held up, another lane takes those
-that wait behind it.
+A new group starts as soon as the previous one is done, with all items that wait by then; there is no timer. Each caller is
+answered after the commit of its own group, or at its deadline. While a group is held up, another lane takes the waiting items.
 """
 
 import asyncio
@@ -18,10 +17,10 @@ from frontdesk.db.engine import Item, Result
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 
-# A group that takes longer is held up, by a lock or a slow disk: another lane then takes what waits.
+# A group that takes longer is held up, by a lock or a slow disk: another lane then takes the waiting items.
 HELD_UP_SECONDS = 0.05
 
-# A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
+# When a caller is refused, callers that have waited so long are refused too: retrying the lock would cost the same time again.
 LONG_SECONDS = 2
 
 
@@ -36,8 +35,8 @@ class _Caller(Generic[Item, Result]):
 class GroupCommit(ABC, Generic[Item, Result]):
     """`await submit(item)` returns the item's result once its transaction has committed, or raises the item's own error.
 
-    A subclass says how a group is committed. A caller that has waited as long as `deadlines` allow gets Unavailable: an item
-    that was in no group by then is never written; of one that was, the outcome is not known.
+    A subclass commits the groups. A caller that has waited as long as `deadlines` allow gets Unavailable: an item that was in no
+    group by then is never written; the outcome of an item in a group is unknown.
     """
 
     def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
@@ -51,7 +50,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     @abstractmethod
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
-        """Commit 1 to `limit` items; one result or error per item, in order. What it raises is the answer to all of them."""
+        """Commit 1 to `limit` items; one result or error per item, in order. An exception is the result of all of them."""
 
     async def submit(self, item: Item) -> Result:
         if self._stopping:
@@ -88,7 +87,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
             self._look = loop.call_at(ends_at, self._help_held_up, loop)
 
     def _help_held_up(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start another lane if callers have waited for HELD_UP_SECONDS: one that began sooner would make the groups smaller."""
+        """Start another lane if callers have waited for HELD_UP_SECONDS; started sooner it would make the groups smaller."""
         self._look = None
         if self._waiting and self._waiting[0].arrived_at + HELD_UP_SECONDS <= loop.time():
             self._start_lane()
@@ -106,7 +105,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
             if self._lanes_running > 1:
-                break  # what waits is the other lane's, unless that is held up
+                break  # the other lane takes the waiting items, unless it is held up
         self._lanes_running -= 1
         self._watch(asyncio.get_running_loop())
 
@@ -129,7 +128,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
 class Writers(ThreadPoolExecutor):
     """`await run(work)`: what `work()` returns or raises, for blocking work that may write.
 
-    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is never done; the
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is cancelled; the
     outcome of work that has begun is unknown.
     """
 

@@ -40,9 +40,9 @@ SLOW_SECONDS, IN_THREADS_SECONDS = 0.02, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Generic[Answer]):
-    """A SELECT with its values, and what its rows mean. The query is made once: each new one is compiled.
+    """A SELECT with its values, and the function that makes the answer of its rows. The query is compiled once.
 
-    The answer is shared by all who ask for the same while the rows are the same, so nobody changes it.
+    The answer is shared by all callers while the rows are the same, so it must not be changed.
     """
 
     query: Select[Any]
@@ -55,9 +55,9 @@ class Lookup(Generic[Answer]):
 
 
 class Remembered(Generic[Answer]):
-    """The value that was last made for each of 64 keys; it is made again when what it is made from has changed.
+    """The last value of each of 64 keys, with its input; another input makes a new value.
 
-    A read asks the database every time. What follows from its rows is worked out only when they are other rows.
+    Reads always query the database. Values derived from the rows are computed again only if the rows differ.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Remembered(Generic[Answer]):
 
 
 class PostgresqlLookups:
-    """Asks on connections in pipeline mode, and asks again when the first connection turns out to be dead."""
+    """Queries on connections in pipeline mode, repeated if the first connection is dead."""
 
     def __init__(self, url: str, outage: DatabaseOutage | None = None) -> None:
         self._db = PipelineDatabase(url, outage)
@@ -132,7 +132,7 @@ class SqliteLookups:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.invalidate()  # it is not as the pool's others are
+            connection.invalidate()  # its settings differ from those of the pool
 
     def _read(self, sql: str, parameters: Parameters) -> list[Row]:
         started = perf_counter()
@@ -207,9 +207,9 @@ _DIALECTS: dict[str, Dialect] = {
 class SharedReads(Generic[Answer]):
     """`await get(key, read)`: the answer of `await read()`, shared by all callers that wait for the same key.
 
-    A read joins a query that has not STARTED when it arrives, never a running one. So every caller sees each write that was
-    acknowledged before it asked. Raises Unavailable when the answer takes longer than `deadlines` allow, counted from this
-    caller. A query has as long from its own start: one that hangs costs the callers of the next one time, never their answer.
+    A read joins a query that has not STARTED when it arrives, never a running query. So every caller sees each write that was
+    acknowledged before its call. Raises Unavailable when the answer takes longer than `deadlines` allow, counted from this
+    caller. A query has the same time from its start, so a hanging query delays the next callers and does not fail them.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:

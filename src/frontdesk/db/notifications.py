@@ -1,7 +1,7 @@
-"""Tells workers that there may be work for them, so that they need not ask all the time (docs/decisions/0078).
+"""Wakes workers after commits that may have made work, so that they need not poll often (docs/decisions/0078).
 
 PostgreSQL: NOTIFY, after the commit that made the work. Within that transaction it would take a lock that all commits share.
-SQLite: a worker sees that another connection has committed. What gets lost costs the time until a worker asks by itself.
+SQLite: a worker sees that another connection has committed. After a lost notification the work waits for the worker's next poll.
 """
 
 import select
@@ -20,7 +20,7 @@ from frontdesk.errors import Unavailable
 CHANNEL = "frontdesk_work"  # of one database: each has channels of its own
 SEND_PAUSE_SECONDS = 0.05
 CLOSE_SECONDS = 1.0
-LOOK_SECONDS = 0.1  # a look at SQLite's file takes some microseconds
+LOOK_SECONDS = 0.1  # between two checks of SQLite's file, of some microseconds each
 RETRY_SECONDS = 1.0
 
 # It holds no data, so its commit need not wait for the disk.
@@ -48,7 +48,7 @@ class WorkNotifier:
         self._changed.set()
 
     def close(self) -> None:
-        """Send what is wanted still, for a second at most."""
+        """Send pending notifications, for a second at most."""
         if self._thread is not None:
             self._is_closing = True
             self._changed.set()
@@ -68,7 +68,7 @@ class WorkNotifier:
 
 
 class WorkListener:
-    """Calls `wake`, from a thread, when others may have made work. `with listener:` starts it and at the end stops it."""
+    """Calls `wake`, from a thread, when another process may have made work. `with listener:` starts and stops it."""
 
     def __init__(self, engine: Engine, wake: Callable[[], None]) -> None:
         self._engine = engine
@@ -124,5 +124,5 @@ class WorkListener:
                 return
 
     def _stops_within(self, seconds: float | None, *others: Any) -> bool:
-        """Wait so long, or until one of the others can be read."""
+        """Wait so long, or until one of `others` is readable. True if `stop()` was called."""
         return self._stop_here in select.select([self._stop_here, *others], [], [], seconds)[0]

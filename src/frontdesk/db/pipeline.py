@@ -47,7 +47,7 @@ Parameters = tuple[Any, ...]
 PipelineRows = list[list[bytes | None]]
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
-# A record that another transaction locks must not hold up its neighbours: `db.engine` then writes them without it.
+# A record that is locked by another transaction must not hold up its chunk: `db.engine` then writes the other records without it.
 LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
@@ -104,7 +104,7 @@ class PipelineDatabase:
         return await self._ask_once(statement, parameters)
 
     def shorten_waits(self, seconds: float) -> None:
-        """The process is to stop: a server that says nothing for so long counts as lost. Call it in the event loop."""
+        """The process is stopping: a server that is silent for so long counts as lost. Call it in the event loop."""
         self._deadlines.shorten(seconds)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class GroupWriter(GroupCommit[Item, Result]):
         return await loop.run_in_executor(self._thread, self.write_group, self.db, items)
 
     def shorten_waits(self, seconds: float) -> None:
-        """The process is to stop: a database that says nothing for so long is given up."""
+        """The process is stopping: a database that is silent for so long counts as lost."""
         if self._pipeline_db is not None:
             self._pipeline_db.shorten_waits(seconds)
 
@@ -366,7 +366,7 @@ class _PipelineConnection:
             _settle(self._done)
 
     def _keep(self, result: pq.abc.PGresult) -> bool:
-        """Keep one result. True for the one that ends the pipeline."""
+        """Store one result. True for the last result of the pipeline."""
         status = result.status
         if status == pq.ExecStatus.PIPELINE_SYNC:
             return True

@@ -22,13 +22,13 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS = 5  # for a lock, a connection, a free place in the pool
 STATEMENT_SECONDS = 8  # the server ends a statement that takes longer
-SILENT_SECONDS = 9  # a server that has said nothing even then hangs, or is gone
+SILENT_SECONDS = 9  # a server that is silent for longer hangs, or is gone
 
 WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
 
 Settings = dict[str, str]
 
-# What every connection has, whatever the server, the database or the role say.
+# The settings of every connection; they override those of server, database and role.
 _SETTINGS: Settings = {
     "statement_timeout": f"{STATEMENT_SECONDS}s",
     "TimeZone": "UTC",
@@ -93,12 +93,12 @@ def connection_arguments(settings: Settings) -> dict[str, Any]:
 
 
 def settings_query(settings: Settings) -> str:
-    """One query that tells the values of the settings, in their order."""
+    """One query for the values of the settings, in their order."""
     return "SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)
 
 
 def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
-    """Raises Unavailable unless the settings of a new connection are as they were asked for (docs/decisions/0104)."""
+    """Raises Unavailable unless the settings of a new connection are in force (docs/decisions/0104)."""
     for (name, wanted), value in zip(settings.items(), found or (), strict=True):
         if value != wanted:
             raise _unusable(f"{name} is {value}, not {wanted}")
@@ -106,7 +106,8 @@ def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
 
 @contextmanager
 def refusal_named() -> Iterator[None]:
-    """Opens a connection: a pooler that refuses `options` raises Unavailable. It says so in a sentence only, without a code."""
+    """Opens a connection. Raises Unavailable for a pooler that refuses `options`, recognised by its text, since it sends no
+    code."""
     try:
         yield
     except psycopg.OperationalError as error:
@@ -124,12 +125,12 @@ def _unusable(reason: str) -> Unavailable:
 
 
 def milliseconds(seconds: float) -> str:
-    """A time as PostgreSQL's settings take it, at least 1 ms: 0 would mean for ever."""
+    """A time for PostgreSQL's settings, at least 1 ms: 0 would mean for ever."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that is given up when the server says nothing for 9 s: no statement takes so long."""
+    """A connection that is closed when the server is silent for 9 s: no statement takes so long."""
 
     def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
         started = time.monotonic()

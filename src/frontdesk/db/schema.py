@@ -25,7 +25,7 @@ metadata = MetaData(
 
 
 def load_tables() -> MetaData:
-    """`metadata` with the tables of all features; each feature has a module `tables`, and `db` may not know them by name."""
+    """`metadata` with the tables of all features, from their modules `tables`; `db` does not import features by name."""
     for module in sorted(Path(__file__).parents[1].glob("*/tables.py")):
         import_module(f"frontdesk.{module.parent.name}.tables")
     return metadata

@@ -18,7 +18,7 @@ _READ, _ADD, _KEEP, _ALL = (
     ("SELECT", "INSERT", "UPDATE"),
     ("SELECT", "INSERT", "UPDATE", "DELETE"),
 )
-# What the service's statements need; a lock on a row (FOR UPDATE) needs UPDATE.
+# The rights of the service's statements; a lock on a row (FOR UPDATE) needs UPDATE.
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "alembic_version": _READ,
     "installation": ("SELECT", "UPDATE (written)"),  # `check` and `/readyz` write it, to see whether they can
@@ -74,7 +74,7 @@ _OWNS_DATABASE = "SELECT pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE da
 
 
 def grant_rights(db: Database, role: str) -> None:
-    """Give the role what the service needs and nothing else; safe to run again.
+    """Give the role exactly the rights that the service needs; safe to run again.
 
     Call it as the owner of the tables. Raises FrontdeskError on SQLite, and for a role that does not exist, or that is the owner,
     belongs to it or is a superuser.
@@ -98,13 +98,13 @@ def grant_rights(db: Database, role: str) -> None:
 
 
 def renew_rights(tx: Connection) -> None:
-    """After a migration: give the service roles their rights to what is new. Nothing is taken from them."""
+    """After a migration: give the service roles their rights to new tables. No right is removed."""
     for role in tx.exec_driver_sql(_SERVICE_ROLES).scalars().all():
         _grant(tx, role)
 
 
 class DatabaseRole(NamedTuple):
-    """The role that the connections have. `owns_tables`: itself, as a member of the role that does, or as a superuser."""
+    """The role of the connections. `owns_tables`: as the owner, as a member of the owner's role, or as a superuser."""
 
     name: str
     owns_tables: bool

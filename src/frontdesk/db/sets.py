@@ -46,7 +46,7 @@ _taking = threading.Lock()
 
 
 class SetAnswer(Protocol):
-    """The rows that a statement answers."""
+    """The rows of a statement's answer."""
 
     def one(self) -> Sequence[Any]: ...
 
@@ -246,7 +246,7 @@ def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], colu
 
 
 def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
-    """Whether COPY is worth trips of its own for the set. If so, statements that wait are sent first."""
+    """True if COPY, with round trips of its own, is faster for the set. Then waiting statements are sent first."""
     if len(rows) < FEWEST_ROWS or COPY_CONNECTION not in tx.info:
         return False
     trip = tx.info.get(_TRIP)

@@ -1,12 +1,12 @@
-"""Decides what each record of a chunk does, in plain Python against the stored state, and guards the unique keys.
+"""Decides the outcome of each record of a chunk, in plain Python against the stored state, and guards the unique keys.
 
-Records are decided in order: each sees what the records before it did, as if it had been sent alone. The row of a file may say
-more than values of fields (RowContext): only the methods that ask for a `context` know of it. That of a POST is empty.
+Records are decided in order: each sees the effects of the records before it, as if it had been sent alone. The row of a file may
+have more than values of fields (RowContext); only methods with a `context` use it. That of a POST is empty.
 
 The unique keys are `external_id`, `member_id` and the folded e-mail, each unique inside a uniqueness scope: 0 where they are
 unique over the whole service, else the account's id. A withdrawn member is alone in the scope -id. A probe is a record, or an
-undo, that brings a key of another account's member: the refusal tells that it is taken. After a number of probes in a UTC day
-the client's records with new keys are refused unheard (docs/decisions/0108).
+undo, with a key of another account's member: the refusal shows that the key is in use. After TAKEN_PER_DAY probes in a UTC day
+the client's records with new keys are refused without a look-up (docs/decisions/0108).
 """
 
 from collections import Counter, defaultdict
@@ -44,8 +44,8 @@ IDENTITY_CONFLICT = Fault(
     "members in another way (identify)",
 )
 
-# Marks a member that a full file ended by omitting it, and keeps the expiry_date that it had. Any record that says an expiry_date
-# takes the mark away: from then on the end is the sender's own (docs/decisions/0091).
+# Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an expiry_date clears the mark: from
+# then on the end is the sender's own (docs/decisions/0091).
 BEFORE_ABSENCE = "expiry_before_absence"
 OPEN = "9999-12-31"  # stands for an access without an end
 
@@ -66,7 +66,7 @@ def not_unique(name: str) -> Fault:
 
 
 def keys_by_scope(records: Iterable[tuple[int, Values]]) -> KeysByScope:
-    """The unique keys that the records carry, by scope and column. A record is its scope and its values by column."""
+    """The unique keys of the records, by scope and column. A record is its scope and its values by column."""
     keys = defaultdict[int, dict[str, set[str]]](lambda: {column: set() for column in UNIQUE.values()})
     for scope, values in records:
         for column, found in keys[scope].items():
@@ -76,20 +76,20 @@ def keys_by_scope(records: Iterable[tuple[int, Values]]) -> KeysByScope:
 
 
 class TooManyTaken(RateLimited):
-    """The client was told of as many values of other accounts as it may be in a day; it may go on tomorrow (UTC)."""
+    """The client has reached its daily limit of cross-account collisions; it may send new keys tomorrow (UTC)."""
 
     def __init__(self, now: datetime) -> None:
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        said = "Too many records had the value of another record; new members and new keys are taken again tomorrow (UTC)."
+        said = "Too many records had a value of another record; send new members and new keys again tomorrow (UTC)."
         left = max(1, int((tomorrow - now).total_seconds()))
         super().__init__(said, retry_after_seconds=left, fault=("external_id", "too_many_taken"))
 
 
 class ChunkKeys:
-    """The members of a chunk by every unique key that they carry, and the probes among its records.
+    """The members of a chunk by each of their unique keys, and the probes among its records.
 
-    `counts` are of `store.find_probe_counts`. `save` adds the chunk's probes to them. Another chunk of the client waits for that
-    row: so the limit is exact.
+    `counts` are of `store.find_probe_counts`. `save` adds the chunk's probes to them. Other chunks of the client wait for that
+    row, so the limit is exact.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class ChunkKeys:
         self.has_told = False
 
     def lead(self, by_id: Mapping[int, StoredMember]) -> None:
-        """Let the external_id of each merged member find the member that it was merged into, which is among them."""
+        """Let the external_id of each merged member lead to the kept member, which is among them."""
         for member in by_id.values():
             kept, values = member, member.values
             while kept.values["merged_into"] is not None:
@@ -114,12 +114,12 @@ class ChunkKeys:
                 self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
 
     def find(self, external_id: str | None, account_id: int) -> StoredMember | None:
-        """The account's member that the identifier finds."""
+        """The account's member with the identifier."""
         holder = self._holders.get(("external_id", scope_of(account_id, self.uniqueness), external_id))
         return holder if holder is not None and holder.values["account_id"] == account_id else None
 
     def taken(self, values: Values, account_id: int, own: StoredMember | None) -> list[str]:
-        """The unique fields of `values` with a key of another member than `own`, which the caller is told."""
+        """The unique fields of `values` with a key of another member than `own`. Counts a probe."""
         scope, found = scope_of(account_id, self.uniqueness), []
         for name, column in UNIQUE.items():
             key = values.get(column)
@@ -136,7 +136,7 @@ class ChunkKeys:
                 holders[column, scope, key] = member
 
     def change(self, member: StoredMember, values: Values) -> None:
-        """Give the member these values; the keys that it had are free."""
+        """Give the member these values; its old keys are free."""
         scope = member.values["uniqueness_scope"]
         for column in UNIQUE.values():
             self._holders.pop((column, scope, member.values[column]), None)
@@ -145,21 +145,21 @@ class ChunkKeys:
         self.hold(member)
 
     def is_unheard(self, client: str, given: Values, own: StoredMember | None) -> bool:
-        """Whether the client is at its limit, and the record brings a key that its member does not have."""
+        """True if the client is at its limit, and the record has a key that its member does not have."""
         if self._counts[client] < TAKEN_PER_DAY:
             return False
         return own is None or any(given.get(key) not in (None, own.values[key]) for key in UNIQUE.values())
 
     def count_probe(self, submission: Submission) -> None:
-        """Count the record if its client `has_told` another account's key."""
+        """Count the record if its refusal `has_told` the client of another account's key."""
         self._probes[submission.client].append(submission)
         self._counts[submission.client] += 1
         self.has_told = False
 
     def save(self, tx: SetTransaction) -> None:
-        """Add the probes to the counts. The audit trail has an entry each time that a count has doubled or is at the limit.
+        """Add the probes to the counts. The audit trail gets an entry each time a count has doubled or reaches the limit.
 
-        Raises StateChanged when the chunk found more than other chunks have left.
+        Raises StateChanged if the chunk has more probes than other chunks have left.
         """
         for client, probes in sorted(self._probes.items()):
             by, found = probes[0], len(probes)
@@ -176,7 +176,7 @@ class ChunkState:
     """The stored members that a chunk touches, kept up to date while its records are decided.
 
     `plans` have the `account_id` and `accepting_patients` of each plan, `at` is now, as stored. With `reopens_absent`, a record
-    without an expiry_date opens the access of a member that a full file ended by omitting it.
+    without an expiry_date reopens a member that was ended by absence.
     """
 
     keys: ChunkKeys
@@ -199,7 +199,7 @@ class ChunkState:
         if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own = self._find(submission)
-        # A plan's file is out of date about a member that has moved to another plan: it neither ends nor compares it.
+        # A member that has moved to another plan is neither ended nor compared by a file of its old plan.
         is_under = own is not None and own.values["plan_id"] == submission.plan_id
         if submission.action is not Action.ENROL and not is_under:
             return _invalid([*submission.record.faults, NOT_ENROLLED])
@@ -216,8 +216,8 @@ class ChunkState:
         return self._update(submission, own)
 
     def _find(self, submission: Submission) -> tuple[Submission, StoredMember | None]:
-        """The account's member with the record's identifier; of a correction, with the identifier that it had before. The
-        identifier of a merged member finds the one that was kept, which keeps its own."""
+        """The account's member with the record's identifier; for a correction, with the former identifier. The identifier of a
+        merged member leads to the kept member, which keeps its own."""
         record, context = submission.record, submission.context
         key: str | None = context.former_id
         own = self.keys.find(key, submission.account_id) if key else None
@@ -281,9 +281,9 @@ class ChunkState:
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
     def _of_row(self, submission: Submission, own: StoredMember | None) -> Submission:
-        """The submission with all that the row of a file says of this member; of a POST it is the same.
+        """The submission with the context of a file's row applied to this member; that of a POST is unchanged.
 
-        The row keeps no digest where it has to be read again: a later day or a free address would change what it does.
+        The row gets no digest if its effect depends on the day or on a free address: it has to be read again.
         """
         if submission.file_id is None:
             return submission
@@ -304,7 +304,7 @@ class ChunkState:
             given, warnings, digest = given | {"expiry_date": begin}, (*warnings, "ends_on_first_day"), None
         folded = given.get("email_folded")
         if folded is not None and self.keys.taken({"email_folded": folded}, submission.account_id, own):
-            # It is left out: a family shares an address, and no one loses access for it (decision 0079).
+            # Dropped: families share an address, and a member must not lose access for it (decision 0079).
             given = {name: value for name, value in given.items() if name not in ("email", "email_folded")}
             warnings, digest = (*warnings, "email_taken"), None
         if given is record.given:
@@ -312,9 +312,9 @@ class ChunkState:
         return submission._replace(record=replace(record, given=given, warnings=warnings), row_digest=digest)
 
     def _given_after_absence(self, submission: Submission, values: Values) -> tuple[Values, bool]:
-        """What the record changes on the stored values, and whether it opens the access of a member that was absent.
+        """The changes of the stored values, and whether they reopen a member that was ended by absence.
 
-        The access gets back the expiry_date that it had before, unless that is past.
+        A reopened member gets its earlier expiry_date back, unless that is past.
         """
         given, before = submission.record.given, values[BEFORE_ABSENCE]
         if before is None or submission.action is Action.COMPARE:
@@ -327,9 +327,9 @@ class ChunkState:
         return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
 
     def _keep_digests(self, stored: StoredMember, submission: Submission, said: Values) -> None:
-        """Keep the member's family, and the digest of the row that it agrees with; without one, a change clears an older row's.
+        """Store the member's family, and the digest of its row; without one, a change clears an older row's digest.
 
-        A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
+        A row without an expiry_date gets no digest if the member has one: a later file may have to warn of it.
         """
         values, digest = stored.values, submission.row_digest
         person = submission.context.person
@@ -339,7 +339,7 @@ class ChunkState:
         self.note_family(stored)
         has_end = values["expiry_date"] is not None and "expiry_date" not in said
         if digest is not None and (has_end or not self.plans[submission.plan_id]["accepting_patients"]):
-            digest = None  # each row of an inactive plan is warned of
+            digest = None  # each row of an inactive plan gets a warning
         if digest is not None or stored.changed:
             values["row_digest"] = digest
             stored.changed.add("row_digest")
@@ -374,7 +374,7 @@ class ChunkState:
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
     def _refusal(self, submission: Submission, values: Values, own: StoredMember | None) -> Invalid | None:
-        """The record's own faults, what a new record lacks, taken keys, and dates of the merged record in the wrong order."""
+        """The record's own faults, missing fields of a new record, keys in use, and dates of the merged record in wrong order."""
         faults = list(submission.record.faults)
         if own is None:
             faults += missing_on_create(submission.record, submission.context.causes)
@@ -391,7 +391,7 @@ def _invalid(faults: list[Fault]) -> Invalid:
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:
-    """A dob that moves by one day is the classic time-zone bug. A first name that changes with it is another person."""
+    """A dob that moves by one day is a typical time-zone fault. If the first name changes too, it may be another person."""
     before, after = changes["dob"]
     one_day = abs((date.fromisoformat(after) - date.fromisoformat(before)).days) == 1
     warnings: tuple[str, ...] = ("dob_shifted_one_day",) if one_day else ()

@@ -1,13 +1,13 @@
 """Writes members: `enrol` takes a chunk of records and gives their outcomes, in the caller's transaction; `restore` undoes it.
 
 One statement reads every stored record that a key of the chunk touches, plain Python decides each record, and one statement
-writes members, history, audit entries and invitations. `db.engine` settles what transactions do to each other.
+writes members, history, audit entries and invitations. `db.engine` repeats lost races.
 
 A dry run makes the same decisions and writes them to a scratch database only, so that later chunks see them. A restored member
-has the values of its history; one that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
+gets the values of its history; a member that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
 
-Similar members have the same names and birth date, or the same family and birth date. They are shown and never merged: a record
-that creates one is warned, and `member duplicates` lists the pairs (docs/members.md).
+Similar members have the same names and birth date, or the same family and birth date. They are never merged automatically: a
+record that creates one gets a warning, and `member duplicates` lists the pairs (docs/members.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,8 +65,8 @@ def enrol(
 ) -> list[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
-    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
-    refused record nothing is written; that it told of another account's value is counted. `audited` False leaves
+    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. A
+    refused record is not written; a probe is counted. `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
     ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
@@ -118,7 +118,7 @@ def _decide_chunk(
 
 
 def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
-    """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
+    """The keys of the records' members and of other members with their unique values, by uniqueness scope and column."""
     scopes = [decide.scope_of(submission.account_id, uniqueness) for submission in submissions]
     givens = (submission.record.given for submission in submissions)
     keys = decide.keys_by_scope(zip(scopes, givens, strict=True))
@@ -131,8 +131,8 @@ def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -
 
 
 def _touched(stored: Iterable[StoredMember]) -> tuple[list[StoredMember], list[StoredMember]]:
-    """The new members and the changed ones, each once. No two chunks wait for each other's new keys, and withdrawn members give
-    up theirs first."""
+    """The new and the changed members, each once, in an order in which chunks never wait for each other's new keys; withdrawn
+    members release theirs first."""
     touched = {id(member): member for member in stored}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = [s for s in touched if s.changed and not s.is_new]
@@ -151,7 +151,7 @@ def _write(
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
     with sets.one_round_trip(tx):
         similar = _find_similar(created, at[:10], tx)
-        # Updates first: a new record may take over a key that an updated one gives up.
+        # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         sets.insert_set(tx, members, [s.values for s in created])
         entries = (
@@ -182,8 +182,8 @@ def _write(
 def _columns(updated: Sequence[StoredMember]) -> list[str]:
     """The columns of an update, few: SQLite renews the indexes of every named column, and PostgreSQL reads them all.
 
-    Many records name only what they change. A few name also what others changed before: so there are at most as many
-    prepared statements as columns, whatever callers change together (docs/decisions/0013).
+    Large sets name only their changed columns. Small sets also name those of earlier updates, so there are at most as many
+    prepared statements as columns (docs/decisions/0013).
     """
     found = set[str]().union(*(member.changed for member in updated))
     if len(updated) < MANY:
@@ -202,7 +202,7 @@ class DryRun:
     _next_id: int = model.FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
-        """Begin the next chunk, or the last one again: what was not kept is forgotten."""
+        """Begin the next chunk, or repeat the last: state that was not kept is dropped."""
         self._scratch.rollback()
 
     def keep_chunk(self) -> None:
@@ -242,8 +242,8 @@ def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
 
 
 class UndoRequest(NamedTuple):
-    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
-    None where a merge is taken back."""
+    """The file to undo (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both ids are
+    None when a merge is undone."""
 
     undone_file_id: int | None
     file_id: int | None
@@ -254,10 +254,10 @@ class UndoRequest(NamedTuple):
 
 
 def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result]:
-    """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
+    """Undo the request for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
-    The result is an error where a member stays as it is: its newest history is another request's, another member has its old
-    keys, or it is erased. An old key that another account has now counts like one that a record brings.
+    The result is an error if a member stays as it is: its newest history entry is another request's, another member has its old
+    keys, or it is erased. An old key that another account now uses is a probe.
     """
     counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
     stored, digest_key = store.lock_by_ids(tx, member_ids), _digest_key(tx)
@@ -283,7 +283,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 def _undone(
     member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, digest_key: bytes
 ) -> tuple[Submission, Enrolled] | None:
-    """The values of before the request, as a submission, and their result; None where another change is newer."""
+    """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
         return None
     newest, values, outcome = history[0], member.values, Outcome.RESTORED
@@ -307,7 +307,7 @@ def _undone(
 
 
 def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Result:
-    """Give the member its values of before. An error if one of its keys is another's now, or the client is at its limit."""
+    """Give the member its earlier values. An error if another member now has one of its keys, or the client is at its limit."""
     member, given = result.stored, before.record.given
     if result.outcome is not Outcome.WITHDRAWN:
         is_there = member.values["uniqueness_scope"] >= 0
@@ -323,7 +323,7 @@ def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Re
 
 
 def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> list[Found]:
-    """Search the stored open members that are similar to new ones: set reads, which belong into the round trip that writes them.
+    """Search the stored open members that are similar to new members: set reads, in the round trip that writes the new members.
 
     A dry run searches its scratch database too.
     """
@@ -337,8 +337,8 @@ def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransact
 def _warn_of_similar(
     results: list[Result], reads: Sequence[Found], changed: Iterable[StoredMember], today: str
 ) -> list[Result]:
-    """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
-    members since they were found."""
+    """The results, those of new members with a warning that names the similar member. The chunk or dry run has `changed` stored
+    members since the search."""
     now = {member.values["id"]: member.values for member in changed}
     people: dict[str, int] = {}
     for row in (row for read in reads for row in read.rows if row["id"] is not None):
@@ -349,7 +349,7 @@ def _warn_of_similar(
 
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
-    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
+    """For each person, by names, birth date and account, a similar stored member that is open today."""
     digests = map(partial(persons.person_digest, _digest_key(tx)), people)
     keys = [digest and f"{digest} {person['dob']}" for digest, person in zip(digests, people, strict=True)]
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
@@ -358,7 +358,7 @@ def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) ->
 
 
 def _warned(result: Result, people: dict[str, int], today: str) -> Result:
-    """The result of a new member with a warning if the member is similar to one of the people, which it joins."""
+    """The result of a new member, with a warning if one of `people` is similar; the member is added to them."""
     if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
         return result
     values, keys = result.stored.values, _keys_of(result.stored.values)
@@ -392,7 +392,7 @@ def _digest_key(tx: SetTransaction) -> bytes:
 class Enrolments(GroupWriter[Submission, Enrolled]):
     """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0013, 0028).
 
-    `await submit(submission)` returns what became of the record, once it is committed.
+    `await submit(submission)` returns the record's result after the commit.
 
     Raises NotFound, Invalid, TooManyTaken, Unavailable.
     """

@@ -83,7 +83,7 @@ _PLAIN_EMAIL = re.compile(
 )
 _PLAIN_EMAIL_LENGTH = 64
 
-# What a refused text looks like, by the code of its fault: the first pattern that has the whole text, without letter case.
+# Shapes of refused texts, by the code of the fault: the first pattern that matches the whole text, without letter case.
 # All take linear time (docs/decisions/0008).
 _M, _N, _YEAR = "(?:0?[0-9]|1[0-2])[/.-]", "[0-9]{1,2}[/.-]", "(?:[0-9]{4}|[0-9]{1,2})(?![0-9]).*"
 _LOOKS = {
@@ -117,7 +117,7 @@ _LOOKS = {
 
 @dataclass(slots=True)
 class FieldContext:
-    """What readers know of the record, and the warnings that they leave. `today` is `YYYY-MM-DD` in UTC."""
+    """The context of a reader: the record, today (`YYYY-MM-DD` in UTC), and the warnings so far."""
 
     today: str
     warnings: list[str] = field(default_factory=list)
@@ -168,7 +168,7 @@ def _read_dob(value: object, context: FieldContext) -> str:
 
 
 def parse_email(value: object) -> str:
-    """The address, trimmed; only its syntax is looked at. Raises Rejected."""
+    """The address, trimmed; only its syntax is checked. Raises Rejected."""
     email = trimmed(_text(value))
     if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
         return email
@@ -322,7 +322,7 @@ HIPAA_RELATIONSHIP = FieldKind(
     _read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
     SHORT_TEXT.length,
-    # Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1.
+    # Spreadsheets drop the zero of 01; a body may have the integer 1 instead.
     from_text=lambda text: int(text) if len(text) == 1 and "0" <= text <= "9" else text,
 )
 BOOLEAN = FieldKind(
@@ -393,11 +393,11 @@ FIELDS: dict[str, Field] = {
 
 REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 
-# An optional value of a file that can't be used is left out, with a warning. Not the day on which access ends.
+# An unusable optional value of a file is dropped with a warning; never the day on which access ends.
 DROPPED = tuple(field.name for field in FIELDS.values() if not field.required and field.name != "expiry_date")
 
-# The columns of the members table that come from the fields. E-mail addresses are compared in their folded form. Of a member
-# that a full file ended by omitting it, the expiry_date before that is kept (eligibility.decide).
+# The columns of the members table that come from the fields. E-mail addresses are compared in their folded form. A member
+# that was ended by absence keeps its earlier expiry_date (eligibility.decide).
 STORED_COLUMNS = (
     *(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     "email_folded",
@@ -526,7 +526,7 @@ def _faults(name: str, rejected: Rejected | RejectedParts, value: object) -> lis
 
 
 def _look(code: str, value: object) -> str:
-    """What the start of a refused text looks like, after a semicolon; "" for what has no known look."""
+    """The shape of the start of a refused text, after a semicolon; "" without a known shape."""
     start = value.strip()[:101] if isinstance(value, str) else ""
     looks = _LOOKS.get(code, {}).items()
     said = (said for look, said in looks if re.fullmatch(look, start, re.IGNORECASE | re.DOTALL))

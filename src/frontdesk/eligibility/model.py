@@ -1,4 +1,4 @@
-"""Eligible members: the records that callers hand in, what enrolment answers, and what the history keeps."""
+"""Eligible members: the submitted records, the results of enrolment, and the entries of the history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ADDRESS = ("zipcode", "city", "county", "state")
 
 
 class Outcome(StrEnum):
-    """What an accepted record did: the `Eligibility-Outcome` of an answer. The last four come from files only."""
+    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. The last four come from files only."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 class Action(StrEnum):
-    """What a record asks for: a POST enrols, a row of a file may also end or compare, a full file ends members that it omits."""
+    """The operation: a POST enrols, a row of a file may also end or compare, a full file ends the members that it omits."""
 
     ENROL = "enrol"
     END = "end"
@@ -52,7 +52,7 @@ class MemberRecord:
 
 
 class PersonSaid(NamedTuple):
-    """What a row of an 834 says about who its member is; "" where it does not. `role` is the `subscriber_relationship`,
+    """The person in a row of an 834; "" for absent values. `role` is the `subscriber_relationship`,
     `family` a digest of the family's number, `sequence` the birth sequence. A correction replaces the `former` values."""
 
     first_name: str = ""
@@ -67,10 +67,10 @@ class PersonSaid(NamedTuple):
 
 
 class RowContext(NamedTuple):
-    """What the row of a file says besides the values of fields (eligibility.decide).
+    """The data of a file's row besides the values of fields (eligibility.decide).
 
-    `causes` say why a required field is absent: each stands for the `required` of its field. Only a member that is not stored yet
-    takes `given_of_new`, and without a zip code the address of the stored subscriber with the family digest `address_of`. With
+    `causes` explain absent required fields: each replaces the `required` of its field. `given_of_new` is for new members only;
+    without a zip code they take the address of the stored subscriber with the family digest `address_of`. With
     `ends_access`, an end before the first day of access is an end on that day; with `keeps_earlier_end` the row names no day, and
     an earlier end stays. `former_id` is the identifier before a correction.
     """
@@ -88,7 +88,7 @@ NO_CONTEXT = RowContext()
 
 
 class Submission(NamedTuple):
-    """A record, the plan it is for, the client that hands it in, and the file that it is a row of.
+    """A record with its plan, its client, and the file of which it is a row.
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
     row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
@@ -117,7 +117,7 @@ class StoredMember:
 
 
 class Enrolled(NamedTuple):
-    """What one accepted record did. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
+    """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
     ANSWERED after the record."""
 
     outcome: Outcome
@@ -151,7 +151,7 @@ class MemberAccess(NamedTuple):
 
 
 class KnownMember(NamedTuple):
-    """A stored member that a file names: where it is, and its last day of access."""
+    """A stored member that a file lists: its plan, and its last day of access."""
 
     id: int
     plan_id: int
@@ -172,7 +172,7 @@ class SimilarPair(NamedTuple):
 
 
 class HistoryEntry(NamedTuple):
-    """What one accepted request, or a row of the file `file_id`, did to a member. `changes` is `{field: [from, to]}`."""
+    """The effect of one accepted request, or of a row of the file `file_id`, on a member. `changes` is `{field: [from, to]}`."""
 
     id: int
     member_id: int
@@ -211,7 +211,7 @@ FAULT_CODES = {
     "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
 }
 
-# Between the code of a warning about a value that a file's row loses, and the rule that the value breaks.
+# Separates the code of a warning about a dropped value from the rule that the value breaks.
 WARNING_MARK = "; "
 SIMILAR_MEMBER = "similar_member"
 WARNINGS = {
@@ -222,5 +222,5 @@ WARNINGS = {
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
     SIMILAR_MEMBER: "A new member has the names and birth date of a stored one, or its family and birth date.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
-    "email_taken": "Another record carries the e-mail address of a row; the row was kept without it.",
+    "email_taken": "Another record has the e-mail address of the row; the row was applied without it.",
 }

@@ -1,4 +1,4 @@
-"""What people ask about members and decide about them: a record, its eligibility on a day; merge, distinct, rename.
+"""Queries and decisions of people about members: a record, its eligibility on a day; merge, distinct, rename.
 
 Similar members are one person (merge), or two (distinct), or a member has a new identifier (rename). A merged member keeps its
 row and its external_id, which leads to the member that was kept; its member_id and e-mail address are free again. Each function
@@ -34,7 +34,7 @@ Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError
 
 
 class EligibilityReason(StrEnum):
-    """Why a member is eligible on a day, or why not."""
+    """The reason why a member is or is not eligible on a day."""
 
     ELIGIBLE = "eligible"
     NOT_YET = "not_yet"
@@ -43,7 +43,7 @@ class EligibilityReason(StrEnum):
 
 
 class EligibilityAnswer(NamedTuple):
-    """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
+    """Whether a member was eligible on a day, by the history up to a time; `known_since` is the last change until then."""
 
     eligible: bool
     reason: EligibilityReason
@@ -63,7 +63,7 @@ def find_member(tx: Tx, external_id: str, account_id: int | None) -> Values:
 def get_members_named(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[Values]:
-    """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
+    """The members with this identifier of their own, at most one that is not withdrawn; errors as of `find_member`."""
     found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
     if not found:
         detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
@@ -80,7 +80,7 @@ def find_eligibility(
 ) -> EligibilityAnswer:
     """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive.
 
-    Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
+    Raises NotFound for an unknown identifier, and FrontdeskError `several_accounts`.
     """
     named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
     led = (member for each in named for member in _led(tx, each))
@@ -115,9 +115,9 @@ def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None)
 def find_duplicates(
     db: Database, account_id: int | None, *, after: tuple[int, int], limit: int, today: str, track: Track
 ) -> list[SimilarPair]:
-    """The next pairs of open members that may be one person, in the order of their ids, without those that are called distinct.
+    """The next pairs of open members that may be one person, by ascending ids, without pairs marked as distinct.
 
-    `after` is the pair of ids that the last call ended with. `track` shows how far the search is.
+    `after` is the last pair of the previous call. `track` shows the progress.
     """
     last, found = db.ask(store.last_member_id), list[SimilarPair]()
     search = partial(store.list_similar_pairs, account_id=account_id, today=today)
@@ -140,15 +140,15 @@ def lock_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[
 
 
 def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
-    """Close a member for good: its external_id leads to the one that is kept, whose values stay. Pending invitations of the
-    closed one are cancelled. Raises FrontdeskError `already_merged`, `erased`.
+    """Close a member for good: its external_id leads to the kept member, whose values stay. Pending invitations of the closed
+    member are cancelled. Raises FrontdeskError `already_merged`, `erased`.
     """
     if not (kept["external_id"] and dropped["external_id"]):
         raise FrontdeskError("One of the members is erased.", code="erased")
     if kept["merged_into"] is not None or dropped["merged_into"] is not None:
         detail = "One of the members was merged before. See where it leads to: frontdesk member show"
         raise FrontdeskError(detail, code="already_merged")
-    # No sender can bring this member_id, because a value is trimmed.
+    # No sender can send this member_id, because values are trimmed.
     closed = {"id": dropped["id"], "merged_into": kept["id"], "member_id": f" merged {dropped['id']}"}
     closed |= dict.fromkeys(("email", "email_folded", "row_digest"))
     update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
@@ -159,10 +159,10 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
 
 
 def unmerge(tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness) -> None:
-    """Take a merge back: the closed member has its member_id and e-mail address again.
+    """Undo a merge: the closed member gets its member_id and e-mail address back.
 
-    Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
-    has one of its keys now.
+    Raises FrontdeskError `not_merged`, `too_old` (retention has removed the values of its history), and `taken` if another member
+    now has one of its keys.
     """
     drop_id = dropped["id"]
     if dropped["merged_into"] != kept["id"]:
@@ -187,10 +187,10 @@ def call_distinct(tx: Tx, first: Values, second: Values, requester: Requester) -
 def rename(
     tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
 ) -> list[str]:
-    """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
-    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run.
+    """Give members new identifiers, in order: pairs (old, new). A member_id that equals the old identifier changes too, since
+    both are equal by default in an 834. `decide` is `enrol`, or that of a dry run.
 
-    The result of a pair is RENAMED, UNCHANGED, or what it met: NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique`, `too_many_taken`.
+    The result of a pair is RENAMED, UNCHANGED, NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique` or `too_many_taken`.
     """
     found = {old: list[Values]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
@@ -214,7 +214,7 @@ def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> str:
     if isinstance(result := next(results), Enrolled):
         return UNCHANGED if result.outcome is Outcome.UNCHANGED else RENAMED
     codes = [fault.code for fault in result.faults]
-    # An earlier pair took the old identifier away, so that the record was a new member's.
+    # An earlier pair renamed the member, so the record made a new member.
     return NO_SUCH_MEMBER if "required" in codes else codes[0]
 
 

@@ -1,7 +1,7 @@
-"""Who is one person (pure): the check of an 834's row beside the stored member, and the digest that similar people share.
+"""The person check (pure): compares an 834's row with the stored member. And the digest that similar people share.
 
-An 834 names a person by the way that the account's mapping says. The person check refuses a row whose name, birth date, role or
-family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is).
+An 834 identifies a person by the way of the account's mapping. The person check refuses a row if name, birth date, role or family
+show that the stored member with its identifier is another person (docs/834.md, The person check).
 """
 
 import re
@@ -13,7 +13,7 @@ from frontdesk.eligibility.model import PersonSaid
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
 
-# What senders write for a child without a name yet, folded.
+# Placeholders for a child without a name yet, folded.
 _NEWBORN = re.compile(
     r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
 )
@@ -28,7 +28,7 @@ def fold_name(name: str) -> str:
 
 
 def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
-    """Whether a row and a stored member, or two rows, are clearly about two people. What one side does not carry is None."""
+    """True if a row and a stored member, or two rows, clearly describe two people. Absent values are None."""
     first_names = [*filter(None, map(_known_first_name, (person.first_name, person.former_first_name)))]
     last_names = [*filter(None, map(fold_name, (person.last_name, person.former_last_name)))]
     births = [*filter(None, (person.dob, person.former_dob))]
@@ -51,13 +51,13 @@ def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
 
 
 def person_of(values: Values) -> PersonSaid:
-    """The person that a stored member is."""
+    """The person of a stored member."""
     role, family = values["subscriber_relationship"] or "", values["family_digest"] or ""
     return PersonSaid(values["first_name"], values["last_name"], values["dob"], role, family)
 
 
 def _known_first_name(name: str) -> str:
-    """The folded name; "" for an initial, and for what stands for a child without a name."""
+    """The folded name; "" for an initial or a placeholder."""
     folded = fold_name(name)
     return "" if len(folded) < 2 or _NEWBORN.fullmatch(folded) else folded
 

@@ -39,7 +39,7 @@ def lock_by_ids(
 
 
 def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
-    """Where the members with these identifiers are, of every account; merged and withdrawn ones are left out."""
+    """The accounts and plans of the members with these identifiers, without merged and withdrawn members."""
     found = sets.lock_set(tx, members, {"external_id": external_ids}, columns=_READ, within={})
     return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
 
@@ -57,8 +57,8 @@ def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> 
 def list_similar_pairs(
     tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
 ) -> list[model.SimilarPair]:
-    """Pairs of open members with one person digest, or with one family and date of birth, that are not called distinct, in the
-    order of their ids; the lower id is at most `until`."""
+    """Pairs of open members with equal person digests, or equal family and date of birth, that are not marked as distinct, by
+    ascending ids; the lower id is at most `until`."""
     a, b, apart = members.alias("a"), members.alias("b"), distinct_members.c
     is_apart = exists().where(sets.SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
     shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
@@ -115,8 +115,8 @@ def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.
 
 def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
     """The ids of the plan's members in id order, without those that were withdrawn or merged."""
-    # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
-    # by the row values SQLite finds the plan only, and read all of its members from the first one on for each batch.
+    # A range of the index in its own order. With `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
+    # with row values SQLite uses the plan only, and read all of its members for each batch.
     if tx.dialect.name == "sqlite":
         place = (members.c.plan_id == plan_id) & (members.c.id > after_id)
     else:
@@ -135,17 +135,17 @@ def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
 
 
 def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
-    """How many of the plan's members have access after the day, or will have."""
+    """The number of the plan's members with access after the day."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
     query = select(func.count()).where(members.c.plan_id == plan_id, *_IS_THERE, is_open)
     return int(tx.execute(query).scalar_one())
 
 
 def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, model.KnownMember]:
-    """The account's members by these identifiers; a merged one is the member that it leads to. Nothing is locked."""
+    """The account's members by these identifiers, a merged member replaced by the kept one. Not locked."""
     columns = model.KnownMember._fields
     sql = sets.find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
-    # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
+    # As in `lock_sql`, the `+ 0` keeps conditions on shared values from using an index.
     sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
     found = tx.exec_driver_sql(sql, (sets.as_json(list(external_ids)), account_id)).all()
     # PostgreSQL's driver makes dates of days.
@@ -158,7 +158,7 @@ def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dic
 
 
 def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
-    """Whether the plans have so many members."""
+    """True if the plans have at least so many members."""
     some = select(members.c.id).where(members.c.plan_id.in_(plan_ids)).limit(count).subquery()
     return int(tx.execute(select(func.count()).select_from(some)).scalar_one()) == count
 
@@ -171,7 +171,7 @@ def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
 
 
 def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
-    """The members of set reads that have ended, by id."""
+    """The members of finished set reads, by id."""
     rows = [row for each in found for row in each.rows]
     for row in rows:
         if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
@@ -193,19 +193,19 @@ def is_open(values: Mapping[str, Any], today: str) -> bool:
 
 
 def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
-    """The ids of the members of these identifiers, of every account, by the digest that each keeps. Nothing is locked."""
+    """The ids of the members with these identifiers, in any account, by their row digests. Not locked."""
     found = sets.find_pairs(tx, members, "external_id", external_ids, pair=("row_digest", "id"))
     found.pop(None, None)
     return found
 
 
 def find_kept_digests(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
-    """The digest that each of the members keeps, by id. Nothing is locked."""
+    """The row digests of the members, by id. Not locked."""
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "row_digest"))
 
 
 def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
-    """The identifiers of the members by id; "" of an erased one."""
+    """The identifiers of the members by id; "" of an erased member."""
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
@@ -220,7 +220,7 @@ def row_digest_key(tx: SetTransaction) -> bytes:
 def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
-    """The members with the identifier, by column, in id order; with `withdrawn`, those that an undo took back too."""
+    """The members with the identifier, by column, in id order; with `withdrawn`, also withdrawn members."""
     query = select(*_SHOWN).where(members.c.external_id == external_id).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
@@ -241,15 +241,14 @@ def list_history(tx: Tx, *member_ids: int) -> list[model.HistoryEntry]:
 
 
 def find_probe_counts(tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness) -> Found:
-    """The probes that each client made on its last `day` with any, as `taken`: none where keys are unique per account. A set
-    read."""
+    """The probes (`taken`) of each client on its last `day` with any; none where keys are unique per account. A set read."""
     if uniqueness is Uniqueness.ACCOUNT:
         return Found()
     return sets.find_set(tx, uniqueness_probes, "client", clients, columns=("client", "day", "taken"))
 
 
 def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
-    """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
+    """Add to the client's count of the day, and lock it; returns the new count. Its account stays that of the first probe."""
     sql = """INSERT INTO uniqueness_probes AS p (client, account_id, day, taken) VALUES (?, ?, ?, ?)
         ON CONFLICT (client) DO UPDATE SET taken = excluded.taken + CASE WHEN p.day = excluded.day THEN p.taken ELSE 0 END,
         day = excluded.day RETURNING taken"""

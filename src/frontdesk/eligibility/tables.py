@@ -30,19 +30,19 @@ members = sa.Table(
     *key(Id, "id"),
     *required(Id, "account_id", "plan_id"),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
-    # A record that an undo withdrew is alone in the scope -id, so its keys are free again.
+    # A withdrawn record is alone in the scope -id, so its keys are free again.
     *required(Id, "uniqueness_scope"),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     *optional(sa.String(2 * EMAIL_LENGTH), "email_folded"),
-    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.decide).
+    # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for none (eligibility.decide).
     *optional(IsoDate(), "expiry_before_absence"),
-    # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
+    # The digest of a file's row that agrees with the record (docs/decisions/0075). Every write sets or clears it.
     *optional(sa.String(32), "row_digest"),
-    # Stands for the account and REF*0F of an 834: the members that belong together (docs/834.md).
+    # A digest of the account and REF*0F of an 834, shared by the members of a family (docs/834.md).
     *optional(sa.String(32), "family_digest"),
     # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
     *optional(sa.String(32), "person_digest"),
-    # The member that this one's external_id leads to, after `member merge`.
+    # The kept member, after `member merge`.
     *optional(Id, "merged_into"),
     *required(UtcTime(), "created_at", "updated_at"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -64,13 +64,13 @@ member_history = sa.Table(
     *required(Id, "plan_id"),
     *required(Json, "changes"),
     *required(sa.String(64), "client", "request_id"),
-    # The eligibility file that did it; null for a POST. An undo goes by this, never by a request id, which callers choose.
+    # The eligibility file; null for a POST. An undo uses this, never a request id, which callers choose.
     *optional(Id, "file_id"),
     *required(UtcTime(), "changed_at"),
     sa.Index("ix_member_history_member_id_id", "member_id", "id"),
 )
 
-# Pairs of members that a person called two people, although they look like one (`member distinct`).
+# Pairs of similar members that a person has marked as two people (`member distinct`).
 distinct_members = sa.Table(
     "distinct_members",
     metadata,
@@ -80,7 +80,7 @@ distinct_members = sa.Table(
     sa.Index("ix_distinct_members_higher_id", "higher_id"),
 )
 
-# How many records of a client told it that another account has their value, on the last day (UTC) that had any.
+# The client's cross-account collisions on its last day (UTC) with any.
 uniqueness_probes = sa.Table(
     "uniqueness_probes",
     metadata,
@@ -90,7 +90,7 @@ uniqueness_probes = sa.Table(
     *required(sa.Integer(), "taken"),
 )
 
-# One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), the key of
+# One row: the uniqueness rule of this database (a server with another rule refuses to start on it), the key of
 # the digests of files' rows, and what `db.write_probe` writes.
 installation = sa.Table(
     "installation",

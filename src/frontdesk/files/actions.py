@@ -1,8 +1,7 @@
-"""What people do with eligibility files and mappings: hand a file in, look it up, approve it, give it a mapping, cancel it, undo
-it; keep mappings by name.
+"""Actions of people on eligibility files and mappings: upload, look up, approve, accept a mapping, cancel, undo; store mappings.
 
-A file's content is stored in parts, so any worker on any host finds it; it is deleted when the file has ended. A file keeps the
-content of its mapping as it was when the file came, so a kept mapping may change or go at any time.
+A file's content is stored in the database in parts, and deleted when the file has ended. A file has a copy of its mapping, so a
+stored mapping may change or be deleted at any time.
 """
 
 import hashlib
@@ -37,8 +36,8 @@ MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 def begin_file(
     tx: Tx, new: model.NewFile, requester: Requester, *, is_limited: bool = False
 ) -> model.EligibilityFile:
-    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
-    RateLimited. Uploads that begin at the same moment don't see one another and may exceed the limits."""
+    """Begin a file that receives its content until `Upload.finish`. Raises NotFound, Suspended, Invalid, RateLimited.
+    Concurrent uploads don't see each other and may exceed the limits."""
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
     if is_limited and store.find_backlog(tx, new.account_id)[0] >= MOST_FILES:
@@ -57,8 +56,8 @@ def begin_file(
 
 
 def _mapping_of(tx: Tx, new: model.NewFile) -> tuple[str | None, dict[str, Any] | None]:
-    """The mapping for a new file: its own, the one that it names, else the account's default; with the sheet and the row of the
-    header that the file comes with. Its name (None: it is not the account's) and its content. Raises NotFound, Invalid."""
+    """The name (None: not the account's) and content of a new file's mapping: its own, the named one, else the account's default;
+    with the sheet and header row of the upload. Raises NotFound, Invalid."""
     name, content = None, new.mapping
     if content is None:
         key = model.MappingName(new.account_id, new.mapping_name or "")
@@ -71,8 +70,8 @@ def _mapping_of(tx: Tx, new: model.NewFile) -> tuple[str | None, dict[str, Any] 
 
 
 class Upload:
-    """Stores the content of a file part by part, so that memory stays small. If it `is_limited`, what the account's files have
-    together is bounded while the content arrives."""
+    """Stores the content of a file part by part, so that memory stays small. With `is_limited`, the total size of the account's
+    files is limited while the content arrives."""
 
     def __init__(self, db: Database, file: model.EligibilityFile, *, is_limited: bool = False) -> None:
         self._db, self._file, self._is_limited = db, file, is_limited
@@ -102,7 +101,7 @@ class Upload:
     def finish(self, requester: Requester, new: model.NewFile | None = None) -> model.EligibilityFile:
         """Complete the content; the file then waits for a worker.
 
-        If an earlier upload brought a file with the idempotency key of `new`, that one is the answer, and this one is gone.
+        If an earlier upload had the idempotency key of `new`, its file is returned, and this file is deleted.
         Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
         """
         if not self.size_bytes:
@@ -131,20 +130,20 @@ class Upload:
         return store.change_file(tx, file.id, state=model.FileState.WAITING, size_bytes=size, **changes)
 
     def discard(self) -> None:
-        """Delete the file: its content will never be complete, or is there already."""
+        """Delete the file: its content can't become complete, or is stored already."""
         delete_content(self._db, self._file.id)
         write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
 
 
 def delete_content(db: Database, file_id: int) -> None:
-    """Delete the content of a file that needs it no more, some of it at a time so that others can write. Raises Unavailable."""
+    """Delete the content of an ended file in small transactions. Raises Unavailable."""
     while write_alone(db, partial(store.delete_parts, file_id=file_id)):
         pass
 
 
 def delete_left_content(db: Database, now: datetime) -> None:
-    """Delete the content of ended files that is left (of large ones that were cancelled, or after a kill), and uploads that
-    broke off more than a day ago, with the process that received them. Raises Unavailable."""
+    """Delete the remaining content of ended files (cancelled large files, or after a kill), and uploads that were interrupted
+    more than a day ago. Raises Unavailable."""
     for file_id in db.ask(store.ended_files_with_parts):
         delete_content(db, file_id)
     for file_id in db.ask(lambda tx: store.unfinished_uploads(tx, now - ABANDONED_AFTER)):
@@ -153,8 +152,8 @@ def delete_left_content(db: Database, now: datetime) -> None:
 
 
 def get_file(tx: Tx, key: model.FileKey, *, lock: bool = False) -> model.EligibilityFile:
-    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
-    than the key's."""
+    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also if account or plan differ from the
+    key's."""
     file = store.find_file(tx, key.id, lock=lock)
     if file is not None and key.account_id in (None, file.account_id) and key.plan_id in (None, file.plan_id):
         return file
@@ -169,9 +168,9 @@ def find_files(tx: Tx, wanted: model.FileFilter) -> list[model.EligibilityFile]:
 
 
 def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file go on: with all that it would move and end.
+    """Let a held file continue as a whole.
 
-    Raises NotFound; WrongState when it is not held, or a newer file holds now (`overtaken_by`);
+    Raises NotFound; WrongState if it is not held, or is overtaken by a newer file (`overtaken_by`);
     SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, key, lock=True)
@@ -191,10 +190,10 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
 def accept_mapping(
     tx: Tx, key: model.FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
 ) -> model.EligibilityFile:
-    """Let a file that is held for a mapping go on: with the suggested one if `mapping` is empty, else with this one. With `keep`
-    it becomes the account's default.
+    """Let a file that is held for a mapping continue: with the suggested mapping if `mapping` is empty, else with `mapping`. With
+    `keep` it becomes the account's default.
 
-    Raises NotFound; WrongState when the file needs no mapping; Invalid with the faults of the mapping.
+    Raises NotFound; WrongState if the file needs no mapping; Invalid with the faults of the mapping.
     """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD or not file.needs_mapping or file.problem is None:
@@ -219,9 +218,9 @@ def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict
 
 
 def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Give up a file that waits, runs or is held; what it has applied stays until it is undone. Raises NotFound, WrongState.
+    """Cancel a waiting, running or held file; applied rows stay until an undo. Raises NotFound, WrongState.
 
-    The worker of a running one loses its claim: it stops after the chunk in hand, which it can't commit any more.
+    The worker of a running file loses its claim, so it can't commit the current chunk.
     """
     file = get_file(tx, key, lock=True)
     if file.state not in (model.FileState.WAITING, model.FileState.RUNNING, model.FileState.HELD):
@@ -234,9 +233,9 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """A new file that takes back what the file changed; it can itself be undone.
+    """A new file that undoes the file's changes; it can itself be undone.
 
-    Raises NotFound; WrongState when there is nothing to take back.
+    Raises NotFound; WrongState if there is nothing to undo.
     """
     file = get_file(tx, key, lock=True)
     if file.dry_run:
@@ -250,8 +249,7 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
         raise model.WrongState(
-            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
-            f"Undo file {undos[-1]} instead."
+            f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. Undo file {undos[-1]} instead."
         )
     of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
     undo = store.insert_file(
@@ -262,8 +260,8 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
 
 
 def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
-    """Says which newer file of the plan holds now, the newest one that was applied and not undone, or is a full one that has
-    begun; "" if there is none."""
+    """A sentence that names the newer file of the plan that overtakes this file: the newest that was applied and not undone, or
+    a full file that has begun; "" without one."""
     newer = store.newer_files(tx, file.plan_id, file.id)
     holding = next((id_ for id_ in newer if len(_undos(tx, id_)) % 2 == 0), None)
     if holding is None:
@@ -273,8 +271,7 @@ def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:
-    """The undo of the file, the undo of that, and so on. The last of them says what holds: after an odd number of them the
-    file is undone."""
+    """The undo of the file, the undo of that undo, and so on. After an odd number of undos the file is undone."""
     undos: list[int] = []
     while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
         undos.append(undo)
@@ -282,7 +279,7 @@ def _undos(tx: Tx, file_id: int) -> list[int]:
 
 
 def get_mapping(tx: Tx, key: model.MappingName) -> model.StoredMapping:
-    """Raises NotFound, also for one of another account."""
+    """Raises NotFound, also for a mapping of another account."""
     found = store.find_mapping(tx, *key) if MAPPING_NAME.fullmatch(key.name) else None
     if found is None:
         raise NotFound("eligibility mapping")
@@ -297,8 +294,8 @@ def save_mapping(
     *,
     default: bool | None = None,
 ) -> bool:
-    """Store the mapping for the files that come from now on; True if the name is new. `default` makes it the account's
-    default, or takes that away; None leaves it as it is. Raises Invalid.
+    """Store the mapping for later files; True if the name is new. `default` True or False makes it the account's default or not;
+    None changes nothing. Raises Invalid.
 
     A race with another writer of the account's mappings is a unique violation: run the transaction again.
     """
@@ -321,7 +318,7 @@ def save_mapping(
 
 
 def delete_mapping(tx: Tx, key: model.MappingName, requester: Requester) -> None:
-    """Raises NotFound. Files that came before keep their copy."""
+    """Raises NotFound. Earlier files keep their copies."""
     if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, *key):
         raise NotFound("eligibility mapping")
     audit.record_action(tx, requester, "mapping.deleted", key.account_id, name=key.name)

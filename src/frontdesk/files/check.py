@@ -1,9 +1,8 @@
-"""Before a file's first row is applied: the first reading of it, and the brakes.
+"""The check of a file before its first row is applied: the first reading, and the brakes.
 
-The check finds whether the file can be read, what it names, and which stored members these are. The file is then held if it would
-end, move or repeat too many members: the full file that lost half of its rows, the file that was sent to another plan, the sender
-that gave everybody a new number. One rule holds for all three, and a person approves a file as a whole (docs/files.md).
-"""
+The check reads the whole file and looks up its stored members. The file is held if it would end, move or repeat too many
+members, as with a full file that lost half of its rows, a file for another plan, or a sender that has renumbered its members.
+The same limit applies to all three, and a person approves a file as a whole (docs/files.md)."""
 
 import hmac
 import zlib
@@ -35,8 +34,8 @@ from frontdesk.text import are_mostly_ssns
 DENSE_ROWS = 10_000  # a smaller file may have more rows than bytes, compressed
 SAMPLED_ROWS = 200  # rows with identifiers to look at
 LOOKUP_KEYS = 2000
-ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
-LISTED_TOGETHER = 5000  # members, which are only read
+ENDED_TOGETHER = 250  # members; SQLite has one writer, for which other writes wait
+LISTED_TOGETHER = 5000  # members, read only
 # Of the plan's open members for ends, else of the file's rows; and at least so many members.
 THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
@@ -48,12 +47,12 @@ _STORED = (
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a readable
-    identifier. The ids of the stored members that the rows name are `met`, and `moving` those of them that would leave another
-    plan, both in order; `similar` has for each new member that looks like a stored one which the file does not name the id of
-    that one and the row's place. `contradictory` are the hashes of the identifiers of a table that stand on differing rows, which
-    can't all be meant. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file, and `families`
-    recognises families by their text; None if a row needs another family.
+    """The result of the first reading. `mode` is the caller's, else the file's; `unnamed` counts the rows without a readable
+    identifier. `met` are the ids of the stored members in the file, `moving` those that would leave another plan, both in order;
+    `similar` has, for each new member that resembles a stored member which the file omits, the stored member's id and the row's
+    place. `contradictory` are the hashes of identifiers on differing rows of a table. Of an 834 `apart` are the places of rows
+    whose member has other rows elsewhere in the file, and `families` recognises families by their text; None if a row needs
+    another family.
     """
 
     header: FileHeader
@@ -114,7 +113,7 @@ def open_rows(
 
 
 class _FileCheck:
-    """The first reading of one file. `rows` is how far it is."""
+    """The first reading of one file. `rows` is its progress."""
 
     def __init__(self, db: Database, file: model.EligibilityFile) -> None:
         self._db, self._file = db, file
@@ -130,7 +129,7 @@ class _FileCheck:
             yield self._result(by_family=False)
 
     def _result(self, *, by_family: bool) -> CheckResult:
-        """Raises _FamiliesDepend if families can't be recognised one by one."""
+        """Raises _FamiliesDepend if families can't be recognised separately."""
         header, items = open_rows(self._db, self._file, self._go_on)
         mode, day = header.mode or self._file.mode, header.file_date or f"{self._file.created_at:%Y-%m-%d}"
         plans = self._db.ask(lambda tx: list_plans(tx, self._file.account_id))
@@ -183,7 +182,7 @@ class _FileCheck:
                 raise Unreadable("looks_like_ssn", _STORED.format(name))
 
     def _still_differing(self, differing: frozenset[int]) -> frozenset[int]:
-        """Rows of one identifier that were written in different ways may say the same: read those."""
+        """Rows of one identifier with different texts may be equal once parsed: parse them."""
         read = _IdentifierIndex()
         for key, row in self._rows_of(differing):
             read.add(row, [key])
@@ -217,7 +216,7 @@ def row_of(item: Row | UnreadRows, position: int) -> Row:
 
 
 def _hash_of(row: Row) -> int:
-    """Equal for rows that say the same, whatever the order of their fields."""
+    """Equal for equal rows, in any order of their fields."""
     try:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
@@ -226,10 +225,9 @@ def _hash_of(row: Row) -> int:
 
 
 class _IdentifierIndex:
-    """Finds the identifiers that stand on differing rows, in 16 bytes a row.
+    """Finds the identifiers with differing rows, in 16 bytes a row.
 
-    Identifiers and rows are kept as 64-bit hashes: two of a million identifiers agree by chance once in forty million
-    files.
+    Identifiers and rows are stored as 64-bit hashes: two of a million identifiers collide once in forty million files.
     """
 
     def __init__(self) -> None:
@@ -253,7 +251,7 @@ class _IdentifierIndex:
 
 
 class _MemberLookup:
-    """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
+    """Looks up the members of a file's rows, refused rows too, as far as the brakes need it."""
 
     def __init__(
         self, db: Database, file: model.EligibilityFile, plans: Sequence[Plan], day: str, *, is_needed: bool
@@ -261,7 +259,7 @@ class _MemberLookup:
         self._db, self._file, self._day = db, file, day
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
-        # Fewer members can't be too many.
+        # Fewer members can't trigger a brake.
         plan_ids = [plan.id for plan in plans]
         some = partial(eligibility.has_members, plan_ids=plan_ids, count=THRESHOLD_MEMBERS + 1)
         self._wants_similar = not is_decided and db.ask(some)
@@ -324,13 +322,13 @@ class _MemberLookup:
 
 
 class ApprovalNeeded(Exception):
-    """The file goes no further until a person approves it. The arguments are the code of the first reason, and all of them."""
+    """A person has to approve the file. The arguments are the code of the first reason, and all reasons."""
 
 
 def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
-    """Raise ApprovalNeeded if a person has to approve the file. The report then lists what it would do to which members.
+    """Raise ApprovalNeeded if a person has to approve the file. The report then lists the affected members.
 
-    Of a full file the members to end are counted, and in a dry run listed.
+    The members that a full file would end are counted, and listed in a dry run.
     """
     missing = 0
     if check.mode is FileMode.FULL:
@@ -353,11 +351,9 @@ def end_missing(
 ) -> None:
     """End the plan's members that the file omits: their expiry_date becomes the file's date.
 
-    It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
-    first day, and the report warns of it. A member that was changed after the work on the file began is left alone: the
-    change is newer than the file. Members that are ended already are not found again, so a killed run goes on where it
-    stopped.
-    """
+    It is never before effective_date (docs/interface.md, Fields of a member): access that begins later ends on its first day,
+    with a warning. A member that was changed after the file was started is not ended: the change is newer than the file.
+    Members that are ended already are not selected again, so another worker can continue after a kill."""
     ended = 0
     for batch in _missing(claim, check):
         for start in range(0, len(batch), ENDED_TOGETHER):
@@ -370,7 +366,7 @@ def end_missing(
 def _reasons(
     tx: Tx, *, file: model.EligibilityFile, check: CheckResult, missing: int
 ) -> list[tuple[str, str]]:
-    """Why a person has to approve the file, with the code of each reason."""
+    """The reasons why a person has to approve the file, by code."""
     if reason := overtaken_by(tx, file):
         return [("overtaken", reason)]
     if file.approved:
@@ -407,14 +403,14 @@ def _broken_rule(number: int, of: int) -> str:
 
 
 def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAccess]]:
-    """The members to end, in batches. Each batch is read before the one before it is written over."""
+    """The members to end, in batches. Each batch is read before the previous one is written."""
     after = found = 0
     under = partial(eligibility.list_ids_under, plan_id=claim.file.plan_id, limit=LISTED_TOGETHER)
     while True:
         claim.checkpoint(model.FileStep.END, found)
         if not (ids := claim.db.ask(partial(under, after_id=after))):
             return
-        # Most files name nearly all, so few are read.
+        # Most files list nearly all members, so few are read.
         named = check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])]
         omitted = sorted({*ids}.difference(named))
         if batch := claim.db.ask(partial(_to_end, ids=omitted, file=claim.file, check=check)):
@@ -425,7 +421,7 @@ def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAc
 def _to_end(
     tx: Tx, ids: Sequence[int], *, file: model.EligibilityFile, check: CheckResult
 ) -> list[MemberAccess]:
-    """Those of the members that are to be ended."""
+    """The members to end."""
     batch = [
         member
         for member in eligibility.find_access(tx, ids)
@@ -448,7 +444,7 @@ def _list(
     batches: Iterable[Sequence[MemberAccess]],
     outcome_of: Callable[[MemberAccess], model.RowOutcome],
 ) -> None:
-    """Write into the report what the file would do to the members."""
+    """List in the report how the file would affect the members."""
     for batch in batches:
         with claim.db.write() as tx:
             claim.save_chunk(tx, [*map(outcome_of, batch)], rows_done=0)

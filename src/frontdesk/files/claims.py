@@ -1,7 +1,7 @@
-"""How a worker holds a file: by a claim, a lease on the database's clock, with a thread that reads ahead of the one that writes.
+"""Claims of files by workers: a lease on the database's clock, with a thread that reads ahead of the writing thread.
 
-A claim counts the file's epoch up, and every later write of its holder is `WHERE epoch = mine`: a worker that slept past
-its lease changes nothing. An account has one claimed file at a time.
+A claim increments the file's epoch, and every later write of its holder is `WHERE epoch = mine`: a worker that was suspended past
+its lease can't write. An account has one claimed file at a time.
 """
 
 import os
@@ -27,8 +27,8 @@ from frontdesk.files.model import BY_ABSENCE, ENDED_BY_ABSENCE, WARNED, Eligibil
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 3  # so that some renewals may fail
-LOOK_SECONDS = 1.0  # between two looks at what else goes on: stop, turn
-# Between two chunks, other processes that wait for SQLite's one writer look at least twice.
+LOOK_SECONDS = 1.0  # between two checks for a stop or the end of the turn
+# Between two chunks, long enough for waiting processes to try SQLite's lock twice.
 SQLITE_PAUSE_SECONDS = 0.005
 NICENESS = 10
 
@@ -38,20 +38,20 @@ GoOn = Callable[[], None]
 
 
 class LostClaim(Exception):
-    """Another worker has the file now, or it was cancelled or is gone; what was being written is rolled back."""
+    """Another worker has claimed the file, or the file was cancelled or deleted; the current transaction is rolled back."""
 
 
 class Stopped(Exception):
-    """The worker was told to stop. Another one goes on after the last committed chunk."""
+    """The worker is stopping. Another worker continues after the last committed chunk."""
 
 
 class ProducerClosed(Exception):
-    """No more items are wanted."""
+    """The consumer needs no more items."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
+    """Options for work on files: the installation's rule of uniqueness, the stop event, a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
     the database. Unless it is renewed, a claim lapses after `lease_seconds`.
@@ -70,7 +70,7 @@ class RunOptions:
 
 @dataclass(slots=True, eq=False)
 class FileClaim:
-    """A file that this worker alone works on. `file` is as it was last saved.
+    """A file claimed by this worker. `file` is as it was last saved.
 
     A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile `running` is cleared, for the
     thread that reads.
@@ -131,7 +131,7 @@ class FileClaim:
         self.file = self._saved
 
     def checkpoint(self, step: FileStep, rows: int) -> None:
-        """Between two pieces of work: report the progress, let other writers in, wait while other accounts have their turn.
+        """Between two pieces of work: report the progress, let other writers in, wait during the turns of other accounts.
         Raises Stopped, LostClaim."""
         if self.db.is_sqlite:
             time.sleep(SQLITE_PAUSE_SECONDS)
@@ -177,7 +177,7 @@ def claim_next(
         file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, before=before))
         if file is None:
             return None
-        # Another worker may be quicker, with this file or with another one of the account.
+        # Another worker may claim this or another file of the account first.
         with suppress(Conflict), db.write() as tx:
             now, lease_until = database_time(tx), options.lease_until(tx)
             if claimed := store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
@@ -230,6 +230,6 @@ def _take(
 
 
 def _let_others_run_first() -> None:
-    """The threads that answer requests run before the one that reads."""
+    """Lower the reading thread's priority below that of the threads that answer requests."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

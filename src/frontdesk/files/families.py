@@ -1,7 +1,8 @@
-"""Recognises the families of an 834 by their text, before they are read: most of a full file says what it said the day before.
+"""Recognises unchanged families of an 834 by their text, before they are parsed: most of a full file equals that of the day
+before.
 
-The members of a family keep the digest of its text, each with its position. A row that depends on more than that text is no part
-of its family (mapping.x12), so such a family is read, and its rows are recognised one by one.
+Each member of a family stores the digest of the family's text, with the member's position. A row that depends on more than that
+text is no part of its family (mapping.x12), so such a family is parsed, and its rows are recognised one by one.
 """
 
 from array import array
@@ -20,8 +21,7 @@ from frontdesk.formats.x12 import Family
 from frontdesk.mapping.model import FamilyPart, ReadItem, Row, UnreadLoops, UnreadRows, read_rows
 from frontdesk.plans.model import Plan
 
-# Raise it when a row of some file comes to mean something else (tests/files/test_row_meaning.py finds that): then every row is
-# parsed once more.
+# Increase it when the parsing of any row changes (tests/files/test_row_meaning.py fails then): every row is parsed once more.
 ROW_MEANING_VERSION = b"1"
 FAMILY_BYTES, POSITION_BYTES = 12, 4  # of the digest of a row
 INDEXED_TOGETHER, CONFIRMED_TOGETHER = 5000, 1000  # members
@@ -38,7 +38,7 @@ class KnownRows(NamedTuple):
 
 
 class FamilyRecogniser:
-    """Makes the digests of families, and finds those that the members of the account keep. `plans` are those of the account."""
+    """Makes the digests of families, and finds those stored with the account's members. `plans` are the account's plans."""
 
     def __init__(self, db: Database, file: EligibilityFile, plans: Collection[Plan]) -> None:
         self._db = db
@@ -49,11 +49,11 @@ class FamilyRecogniser:
         told = (file.plan_id, named, file.mapping)
         self._hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         self._last: tuple[Family | None, bytes] = None, b""
-        # 64 bits of the digests that are kept, in order, and their members.
+        # 64 bits of the stored digests, in order, and their members.
         self._keys, self._ids = array("Q"), array("q")
 
     def __len__(self) -> int:
-        """The number of members that keep a digest; 0 before `make_index`."""
+        """The number of members with a digest; 0 before `make_index`."""
         return len(self._ids)
 
     def digest_of(self, part: FamilyPart) -> str:
@@ -62,8 +62,8 @@ class FamilyRecogniser:
         return (self._digest(family) + position.to_bytes(POSITION_BYTES, "big")).hex()
 
     def recognised(self, items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows | KnownRows]:
-        """The rows of an 834 in order, read unless their family is known. Where a plan is not active all rows are read: each gets
-        a warning."""
+        """The rows of an 834 in order, parsed unless their family is recognised. If a plan is not active all rows are parsed:
+        each gets a warning."""
         if not all(plan.accepting_patients for plan in self._plans):
             yield from read_rows(items)
             return
@@ -103,7 +103,7 @@ class FamilyRecogniser:
         self._ids = array("q", (entry & (2**64 - 1) for entry in entries))
 
     def _find(self, family: Family | None) -> Sequence[int]:
-        """The members that may keep the digests of the family's rows."""
+        """The members that may have the digests of the family's rows."""
         if family is None:
             return ()
         key = int.from_bytes(self._digest(family)[:8], "big")

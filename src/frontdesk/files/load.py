@@ -1,8 +1,8 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits.
 
-Rows that say what the same member's last row said are recognised, the others are parsed into submissions by the rules and codes
-of a POST (docs/decisions/0075). A member keeps the digest of the row that it agrees with, and every write of the member sets or
-clears it. A row with a kept digest is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
+Rows that equal the same member's last row are recognised, the others are parsed into submissions by the rules and codes of a
+POST (docs/decisions/0075). A member stores the digest of the row that it agrees with, and every write of the member sets or
+clears it. A row with a stored digest is `unchanged`, without a warning: its outcome depends on nothing else.
 
 Members, the outcomes of the rows and the file's position are written in ONE transaction per chunk. A kill before the commit
 leaves nothing of the chunk, a kill after it everything: no row is applied twice, and the report is complete. One thread writes
@@ -43,9 +43,9 @@ from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
 
-# Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
+# Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
-# SQLite lets go of the interpreter at every row; a thread that parses meanwhile would make each transaction longer.
+# SQLite releases the interpreter's lock at every row; a parsing thread would make each transaction longer.
 SQLITE_AHEAD, POSTGRESQL_AHEAD = 0, 2
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
@@ -55,7 +55,7 @@ _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
 def run_load(claim: FileClaim) -> None:
-    """Do what is left to do of the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
+    """Do the remaining work on the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
     check = check_file(claim)
     with claim.db.write() as tx:
         _start(tx, claim, check)
@@ -76,8 +76,8 @@ def run_load(claim: FileClaim) -> None:
 
 
 def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
-    """Store what the check found. The report begins anew before the first row: a held file listed what it would do, and the
-    scratch database of an earlier worker's dry run is gone."""
+    """Store the result of the check. The report is emptied before the first row: it may have the lines of a held file, or of a
+    dry run whose scratch database is gone."""
     file, header = claim.file, check.header
     if file.dry_run or (file.step is not model.FileStep.END and not file.rows_done):
         store.delete_outcomes(tx, file.id)
@@ -93,8 +93,8 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
 
 
 def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
-    """Write the rows that are not applied yet, a chunk at a time, while the next ones are parsed. Raises Unreadable for a file
-    that begins with nothing but refused rows: it is another list, or it needs a mapping."""
+    """Write the remaining rows, a chunk at a time, while the next rows are parsed. Raises Unreadable for a file that begins with
+    refused rows only: it is another list, or needs a mapping."""
 
     def look_up() -> None:
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
@@ -107,13 +107,13 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
             writer.write(rows)
             done = claim.file.rows_done
             if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(model.REFUSED) == done:
-                rest = "the report says why. The rest was not looked at."
+                rest = "the report says why. The rest was not read."
                 raise Unreadable("all_refused", f"The first {done:,} rows were all refused; {rest}")
 
 
 def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[model.ChunkItem]]:
-    """The rows that are not applied yet, by the chunk: of rows that are parsed it has as many as a chunk writes, and with the
-    known ones up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` now and then."""
+    """The remaining rows in chunks: parsed rows up to the size of a chunk, together with known rows up to MOST_ROWS. The file's
+    mode and date are stored. Calls `go_on` now and then."""
     db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     recogniser = RowRecogniser(db, file, check, today=today)
@@ -153,8 +153,8 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows, finds those that are kept, and parses the other rows. Rows with identifiers that the
-    check found contradictory are always parsed, and those for a plan that is not active: each gets a warning."""
+    """Makes the digests of a file's rows, finds the stored ones, and parses the other rows. Rows with contradictory identifiers
+    and rows for an inactive plan are always parsed: each gets a fault or a warning."""
 
     def __init__(self, db: Database, file: model.EligibilityFile, check: CheckResult, *, today: str) -> None:
         self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
@@ -172,7 +172,7 @@ class RowRecogniser:
         self._cache = eligibility.ValueCache()
 
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
-        """In order: the outcomes of the rows that say what their members say, and the other rows, parsed."""
+        """In order: the outcomes of unchanged rows, and the other rows, parsed."""
         seen = [(None, (), ()) if isinstance(item, KnownRows) else self._see(item) for item in items]
         known = self.known_digests(seen)
         unchanged = Outcome.UNCHANGED.value
@@ -189,7 +189,7 @@ class RowRecogniser:
                     yield self._parse(row_of(item, position), plan_id, digest)
 
     def known_digests(self, seen: Iterable[SeenRows]) -> dict[str, int]:
-        """The members of the rows' identifiers, by the digest that each keeps, in one read."""
+        """The members of the rows' identifiers, by their digests, in one read."""
         keys = [key for _, names, digests in seen if any(digests) for key in names if key]
         return self._db.ask(lambda tx: eligibility.find_row_digests(tx, keys)) if keys else {}
 
@@ -246,7 +246,7 @@ class RowRecogniser:
         if plan_id is None:
             faults.append(model.NO_PLAN)
         if record.external_id is not None and hash(record.external_id) in self._contradictory:
-            faults.append(REPEATED)  # rows of one identifier that differ can't all be meant
+            faults.append(REPEATED)  # differing rows of one identifier contradict each other
         if faults or plan_id is None:
             return model.RowOutcome.refused(row.place, record.external_id, faults)
         action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
@@ -262,7 +262,7 @@ class ChunkWriter:
     def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
         self._claim, self._dry_run = claim, dry_run
         file = claim.file
-        # Members come back that a full file before this one has ended by omitting them.
+        # Members that an earlier full file has ended by absence are reopened.
         reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
             lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
@@ -320,7 +320,7 @@ def _outcome(
             changed, left_plan_id = [name for name in result.changes if name in FIELDS], result.left_plan_id
         end = None if "expiry_date" in submission.record.given else values["expiry_date"]
         if end is not None and end <= max(file.file_date or "", values["effective_date"]):
-            # Else it would not be seen that a member that came back to a full file still has no access.
+            # Otherwise the report would not show that a member in a full file still has no access.
             warnings.append(("expiry_date", "still_ended"))
     member_id = int(values["id"] or 0)
     if member_id >= FIRST_DRY_RUN_ID:

@@ -258,35 +258,37 @@ FILE_PROBLEMS = FILE_FAULTS | {
     **BRAKES,
     "needs_mapping": "The mapping does not say how the 834 names its members (identify). A person has to accept the suggested "
     "mapping or give another.",
-    "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs. "
-    'If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}',
-    "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
+    "only_compared": "BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means "
+    'a full file, set this in the mapping: {"834": {"verify": "full"}}',
+    "all_refused": "The first 10,000 rows were all refused, so the rest was not read.",
     "bad_mapping": "The mapping can't be used: correct the part that the message names.",
-    "internal": "A fault of the service; what was applied stands, and the report lists it.",
+    "internal": "A fault of the service; applied rows stay applied, and the report lists them.",
 }
 
 _DROPPED = {f"{name}_dropped": name for name in DROPPED}
 
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_CODES | {
-    "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
+    "address_of_subscriber": "The dependent has no address; its subscriber's was used.",
     "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: correct the "
     "record, free the number (frontdesk member rename), or name members in another way.",
     "added_and_ended": "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
-    "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
-    "not_found": "The plan is not one of the account.",
-    "too_many_taken": "Too many records of the client had the value of another record today; hand the row in tomorrow (UTC).",
-    "not_now": "Others keep writing the same record; hand the row in again.",
-    "not_stored": "A fault of the service; hand the row in again.",
+    "untidy_file": "The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older version, …",
+    "not_found": "The account has no such plan.",
+    "too_many_taken": "Too many records of the client had a value of another account's record today; send the row again "
+    "tomorrow (UTC).",
+    "not_now": "Other requests keep changing the same record; send the row again.",
+    "not_stored": "A fault of the service; send the row again.",
     "differs": "Only compared: the stored record has another value.",
-    "ended_by_absence": "A full file does not name the member.",
-    "leaves_plan": "The member is under another plan of the account, which it would leave.",
-    "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
-    NOTHING_TO_END: "The row ends a member that the plan does not have, so there was nothing to end.",
-    "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
-    "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
+    "ended_by_absence": "A full file omits the member.",
+    "leaves_plan": "The member would leave another plan of the account.",
+    "ends_on_first_day": "The access would end before it begins, so it ends on its first day.",
+    NOTHING_TO_END: "The row ends a member that the plan does not have.",
+    "still_ended": "The member's access has ended, and the row has no expiry_date, so it stays ended; to reopen it, clear "
+    "expiry_date.",
+    "changed_since": "The record was changed after the file, so the undo leaves it as it is.",
     **{
-        code: f"The {name} of the row can't be used; the row was kept without it, and a stored one stays."
+        code: f"The {name} of the row can't be used; the row was applied without it, and a stored value stays."
         for code, name in _DROPPED.items()
         if code not in WARNINGS
     },

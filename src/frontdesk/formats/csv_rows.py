@@ -1,4 +1,4 @@
-"""Rows of a CSV file: how it is laid out, a header, perhaps below titles, then a row a line or more (docs/file-formats.md)."""
+"""Rows of a CSV file: a header, perhaps below titles, then rows of one line or more (docs/file-formats.md)."""
 
 import contextlib
 import csv
@@ -13,7 +13,7 @@ from frontdesk.errors import Fault
 from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE, Source
 
-# What Excel writes above the header, and hides when it opens the file.
+# Excel writes this line above the header, and hides it when it opens the file.
 _SEPARATOR = re.compile(r'"?sep=([,;|\t])"?[,;|\t]*\s*', re.IGNORECASE)
 _BAD_QUOTING = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
 
@@ -44,8 +44,8 @@ def split_quoted(text: str, delimiter: str) -> list[str]:
 
 
 def read_csv(source: Source, rank: HeaderRank, delimiter: str | None = None) -> Table:
-    """The header, that of the highest rank, and the rows. Without a delimiter, that is the one that a first line names, else that
-    of the best header. Raises Unreadable, here or from the rows."""
+    """The header of the highest rank, and the rows. Without a delimiter, that of a first line `sep=` or of the best header is
+    used. Raises Unreadable, here or from the rows."""
     blocks = source.line_blocks()
     start: list[str] = []  # the lines among which the header is
     for block in blocks:
@@ -132,7 +132,7 @@ def _layouts(lines: list[str], delimiters: Iterable[str]) -> Iterator[tuple[int,
     """Each row that may be the header: its place, its cells, the delimiter, and how many lines stand above it."""
     for delimiter in delimiters:
         reader, above = csv.reader(lines, delimiter=delimiter), 0
-        with contextlib.suppress(csv.Error):  # a row that can't be read is told when the rows are
+        with contextlib.suppress(csv.Error):  # an unreadable row is reported when the rows are read
             for place, cells in enumerate(reader, 1):
                 yield place, cells, delimiter, above
                 above = reader.line_num

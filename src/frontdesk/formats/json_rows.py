@@ -12,11 +12,11 @@ from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import LONGEST_LINE, Source
 from frontdesk.text import NotStrict, parse_strictly
 
-# Finds where a value ends. What is in it, `parse_strictly` judges.
+# Finds the end of a value; `parse_strictly` checks its content.
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str, strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
-# The place of an object, from 1; the object, or what is wrong with the line or item.
+# The place of an object, from 1; the object, or the fault of the line or item.
 ObjectRow = tuple[int, dict[str, Any] | Fault]
 
 
@@ -36,7 +36,7 @@ def read_json(source: Source, format_: Format) -> Iterator[ObjectRow]:
 
 
 class _ArrayText:
-    """One pass over the array. `_text` is what was read and not yet given out."""
+    """One pass over the array. `_text` has been read and not yet returned."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""The content of a file: what it is by its first bytes, unpacked if it is gzip, and decoded, in lines of bounded length and in
+"""The content of a file: recognised by its first bytes, unpacked if it is gzip, and decoded, in lines of bounded length and in
 constant memory (docs/file-formats.md)."""
 
 import codecs
@@ -24,19 +24,19 @@ GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
 _BLOCK = _BUFFER = 64 * 1024
-_UNREADABLE = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no letters
+_UNREADABLE = re.compile("[\ud800-\udfff]")  # the decoder's marks for bytes that are no letters
 # What `str.splitlines` takes for the end of a line besides "\r" and "\n".
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
-# Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
+# Encodings are declared, never guessed: guesses from short names are often wrong, and the error stays unnoticed.
 _AS_NAMED = "utf-8-sig utf-16 utf-16-le utf-16-be ascii cp1252 iso8859-1 iso8859-15 cp437 cp850 mac-roman"
 ENCODINGS = {"utf-8": "utf-8-sig"} | {name: name for name in _AS_NAMED.split()}
-# A byte order mark tells the encoding, whatever was declared: no other text begins with these bytes.
+# A byte order mark overrides a declared encoding: no other text begins with these bytes.
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 _ANYTHING = frozenset(Format)
 _TEXTS, _XLSX = _ANYTHING - {Format.XLSX}, frozenset({Format.XLSX})
-# What content the media types may have. Browsers on Windows call a CSV a workbook; curl calls everything a form unless told.
+# The formats of each media type. Browsers on Windows send CSVs as workbooks; curl's default type is a form.
 _MEDIA_TYPES = {
     "application/octet-stream binary/octet-stream application/x-www-form-urlencoded": _ANYTHING,
     "application/gzip application/x-gzip": _ANYTHING,
@@ -55,18 +55,18 @@ MEDIA_TYPES = {"": _ANYTHING} | {
 
 
 class UnsupportedContent(FrontdeskError, kind="unsupported_media_type"):
-    """The content contradicts the type that was declared for it; the sentence names both."""
+    """The content contradicts its declared type; the message names both."""
 
 
 class DetectedContent(NamedTuple):
-    """What the content is, as far as its first bytes tell. `format` is None for what is not read, `name` is for messages."""
+    """The kind of the content by its first bytes. `format` is None for kinds that are not read, `name` is for messages."""
 
     format: Format | None
     name: str
 
     @property
     def is_workbook(self) -> bool:
-        """True also for a kind of workbook that is not read."""
+        """True also for kinds of workbooks that are not read."""
         return self.format is Format.XLSX or self is _OLD_WORKBOOK
 
 
@@ -84,7 +84,7 @@ _TEXT_STARTS = {
     DetectedContent(Format.X12, "X12"): re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W|GS[*|]BE[*|]|ST[*|]834[*|]"),
     DetectedContent(Format.JSON_LINES, "JSON lines"): re.compile(r'\{\s*(?:["}]|$)'),
     DetectedContent(Format.JSON, "a JSON array"): re.compile(r"\[\s*(?:[{\]]|$)"),
-    # What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.
+    # Kinds of exports that have the name .xls: a web page, XML, a symbolic link file, a document.
     _OTHER_TABLE: re.compile(
         r"(?i:<(?:\?xml|!doctype|html|head|meta|body|style|table)\b|ID;P(?:WXL|SCALC)|\{\\rtf)"
     ),
@@ -94,7 +94,7 @@ _CONTROL, _TEXT_PER_CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]"), 10
 
 
 def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
-    """What begins with these bytes, packed or not. Text of no other kind is CSV."""
+    """The kind of content that begins with these bytes, packed or not. Other text is CSV."""
     if start.startswith(GZIP_MAGIC):
         packed, start = start, b""
         with suppress(zlib.error):  # the reader tells that it is damaged
@@ -216,8 +216,8 @@ def open_source(
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
     encoding: str = "utf-8",
 ) -> tuple[io.BufferedReader, Source | None, Format]:
-    """The content, unpacked if it is gzip, whatever the file's name; the same as text, None of a workbook; its format: the one
-    that is given, else the one that its content has. Raises Unreadable."""
+    """The content, unpacked if it is gzip; the content as text (None for a workbook); its format: as given, else by the content.
+    Raises Unreadable."""
     packed = _BoundedContent(stream)
     content: io.BufferedReader = io.BufferedReader(packed, _BUFFER)
     if content.peek(2)[:2] == GZIP_MAGIC:

@@ -23,7 +23,7 @@ READER = (sys.executable, "-m", "frontdesk.workbooks")
 
 # A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a value of a member.
 DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
-# How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
+# Exit statuses of a child that reached its limits or crashed on a hostile file.
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})

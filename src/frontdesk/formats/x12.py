@@ -1,7 +1,7 @@
 """An 834 as it is written: segments, the envelopes around its transactions, and the families of INS loops inside (docs/834.md).
 
-Segments are counted from the first ISA of the file, which is 1. A family is a subscriber's loop (INS*Y) with those of the
-dependents behind it. It is given as text where it is tidy, so that one that was read before need not be split again.
+Segments are counted from the first ISA of the file, which is 1. A family is a subscriber's loop (INS*Y) with the loops of the
+following dependents. A tidy family is returned as text, so that an unchanged family need not be split.
 """
 
 import re
@@ -17,7 +17,7 @@ from frontdesk.formats.x12_loop import MemberLoop, Segment, Transaction, element
 
 ISA_LENGTH = 106
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1]  # without ISA16
-_FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
+_FILLER = " \t\r\n\x1a\0"  # around interchanges of old systems
 _LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}", re.IGNORECASE)
 # Before one of these, the end of a line is the end of a segment.
 _TAGS = "GS|ST|BGN|REF|DTP|N1|INS|NM1|PER|N3|N4|DMG|HD|SE|GE|IEA"
@@ -25,7 +25,7 @@ _TAGS = "GS|ST|BGN|REF|DTP|N1|INS|NM1|PER|N3|N4|DMG|HD|SE|GE|IEA"
 _MEMBER_TAGS = "INS|REF|DTP|NM1|PER|N3|N4|DMG|HD|EC|ICM|AMT|HLH|LUI|DSB|IDC|LX|COB|PLA|LS|LE"
 MEMBER_SEGMENTS_LIMIT = 10_000
 
-# The guide before says the same of all that is read here.
+# The earlier guide has the same rules for all segments that are read here.
 KIND, GUIDE, OLDER_GUIDE = "BE", "005010X220", "004010X095"
 _VERSIONS = {"005010", "004010"}
 
@@ -123,7 +123,7 @@ class SegmentReader:
             text = f"{last}{terminator}{begun}{block}" if is_held else begun + block
 
     def _is_family(self, part: str) -> bool:
-        """Whether it holds nothing but tidy segments of members, the first of which is a subscriber's INS."""
+        """True if it has only tidy segments of members, the first of them a subscriber's INS."""
         return (
             part.startswith(f"INS{self._separator}Y")
             and len(part) < LONGEST_LINE
@@ -218,7 +218,7 @@ class Envelope:
     """Checks that ISA/IEA, GS/GE and ST/SE stand in order and agree in counts and control numbers."""
 
     def __init__(self, note: Callable[[], None], *, refuses_counts: bool = True) -> None:
-        """A wrong count is refused, or `note` is told of it, as it is of an older version."""
+        """A wrong count is refused or reported to `note`; an older version is reported."""
         self._note, self._refuses_counts = note, refuses_counts
         self.level = 0
         self._control = ["", "", "", ""]  # the control number that opened each level
@@ -283,8 +283,8 @@ class Envelope:
 
 
 class X12Reader:
-    """One pass over the file: `begin` once, then `members`. A `mode` goes before what the file says of itself; with
-    `verifies_full`, BGN08 = 4 is a full file; wrong counts are refused unless it `is_lenient` (docs/834.md)."""
+    """One pass over the file: `begin` once, then `members`. A `mode` overrides BGN08; with `verifies_full`, BGN08 = 4 is a full
+    file; wrong counts are refused unless it `is_lenient` (docs/834.md)."""
 
     def __init__(
         self,
@@ -299,7 +299,7 @@ class X12Reader:
         self._envelope = Envelope(self._note, refuses_counts=not is_lenient)
         self._transaction: Transaction | None = None
         self._segments = iter(SegmentReader(source, self._note))
-        self.is_untidy = False  # the file is not as the book wants it
+        self.is_untidy = False  # the file has small faults
 
     def _note(self) -> None:
         self.is_untidy = True
@@ -386,8 +386,7 @@ class X12Reader:
         return Transaction(mode, day)
 
     def _said_mode(self, segment: Segment) -> FileMode | None:
-        """What BGN08 says, or an element before it where the sender has left some out. Without any, the file ends nobody by
-        what it omits."""
+        """BGN08, or an earlier element if the sender has left some out. Without any, the file is a change."""
         if purpose := element(segment, 8).upper():
             return self._modes.get(purpose)
         self._note()

@@ -1,4 +1,4 @@
-"""The segments of one INS loop of an 834, sorted by what they are about (docs/834.md)."""
+"""The segments of one INS loop of an 834, sorted by their subject (docs/834.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _OTHER_LOOPS = {"LX", "COB", "LS", "LE", "DSB"}
 # The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
 _END_OF = {"348": "349", "356": "357"}
 _OF_COVERAGE = {"348", "349"}
-LONGEST_PERSON_CODE = 3  # a longer REF*17 says something about a group of people
+LONGEST_PERSON_CODE = 3  # a longer REF*17 names a class of people
 SSN_QUALIFIER = "34"
 _OPEN_YEAR = "9999"
 _DAY_LENGTH, _RANGE_LENGTH = len("20260101"), len("20260101-20261231")
@@ -34,7 +34,7 @@ PADDING = ("",) * 18
 
 @dataclass(slots=True)
 class Transaction:
-    """What a transaction says of all its members, before the first of them."""
+    """A transaction's data about all its members, before the first of them."""
 
     mode: FileMode
     file_date: str
@@ -53,8 +53,8 @@ class Level:
 
 @dataclass(slots=True)
 class MemberLoop:
-    """What one INS loop says of a member; `person` has the segments about the member itself, by their tag, and `former` those
-    with the values that the loop corrects.
+    """The data of one INS loop; `person` has the segments about the member, by their tag, and `former` those with the corrected
+    (old) values.
 
     `key` is its identifier by the mapping. `nested` are the positions of names inside LS and LE, in segments from the INS on: a
     dependent there would need an INS loop of its own. `address_before` is the address of the subscriber before a dependent
@@ -124,7 +124,7 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
         if not coverage.dates.keys() & _OF_COVERAGE:
             coverage.dates.update({name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE})
     loop.action = _ACTIONS.get(ins[3])
-    if loop.action and transaction.mode is FileMode.COMPARE:  # a file for comparing changes nothing
+    if loop.action and transaction.mode is FileMode.COMPARE:  # a comparison changes nothing
         loop.action = Action.COMPARE
     return loop
 
@@ -182,8 +182,8 @@ def _names(segment: Sequence[str]) -> tuple[str, str]:
 
 
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
-    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it.
-    A blank day is none, and neither is an end that stands for none."""
+    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the matching end.
+    Blank days and placeholders for an open end are absent."""
     qualifier, text = segment[1].strip(), segment[3].strip()
     if segment[2].strip().upper() == "DT":
         text = text[:_DAY_LENGTH]

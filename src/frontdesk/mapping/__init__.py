@@ -1,1 +1,1 @@
-"""Rows to records: what an account says of its files, and what their rows mean by it."""
+"""Rows to records, by the account's mapping."""

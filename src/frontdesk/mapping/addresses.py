@@ -1,7 +1,7 @@
-"""Dependents without an address: they live with the subscriber of their family (docs/834.md, Dependents).
+"""Dependents without an address take that of their family's subscriber (docs/834.md, Dependents).
 
-REF*0F names the family, in tables a rule of the mapping. A dependent that stands before its subscriber waits for the end of the
-file. One whose REF*0F is no subscriber's lives with the subscriber before it, if the last names are equal.
+REF*0F identifies the family, in tables a rule of the mapping. A dependent before its subscriber waits for the end of the file. A
+dependent whose REF*0F no subscriber has takes the address of the preceding subscriber, if the last names are equal.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from frontdesk.eligibility.model import ADDRESS, Action
 from frontdesk.errors import Fault
 from frontdesk.mapping.model import ADDRESS_OF_SUBSCRIBER, Row
 
-# What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
+# Limits of memory. Further dependents get the address of the stored subscriber, whose row is applied before theirs.
 FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
 
 NO_ADDRESS = Fault(
@@ -25,10 +25,10 @@ Address = Mapping[str, object]
 
 
 class FamilyAddresses:
-    """The addresses of the subscribers that the file has named, and the dependents that wait for one."""
+    """The addresses of the subscribers so far, and the dependents that wait for an address."""
 
     def __init__(self, *, needs_role: bool = True) -> None:
-        """Unless it `needs_role`, a row that does not say its part in the family gives and takes the address too."""
+        """Unless it `needs_role`, a row without a role in the family gives and takes the address too."""
         self._givers = {"Primary"} if needs_role else {"Primary", None}
         self._needs_role = needs_role
         self._addresses: dict[str, Address] = {}

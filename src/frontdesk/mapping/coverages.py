@@ -1,4 +1,4 @@
-"""The access that the coverages of an 834 give: which of them count, from when, until when, by which (docs/834.md, Access).
+"""The access by the coverages of an 834: those that count, its begin, its end and its plan (docs/834.md, Access).
 
 Days are `YYYY-MM-DD`; an empty one is not known (a begin) or open (an end).
 """
@@ -35,15 +35,15 @@ class Coverage:
         return self.end or _LAST_DAY, self.begin
 
     def closes(self, other: "Coverage") -> bool:
-        """Whether this end is the end of the other coverage, which the file has named before."""
+        """True if this end closes the other coverage, which is earlier in the file."""
         return self.is_end and self._is_about(other) and other.begin <= self.end < (other.end or _LAST_DAY)
 
     def deletes(self, other: "Coverage") -> bool:
-        """Whether this deletion is that of the other coverage, which the file has named before."""
+        """True if this deletion concerns the other coverage, which is earlier in the file."""
         return self.is_deleted and self._is_about(other)
 
     def _is_about(self, other: "Coverage") -> bool:
-        """Whether both are of one line and plan, and of one begin if both say it. An end without a line is about them all."""
+        """True if both have the same line and plan, and the same begin if both have one. An end without a line matches all."""
         is_same = not self.line or (self.line, self.description) == (other.line, other.description)
         return is_same and (not self.begin or not other.begin or self.begin == other.begin)
 
@@ -62,7 +62,7 @@ def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
 
 
 def action_of(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
-    """What all loops ask for together: to end the member only if none of them enrols it."""
+    """The action of all loops together: end the member only if none of them enrols it."""
     # The end of coverages that don't count is no end of the member.
     only_ends = Action.END if coverages else Action.ENROL
     return next((loop.action for loop in loops if loop.action is not Action.END), only_ends)
@@ -85,7 +85,7 @@ def family_levels(dependent: MemberLoop, subscriber: MemberLoop, mapping: FileMa
 
 
 def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
-    """The coverages that count, deleted ones too, and the end of the member if the loop says one."""
+    """The coverages that count, deleted ones included, and the end of the member if the loop has one."""
     file_date = loop.transaction.file_date
     first_day, last_day, changed = (loop.own.dates.get(name, "") for name in ("356", "357", "303"))
     counted, ends_member = counted_levels(loop, mapping), loop.ins[3] == END
@@ -114,9 +114,9 @@ def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
 def dates_of(
     loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """The dates of the access by all coverages, in the order of the file, and those that only a member that is not stored yet
-    takes. A begin that a coverage in force does not say is absent, so that a stored one stays; a new member begins on the day
-    of the change then, if no coverage says its begin."""
+    """The dates of the access by all coverages, in the order of the file, and the dates for a new member only. If a coverage in
+    force has no begin, the begin is absent, so that a stored one stays; a new member without any begin starts on the day of the
+    change."""
     dates: dict[str, object] = {}
     if not coverages:
         if not any(loop.coverages for loop in loops):
@@ -142,7 +142,7 @@ def dates_of(
 
 
 def _with_their_ends(coverages: Sequence[Coverage]) -> list[Coverage]:
-    """The coverages, of which an end is that of the ones that it closes, else a coverage of its own."""
+    """The coverages; an end is merged into the coverages that it closes, else it is a coverage of its own."""
     known: list[Coverage] = []
     for coverage in coverages:
         closed = [other for other in known if coverage.closes(other)]

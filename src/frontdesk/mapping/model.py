@@ -1,4 +1,4 @@
-"""The rows of a file as its mapping reads them, with the values of a request body; what a reader may find wrong with one."""
+"""The rows of a file, mapped to the values of a request body, and the faults that a reader finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def is_warned(self) -> bool:
-        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
+        """True if the report has a warning about the row in every load (not `address_of_subscriber`)."""
         return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
 
     @property
@@ -50,11 +50,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class UnreadRows:
-    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
-    one, at ten times the cost of the rest.
+    """Consecutive unparsed rows of a table from `place` on: `read(place, text)` parses one, at ten times the cost of the rest.
 
-    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
-    external_ids as `read` would have them; "" or None where there is none.
+    Each of `texts` determines its row, with the file's columns, mapping and plan. `keys` are the external_ids as `read` would
+    give them; "" or None without one.
     """
 
     place: int
@@ -109,7 +108,7 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
+    """The data at the beginning of a file. `file_date` is `YYYY-MM-DD`.
 
     `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
     table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
@@ -128,26 +127,26 @@ class FileHeader:
         return self.columns[0] if self.columns else None
 
 
-# Faults of one row that a reader or the mapping finds. The row is refused, its neighbours are not.
+# Faults of one row that a reader or the mapping finds. Other rows are not affected.
 ROW_FAULTS = FORMAT_ROW_FAULTS | {
     "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
-    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
-    "for it, or name members in another way.",
-    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
-    "another way (identify).",
-    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
-    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
-    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
+    "no_identifier": "The member lacks a value from which the mapping makes the identifier (identify): ask the sender for it, "
+    "or name members in another way.",
+    "identifier_shared": "Two people of the 834 have the same identifier, so both are refused: the mapping has to name "
+    "members in another way (identify).",
+    "nested_dependent": "A dependent is inside LS and LE: the sender has to give each member an INS loop.",
+    "unknown_code": "The 834 has an unknown code; the message lists the known codes.",
+    "unknown_plan": "The row's name of its plan is not among the `plans` of the mapping: add it there.",
 }
 
 
 # Those, and what all rows of a member together may have.
 ROW_CODES = ROW_FAULTS | {
-    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
-    "identifier from more columns.",
-    "no_medical_coverage": "The 834 carries no coverage that counts: a member keeps its access, a new one is refused. If one "
-    "that it carries gives access, add its code (HD03) to `coverages` in the mapping.",
+    "repeated_differently": "Another row has the same external_id and other values: keep one row, or make the identifier "
+    "from more columns.",
+    "no_medical_coverage": "The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If "
+    "one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.",
 }
 
 ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"

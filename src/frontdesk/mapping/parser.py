@@ -14,7 +14,7 @@ from frontdesk.mapping import values
 from frontdesk.mapping.values import FieldRule, RowRule, Value, fold_name, mappable_field
 from frontdesk.text import shown_name
 
-# What a person has to decide about a column, and the answer that it says nothing about access.
+# A question about a column, and the answer that the column is not about access.
 OPEN, UNRELATED = "open", "unrelated"
 PLAIN = "plain"  # social security numbers are to be stored as they are
 VERIFY_WORDS, COUNTS_WORDS, FAMILY_WORDS = ("compare", "full"), ("strict", "lenient"), ("own", "subscriber")
@@ -181,7 +181,7 @@ def _words(
 
 
 def _each(value: str | list[Any], make: Callable[[str], Any], most: int) -> list[Any]:
-    """What is made of each word, trimmed; nothing if one is no word or breaks the rule."""
+    """The result for each trimmed word; empty if one is no text or breaks the rule, or if there are too many."""
     words = [value] if isinstance(value, str) else value
     made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
     return [] if None in made or len(made) > most else made
@@ -197,7 +197,7 @@ def _cell_values(given: dict[str, Any]) -> dict[str, Value] | None:
 
 
 def _cell(value: Any) -> Value:
-    """A value as the text of a cell; None for what is none."""
+    """A value as the text of a cell; None for other types."""
     text = str(value).lower() if type(value) is bool else value
     return text if type(text) is str and len(text) <= LONGEST_VALUE else None
 
@@ -354,7 +354,7 @@ _PARTS_834 = {
 
 
 def _of_834(given: dict[str, Any]) -> dict[str, Any]:
-    """What the account says of its 834s, by the names in FileMapping."""
+    """The part about 834s, by the names in FileMapping."""
     parts = _read_parts(given, _PARTS_834)
     if "coverages" in parts:
         parts["lines"] = parts.pop("coverages") or None

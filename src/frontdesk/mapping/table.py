@@ -61,7 +61,7 @@ class TableColumns:
         folded = [*map(fold_name, names)]
         self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
         own = [target_of(name, mapping) for name in names]
-        # A rule goes before the column that has its field's name.
+        # A rule overrides the column with its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         rules = [
             (target, rule, positions)
@@ -234,7 +234,7 @@ def _refused(place: int, key: object, fault: Fault) -> Row:
 
 
 def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
-    """True for a row that one of the rules is about."""
+    """True if one of the rules matches the row."""
     return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
 
 
@@ -303,7 +303,7 @@ def cell_of(value: Any) -> str:
 
 
 def target_of(name: str, mapping: FileMapping) -> str | None:
-    """The field that a column of this name holds, as the mapping or else the interface calls it; None if there is none, or if
-    the mapping says that the column is not read."""
+    """The field of a column by the mapping, else by the interface's names; None without one, or if the mapping excludes the
+    column."""
     target = mapping.columns.get(fold_name(name))
     return field_named(name) if target is None else target or None

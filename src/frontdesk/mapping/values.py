@@ -19,10 +19,10 @@ FAMILY = "family"  # the target that is the same for the members of a family; it
 METADATA_PREFIX = "metadata."
 # White space, to Python and to JSON Schema, whose `\s` lacks these control characters.
 _BLANK = r"\s\x1c-\x1f\x85"
-COLUMN_NAME = re.compile(rf"[^{_BLANK}_\-]")  # what a name has that is left when it is folded
+COLUMN_NAME = re.compile(rf"[^{_BLANK}_\-]")  # a character that stays when a name is folded
 METADATA_FIELD = re.compile(rf"metadata[.][^{_BLANK}](?:[^\r\n]{{0,{METADATA_KEY_LENGTH - 2}}}[^{_BLANK}])?")
 
-# What a rule makes of a row: a text, "" for a field that is absent, None for one that is cleared.
+# The result of a rule: a text, "" for an absent field, None for a cleared one.
 Value = str | None
 
 
@@ -220,8 +220,8 @@ def _padded(text: str, length: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """Which rows end their members or are left out: their cell of the column is one of the folded words of `equals` ("" is a
-    blank cell), or begins with one of `starts_with`."""
+    """A rule for rows that end their members or are left out: the cell of the column is one of the folded words of `equals` (""
+    is a blank cell), or begins with one of `starts_with`."""
 
     column: str
     equals: frozenset[str] = frozenset()

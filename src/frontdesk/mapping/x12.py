@@ -51,9 +51,9 @@ MEMBER_LOOPS_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class X12Options:
-    """How to read an 834. A `mode` goes before what the file says of itself; `secret` is the account's, for hashes.
+    """Options for reading an 834. A `mode` overrides BGN08; `secret` is the account's, for hashes.
 
-    `apart` are the places, in ascending order, of the rows of members with others elsewhere in the file: they become one row.
+    `apart` are the ascending places of rows whose member has other rows elsewhere in the file: they become one row.
     """
 
     mode: FileMode | None = None
@@ -65,7 +65,7 @@ DEFAULT_OPTIONS = X12Options()
 
 
 class MappingNeeded(Exception):
-    """The account's mapping does not say how an 834 names its members. `suggestion` is one, with its reasons, as JSON."""
+    """The account's mapping lacks `identify`. `suggestion` proposes one, with its reasons, as JSON."""
 
     def __init__(self, suggestion: dict[str, Any]) -> None:
         super().__init__()
@@ -228,8 +228,8 @@ class LoopsApart:
 
 
 class MemberNames:
-    """Makes the identifiers of one file's members. `secret` is the account's, so that the digests of its files agree, and no
-    other's."""
+    """Makes the identifiers of one file's members. `secret` is the account's: digests agree over its files, and with no other
+    account's."""
 
     def __init__(self, mapping: FileMapping, secret: bytes) -> None:
         self.mapping, self._secret = mapping, secret
@@ -248,7 +248,7 @@ class MemberNames:
         return self._made(self.mapping.member_id, loop) if self.mapping.member_id else loop.key
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
-        """What the member calls its plan: the first alternative that is complete. A reference of the coverage goes first."""
+        """The member's name of its plan: the first complete alternative. A reference of the coverage has priority."""
         of_coverage = {"HD03": coverage.line, "HD04": coverage.description}
         of_coverage |= {f"REF*{name}": number for name, number in coverage.references.items()}
         for sources in self.mapping.plan:
@@ -299,7 +299,7 @@ class MemberNames:
         return blake2b(text.encode(), key=self._secret, digest_size=size).hexdigest()
 
     def _hashed(self, number: str) -> str:
-        """The digest of a social security number; "" for what stands for none, such as 999999999."""
+        """The digest of a social security number; "" for a placeholder, such as 999999999."""
         digits = number.replace("-", "").replace(" ", "")
         if not _NINE_DIGITS.fullmatch(digits) or len(set(digits)) == 1:
             return ""
@@ -364,7 +364,7 @@ def _no_coverage(loop: MemberLoop) -> Fault:
 def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dict[str, object], bool]:
     """The fields about the person, and whether two loops contradict each other: two values of a field for the same day.
 
-    A loop of a later day (DTP*303, else the date of the file) is news. An end says nothing of the person.
+    A loop of a later day (DTP*303, else the date of the file) has priority. An end has no data about the person.
     """
     if len(loops) == 1:
         return _values(loops[0], names), False

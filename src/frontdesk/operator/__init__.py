@@ -1,1 +1,1 @@
-"""The operator's door: /operator/v1, for the clinical system, mail relays and those who run the installation."""
+"""The operator's door: /operator/v1, for the clinical system, mail relays and operators."""

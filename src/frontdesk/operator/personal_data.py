@@ -1,4 +1,4 @@
-"""A person's data over the operator's interface: shown whole, erased (docs/erasure.md)."""
+"""A person's data over the operator's interface: export and erasure (docs/erasure.md)."""
 
 from frontdesk.app import App
 from frontdesk.privacy.erasure import erase_person, export_person, get_person
@@ -9,7 +9,7 @@ from frontdesk.web.response import Response, json_response
 
 
 async def export(app: App, request: Request) -> Response:
-    """`GET /operator/v1/members/:member_id/export`: all that is kept about a member, by table. The audit trail keeps it.
+    """`GET /operator/v1/members/:member_id/export`: all stored data of a member, by table. Recorded in the audit trail.
 
     Raises NotFound.
     """
@@ -20,7 +20,7 @@ async def export(app: App, request: Request) -> Response:
 
 
 async def erase(app: App, request: Request) -> Response:
-    """`DELETE /operator/v1/members/:member_id`: the fact of the erasure, the same however often it is asked for.
+    """`DELETE /operator/v1/members/:member_id`: the fact of the erasure; idempotent.
 
     Raises NotFound, UnderLegalHold, FilesUnfinished.
     """

@@ -1,5 +1,5 @@
 """POST of queue events (docs/queue-events.md): each event is parsed and stored on its own, and has an outcome of its own. GET of
-a plan's queue (docs/operator.md): what its customer is told now, with the interval."""
+a plan's queue (docs/operator.md): the values that its customer gets now, with the interval."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ def _body(parsed: Sequence[ParsedEvent], stored: Iterator[EventResult | Exceptio
 async def show(app: App, request: Request) -> Response:
     """`GET /operator/v1/plans/:plan_id/queue`: a plan of any account.
 
-    `queue_info` and `queue_interval` are absent while no values can be had. Raises NotFound and Unavailable.
+    `queue_info` and `queue_interval` are absent while the values are unavailable. Raises NotFound and Unavailable.
     """
     plan_id = request.path_id("plan_id")
     plan = await app.ask(lambda tx: get_plan(tx, None, plan_id))

@@ -1,4 +1,4 @@
-"""What is kept about a person: erased, exported, held, and pruned when it is old enough (docs/erasure.md)."""
+"""Personal data: erasure, export, legal holds, retention (docs/erasure.md)."""
 
 from frontdesk.privacy.store import find_holds, has_pruned, last_pruning
 

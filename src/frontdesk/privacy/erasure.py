@@ -1,6 +1,6 @@
-"""Erases, holds and exports members: after an erasure their ids, times and the fact are left (docs/erasure.md).
+"""Erases, holds and exports members: an erasure leaves ids, times and the fact of the erasure (docs/erasure.md).
 
-While a legal hold lasts, nothing of the member is erased or pruned, and the audit trail is not pruned at all.
+During a legal hold no data of the member is erased or pruned, and the audit trail is not pruned at all.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ from frontdesk.text import fold_email
 
 
 def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
-    """The records with the identifier, those too that an undo withdrew, and those that were merged with them.
+    """The records with the identifier, withdrawn ones included, and the records merged with them.
 
     Raises NotFound, and FrontdeskError `several_accounts`.
     """
@@ -55,8 +55,8 @@ def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
 def erase_person(
     db: Database, persons: Sequence[Person], requester: Requester, clock: Clock = system_clock
 ) -> list[Erasure]:
-    """Erase the records of one person, all of one account, and those merged with them, in one transaction. One that is erased
-    already stays as it is.
+    """Erase the records of one person in one account, and those merged with them, in one transaction. An erased record stays as
+    it is.
 
     Raises UnderLegalHold, FilesUnfinished, Unavailable.
     """
@@ -76,7 +76,7 @@ def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
 
 
 def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Erasure]:
-    """Erase those that are not erased yet. Raises UnderLegalHold, FilesUnfinished."""
+    """Erase the records that are not erased yet. Raises UnderLegalHold, FilesUnfinished."""
     ids = [person.member_id for person in persons]
     store.lock_members(tx, ids)
     erased = store.find_erasures(tx, ids)
@@ -114,7 +114,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
 
 
 def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:
-    """Hold the member. False if it is held already, with the reference that it had. Raises FrontdeskError `erased`."""
+    """Hold the member. False if it is held already; the earlier reference stays. Raises FrontdeskError `erased`."""
     store.lock_members(tx, [person.member_id])  # an erasure under way comes first
     if store.find_erasures(tx, [person.member_id]):
         raise FrontdeskError("The member is erased: there is nothing left to hold.", code="erased")
@@ -134,7 +134,7 @@ def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
     if not holds:
         return False
     store.delete_hold(tx, person.member_id)
-    # What retention went past meanwhile is looked at again.
+    # Retention starts over, for rows that it skipped during the hold.
     if first := store.first_history_id(tx, person.member_id):
         position = store.get_position(tx, RetentionKind.HISTORY)
         store.move_position(tx, RetentionKind.HISTORY, min(position, first - 1))
@@ -152,7 +152,7 @@ def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
 
 
 def export_person(db: Database, person: Person, requester: Requester) -> PersonalData:
-    """All rows of the member by table, in the order of their ids. The audit trail keeps that it was exported."""
+    """All rows of the member by table, in the order of their ids. The export is recorded in the audit trail."""
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
     external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]

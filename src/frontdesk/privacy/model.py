@@ -1,4 +1,4 @@
-"""What is kept about a person: kinds of columns, erasures, legal holds (docs/erasure.md)."""
+"""Personal data: kinds of columns, erasures, legal holds (docs/erasure.md)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from frontdesk.errors import Fault, FrontdeskError
 
 
 class ColumnKind(StrEnum):
-    """What a column holds, and so what an erasure does with it."""
+    """The kind of a column, which decides its treatment by an erasure."""
 
     ID = "id"  # of the service's own rows: stays
     TIME = "time"  # of an event, and the days of access: stays
@@ -17,24 +17,24 @@ class ColumnKind(StrEnum):
     PERSON = "person"  # a value of one member, or made from one: erased
     PERSONS = "persons"  # values of several members in one cell: the person's part is erased
     REFERENCE = "reference"  # a caller's name for a request, a file, a visit or a doctor: stays, and must not name a member
-    ACCOUNT = "account"  # what an account or an operator says of itself: stays
-    PROOF = "proof"  # what an API client or an installation proves itself by: stays
+    ACCOUNT = "account"  # data of an account or an operator: stays
+    PROOF = "proof"  # credentials of an API client or an installation: stays
 
 
 class ErasureCause(StrEnum):
-    """Why a member was erased."""
+    """The cause of an erasure."""
 
     REQUEST = "request"
     RETENTION = "retention"
 
 
 class RetentionKind(StrEnum):
-    """What is kept for a time only (docs/configuration.md)."""
+    """Data with a limited retention (docs/configuration.md)."""
 
     REPORTS = "reports"  # of files, row by row
-    INVITATIONS = "invitations"  # the address of one that is settled
-    WITHDRAWN = "withdrawn"  # members that an undo withdrew
-    ENDED = "ended"  # members with an access that has ended
+    INVITATIONS = "invitations"  # the addresses of settled invitations
+    WITHDRAWN = "withdrawn"  # withdrawn members
+    ENDED = "ended"  # members whose access has ended
     HISTORY = "history"  # the values of a member's old changes
     AUDIT = "audit"
     MAILBOX = "mailbox"  # mails that a sandbox caught
@@ -42,14 +42,14 @@ class RetentionKind(StrEnum):
 
 
 class Person(NamedTuple):
-    """A member as erasures, holds and exports name it: never by a value of its own."""
+    """A member identified by ids only, never by its own values."""
 
     member_id: int
     account_id: int
 
 
 class Erasure(NamedTuple):
-    """The fact that is left. `is_new` is False where the member had been erased before."""
+    """The fact of an erasure. `is_new` is False if the member had been erased before."""
 
     member_id: int
     account_id: int
@@ -59,7 +59,7 @@ class Erasure(NamedTuple):
 
 
 class LegalHold(NamedTuple):
-    """While it lasts, nothing of the member is erased or pruned. `reference` names the case, never the person."""
+    """Keeps the member's data from being erased or pruned. `reference` names the case, never the person."""
 
     member_id: int
     account_id: int
@@ -69,7 +69,7 @@ class LegalHold(NamedTuple):
 
 
 class PersonalData(NamedTuple):
-    """All that is kept about one member, by table, as rows by column."""
+    """All stored data of one member, by table, as rows by column."""
 
     member_id: int
     account_id: int

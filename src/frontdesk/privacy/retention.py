@@ -1,7 +1,7 @@
-"""Deletes or erases what has been kept long enough, in small transactions (docs/erasure.md, docs/configuration.md).
+"""Deletes or erases data after its retention, in small transactions (docs/erasure.md, docs/configuration.md).
 
-Any number of workers may do so at the same time: each batch looks at its rows again in its own transaction. Under legal hold a
-member stays, with its history, its invitation and the reports of its account; while there is any hold, so does the audit trail.
+Any number of workers may run it at the same time: each batch checks its rows again in its own transaction. A legal hold keeps its
+member, with history, invitation and the reports of the account; any hold keeps the whole audit trail.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from frontdesk.privacy.erasure import erase_old
 from frontdesk.privacy.model import RetentionKind
 
 _K = RetentionKind
-BATCH = 100  # rows in one transaction: SQLite has one writer, and others wait for it
+BATCH = 100  # rows in one transaction: SQLite has one writer, for which other writes wait
 AUDIT_BATCH = 1000
 MAILBOX_DAYS, COUNTER_DAYS = 90, 2
 GUARDED = (_K.HISTORY, _K.AUDIT)
@@ -33,7 +33,7 @@ Counts = dict[RetentionKind, int]
 
 
 def kept_days(config: Config) -> Counts:
-    """How many days each kind is kept; without those that are kept for ever."""
+    """The days of retention by kind, without the kinds that are kept for ever."""
     days = {
         _K.REPORTS: config.keep_reports_days,
         _K.INVITATIONS: config.keep_invitations_days,
@@ -49,7 +49,7 @@ def kept_days(config: Config) -> Counts:
 
 @dataclass(slots=True)
 class RetentionTurn:
-    """One pass over everything that is kept for a time. `pause` is called after each batch and ends the turn by True."""
+    """One pass over all data with a retention. `pause` is called after each batch; True ends the turn."""
 
     db: Database
     clock: Clock
@@ -60,7 +60,7 @@ class RetentionTurn:
     limits: dict[RetentionKind, datetime] = field(default_factory=dict)
 
     def run(self) -> Counts:
-        """Do the turn; how many rows of each kind went. Raises Unavailable: what was committed stays done."""
+        """Do the turn; returns the number of pruned rows by kind. Raises Unavailable; committed batches stay done."""
         self._set_limits()
         self.counts = {}
         works = {_K.AUDIT: self._audit, _K.COUNTERS: self._counters}
@@ -73,7 +73,7 @@ class RetentionTurn:
         return self.counts
 
     def count(self) -> Counts:
-        """How many rows of each kind a turn would find now; it changes nothing."""
+        """The number of due rows by kind. Changes nothing."""
         self._set_limits()
         found = {kind: sum(len(ids) for ids, _ in self._windows(kind)) for kind in self.kept}
         if self.db.ask(store.has_holds):
@@ -94,9 +94,9 @@ class RetentionTurn:
                 return
 
     def _windows(self, kind: RetentionKind) -> Iterator[tuple[list[int], int]]:
-        """The old rows by windows of ids, each with the id up to which nothing is left to do.
+        """The due rows by windows of ids, each with the id up to which all rows are done.
 
-        The history is gone through from where the last turn came to, up to the first window with a newer entry.
+        The history is read from the end of the last turn up to the first window with a newer entry.
         """
         before, ask = self.limits[kind], self.db.ask
         start = ask(lambda tx: store.get_position(tx, kind)) if kind is _K.HISTORY else 0
@@ -154,12 +154,12 @@ class RetentionTurn:
         yield write_alone(self.db, lambda tx: store.delete_counters(tx, before))
 
     def _audit(self) -> Iterator[int]:
-        """From the oldest entry on, and up to the first that is not old enough."""
+        """From the oldest entry up to the first that is not due."""
         while count := write_alone(self.db, self._prune_audit):
             yield count
 
     def _prune_audit(self, tx: Tx) -> int:
-        """The chain of the export is kept up to the last entry that goes, so that later exports go on from there."""
+        """The chain of the export is stored up to the last pruned entry, so that later exports can continue."""
         if store.has_holds(tx):
             return 0
         after, chain = store.last_pruning(tx) or TrailPruning(0, "")
@@ -189,8 +189,8 @@ def begin_turn(tx: Tx, now: datetime) -> bool:
 class LogEmptier:
     """Empties SQLite's write-ahead log of erased values (docs/erasure.md).
 
-    A reader can hold the log. So whatever takes values out counts that, and a worker with a new count tries until it is done.
-    """
+    A reader can hold the log. So each removal of values increments a count, and a worker with a new count tries until it
+    succeeds."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -1,6 +1,6 @@
-"""The SQL of erasures, legal holds, exports and retention: what belongs to a member, by the classification of the columns.
+"""The SQL of erasures, legal holds, exports and retention, by the classification of the columns.
 
-Retention goes through each table by windows of its key, so that no statement looks at more than 1000 rows.
+Retention goes through each table by windows of its key, so that no statement reads more than 1000 rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ from frontdesk.text import fold_email
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
 
-# The same text as in the triggers (db/migrations/append_only.py), which let nothing else through.
+# The same text as in the triggers (db/migrations/append_only.py), which allow no other change.
 WITHOUT_VALUES = {
     "postgresql": "without_values(changes)",
     "sqlite": "(SELECT json_group_object(key, json(value)) FROM json_each(changes) "
@@ -63,7 +63,7 @@ def with_merged(tx: Tx, persons: Sequence[Person]) -> list[Person]:
 
 
 def lock_members(tx: Tx, member_ids: Collection[int]) -> None:
-    """Nobody writes, erases or holds the members until the transaction ends."""
+    """Lock the members against writes, erasures and holds until the transaction ends."""
     query = sa.select(members.c.id).where(members.c.id.in_(sorted(member_ids))).order_by(members.c.id)
     tx.execute(query.with_for_update()).all()
 
@@ -89,20 +89,21 @@ def find_erasures(tx: Tx, member_ids: Collection[int]) -> list[Erasure]:
 
 
 def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
-    """From here on the history of the members can lose its values."""
+    """After this the values in the members' history can be removed."""
     fact = {"erased_at": requester.now, "cause": cause}
     fact |= {"actor": requester.actor, "request_id": requester.request_id}
     tx.execute(sa.insert(erasures), [person._asdict() | fact for person in persons])
 
 
 def empty_members(tx: Tx, member_ids: Collection[int]) -> None:
-    """The members keep ids, plans, times and days of access. As withdrawn ones they are alone in the uniqueness scope -id."""
+    """The members keep ids, plans, times and days of access. Like withdrawn members they are alone in the uniqueness scope
+    -id."""
     changes = _emptied(members) | {"uniqueness_scope": -members.c.id, "merged_into": None}
     tx.execute(sa.update(members).where(members.c.id.in_(sorted(member_ids))).values(changes))
 
 
 def drop_values(tx: Tx, column: str, ids: Collection[int]) -> None:
-    """Take the values out of the entries of the history whose column holds one of the ids."""
+    """Remove the values from the entries of the history whose column has one of the ids."""
     emptied: sa.ColumnElement[Any] = sa.literal_column(WITHOUT_VALUES[tx.dialect.name])
     mine = member_history.c[column].in_(sorted(ids))
     tx.execute(sa.update(member_history).where(mine).values(changes=emptied))
@@ -129,7 +130,7 @@ def empty_invitations(tx: Tx, ids: Collection[int]) -> int:
 
 
 def _emptied(table: sa.Table) -> dict[str, Any]:
-    """What the columns with a person's values hold after an erasure."""
+    """The values of a person's columns after an erasure."""
     kinds = CLASSIFICATION[table.name].items()
     columns = [table.c[name] for name, kind in kinds if kind is ColumnKind.PERSON]
     empty: dict[type, Any] = {sa.JSON: {}, IsoDate: NO_DAY}
@@ -189,13 +190,13 @@ def delete_hold(tx: Tx, member_id: int) -> None:
 
 
 WINDOW = 1000  # ids
-EMPTIED = "emptied"  # among the positions: how often values were taken out
+EMPTIED = "emptied"  # among the positions: the number of removals of values
 
 _m, _h, _i, _f = members.c, member_history.c, invitations.c, eligibility_files.c
 
 
 class RetentionSource(NamedTuple):
-    """The rows of a kind: their table, when they are old enough, and what a legal hold keeps."""
+    """The rows of a kind: their table, the condition that they are due, and the rows kept by legal holds."""
 
     table: sa.Table
     age: sa.ColumnElement[Any]
@@ -207,7 +208,7 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
     is_kept = _m.external_id != ""
     match kind:
         case RetentionKind.HISTORY:
-            # Named by its table: in a subquery the bare column would be another one's.
+            # Qualified by its table: in a subquery the bare column would be another table's.
             text = f"CAST(changes AS text) <> CAST({WITHOUT_VALUES[dialect]} AS text)"
             return RetentionSource(member_history, _h.changed_at, sa.literal_column(text), _h.member_id)
         case RetentionKind.WITHDRAWN:
@@ -233,14 +234,14 @@ def last_id(tx: Tx, kind: RetentionKind) -> int:
 
 
 def old_ids(tx: Tx, kind: RetentionKind, before: datetime, after_id: int) -> list[int]:
-    """The ids of the rows in the window after this id that are old enough and not held, ascending."""
+    """The ids of due rows without a hold in the window after this id, ascending."""
     source = _source(kind, tx.dialect.name)
     id_ = source.table.c.id
     return _matching(tx, source, before, (id_ > after_id) & (id_ <= after_id + WINDOW))
 
 
 def still_old(tx: Tx, kind: RetentionKind, before: datetime, ids: Collection[int]) -> list[int]:
-    """Those of the rows that are still old enough and not held."""
+    """The rows that are still due and not held."""
     source = _source(kind, tx.dialect.name)
     return _matching(tx, source, before, source.table.c.id.in_(sorted(ids)))
 
@@ -277,7 +278,7 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
 
 
 def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> list[dict[str, Any]]:
-    """The rows of all files that are about the member, but for those that changed nothing, by column."""
+    """The member's rows of all files, without those that changed nothing, by column."""
     conditions = _report_rows_about([person.member_id], external_ids, person.account_id)
     found = chain(*(tx.execute(sa.select(file_rows).where(mine)).mappings() for mine in conditions))
     rows = ({str(name): value for name, value in row.items()} for row in found)
@@ -287,9 +288,9 @@ def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> lis
 def forget_in_reports(
     tx: Tx, member_ids: Collection[int], external_ids: Collection[str], *, account_id: int, packed: bool
 ) -> None:
-    """Take the identifiers out of the account's reports: of the members' rows, and of rows without a member that name one. The
-    files lose their digests, which are made from all of their rows: that of a small file could be guessed. With `packed`, so do
-    all that have packed rows: which members these are is not looked up.
+    """Remove the identifiers from the account's reports: from the members' rows, and from rows with an identifier but without a
+    member. Removes the digests of these files, since the digest of a small file could be guessed; with `packed`, also those of
+    all files with packed rows, whose members are not looked up.
     """
     found: set[int] = set()
     for mine in _report_rows_about(member_ids, external_ids, account_id):
@@ -305,7 +306,7 @@ def forget_in_reports(
 def _report_rows_about(
     member_ids: Collection[int], external_ids: Collection[str], account_id: int
 ) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """Conditions, one for each index: the members' rows, and the account's rows without a member that name an identifier."""
+    """Conditions, one for each index: the members' rows, and the account's rows with an identifier but without a member."""
     rows = file_rows.c
     account = sa.select(_f.account_id).where(_f.id == rows.file_id).scalar_subquery()
     without_member = rows.member_id.is_(None) & rows.external_id.is_not(None)
@@ -326,7 +327,7 @@ def delete_rows(tx: Tx, kind: RetentionKind, ids: Collection[int]) -> int:
 
 
 def delete_counters(tx: Tx, before: datetime) -> int:
-    """Delete old tokens and request counters: of clients that ask no more, the others clear away their own."""
+    """Delete old tokens and request counters of inactive clients; requests of active clients delete their own."""
     tokens = sa.select(access_tokens.c.token_hash).where(access_tokens.c.expires_at < before).limit(WINDOW)
     old = access_tokens.c.token_hash.in_(tx.execute(tokens).scalars().all())
     count = tx.execute(sa.delete(access_tokens).where(old)).rowcount
@@ -355,7 +356,7 @@ def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
 
 
 def prune_audit(tx: Tx, after_id: int, through_id: int, chain: str, *, now: datetime) -> int:
-    """Delete the entries up to `through_id`, after their chain is kept: the trigger wants it."""
+    """Delete the entries up to `through_id`, after storing their chain, which the trigger requires."""
     tx.execute(sa.insert(audit_prunings).values(through_id=through_id, chain=chain, pruned_at=now))
     columns = audit_entries.c
     pruned = (columns.id > after_id) & (columns.id <= through_id)
@@ -387,6 +388,6 @@ def first_history_id(tx: Tx, member_id: int) -> int:
 
 
 def note_emptied(tx: Tx) -> None:
-    """Values were taken out: SQLite's write-ahead log is to be emptied after this transaction (retention.LogEmptier)."""
+    """Note that values were removed: SQLite's write-ahead log has to be emptied after this transaction (retention.LogEmptier)."""
     if tx.dialect.name == "sqlite":
         move_position(tx, EMPTIED, get_position(tx, EMPTIED) + 1)

@@ -112,7 +112,7 @@ def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEven
 
 
 def set_duty(tx: Tx, provider_group_id: int, doctor: str, *, on_duty: bool, now: datetime) -> bool:
-    """False if it was so already; the earlier start time is kept. Raises NotFound for an unknown group."""
+    """False if the doctor's duty is unchanged; an earlier start time is kept. Raises NotFound for an unknown group."""
     if not store.lock_groups(tx, [provider_group_id]):
         raise NotFound("provider group")
     type_ = EventType.DOCTOR_ON_DUTY if on_duty else EventType.DOCTOR_OFF_DUTY

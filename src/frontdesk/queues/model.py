@@ -53,7 +53,7 @@ class QueueEvent(NamedTuple):
 
     @property
     def reference(self) -> Reference:
-        """What the event is about: its visit, or its doctor if there is none."""
+        """The subject of the event: its visit, else its doctor."""
         return (self.visit if self.visit is not None else self.doctor) or "", self.provider_group_id or 0
 
 
@@ -82,7 +82,7 @@ class ParsedEvent(NamedTuple):
 
 
 class EventOutcome(StrEnum):
-    """What became of an event; a duplicate has an id that its provider group has already sent."""
+    """The outcome of an event; a duplicate has an id that its provider group has already sent."""
 
     STORED = "stored"
     DUPLICATE = "duplicate"
@@ -90,14 +90,14 @@ class EventOutcome(StrEnum):
 
 
 class EventResult(NamedTuple):
-    """The outcome of one event; a refused one has faults."""
+    """The outcome of one event; a refused event has faults."""
 
     outcome: EventOutcome
     faults: tuple[Fault, ...] = ()
 
 
 class EncounterState(StrEnum):
-    """Waiting for a doctor, with a doctor, seen, or left unseen (docs/states.md)."""
+    """Waiting for a doctor, with a doctor, ended, or left without a visit (docs/states.md)."""
 
     WAITING = "waiting"
     IN_VISIT = "in_visit"
@@ -190,7 +190,7 @@ class PlanQueue(NamedTuple):
 
 
 class IntervalRecords(NamedTuple):
-    """By plan, how the intervals that were told have held, of the waits that were over by `until`."""
+    """By plan, the misses of the given intervals, of waits that ended by `until`."""
 
     until: datetime
     plans: dict[int, IntervalRecord]
@@ -220,7 +220,7 @@ class QueueSnapshot:
         return self.in_time(now) and all(plan_id in self.queues for plan_id in plan_ids)
 
     def is_usable(self, now: datetime) -> bool:
-        """Whether it may be served while no newer one can be had."""
+        """True if it may be served while no newer snapshot is available."""
         ttl = timedelta(seconds=self.ttl_seconds)
         return self.taken_at - ttl <= now < self.expires_at + STALE_TTLS * ttl
 
@@ -241,7 +241,7 @@ class WaitOutcome(NamedTuple):
 
     @property
     def is_wrong_zero(self) -> bool:
-        """The patient was told 0 and waited over 30 s."""
+        """The estimate was 0 and the wait over 30 s."""
         return self.estimate_seconds == 0 and self.wait_seconds > READY_SECONDS
 
     @property

@@ -1,9 +1,9 @@
 """The state of each plan's queue, with the wait estimate; and the snapshot of an account's queues, served for `ttl` seconds: the
 same in every process.
 
-The values of all plans come from ONE consistent read. The first process that finds the shared row expired computes and stores
-a new one, and the others take what was stored. In one process all readers wait for one renewal. When the database is slow the
-last snapshot is served for some ttls more; its `expires_at` says that it is old.
+The values of all plans come from ONE consistent read. The first process that finds the shared row expired computes and stores a
+new one, and the other processes use the stored one. In one process all readers wait for one renewal. While the database is slow
+the last snapshot is served for some ttls more, with its true `expires_at`.
 """
 
 import threading
@@ -36,12 +36,12 @@ from frontdesk.queues.store.snapshots import (
 READ_SECONDS = 1.0
 FIRST_READ_SECONDS = 5.0
 LOCK_SECONDS = 1.0  # storing waits this long for locks of others
-RETRY_SECONDS = 1.0  # after a renewal that failed or could not be stored none is tried for this long
+RETRY_SECONDS = 1.0  # between a failed renewal and the next
 THREADS = 4
 
 COUNTED_EVERY = timedelta(minutes=15)
 SETTLED = timedelta(minutes=5)  # events of the last minutes may still come
-LONGEST_LOOK = timedelta(days=1)  # what a count looks back at most: without readers no estimate was given
+LONGEST_LOOK = timedelta(days=1)  # the longest span of a count: without readers no estimate was given
 
 
 class _Renewal(NamedTuple):

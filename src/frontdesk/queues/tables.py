@@ -1,7 +1,7 @@
-"""The tables of the encounter queue: the events as they came, what follows from them, snapshots, estimates given.
+"""The tables of the encounter queue: events as received, encounters, duties, snapshots, given estimates.
 
-Doctors and visits are opaque references; no name of anybody is in this part. `encounters` and `duties` follow from
-`queue_events` and can be made anew from them.
+Doctors and visits are opaque references; these tables hold no names of people. `encounters` and `duties` can be rebuilt from
+`queue_events`.
 """
 
 import sqlalchemy as sa
@@ -68,7 +68,7 @@ queue_snapshots = sa.Table(
     *optional(Json, "records"),  # how the intervals have held
 )
 
-# What was told, to be compared with what came (model.measure_accuracy).
+# Given estimates, for comparison with the waits that followed (model.measure_accuracy).
 estimate_log = sa.Table(
     "estimate_log",
     metadata,
@@ -76,7 +76,7 @@ estimate_log = sa.Table(
     *required(Id, "plan_id", to="plans.id"),
     *required(UtcTime(), "taken_at", "expires_at"),
     *required(sa.Integer(), "estimate_seconds"),
-    *optional(sa.Integer(), "low_seconds", "high_seconds"),  # of the interval; null where nobody was on duty
+    *optional(sa.Integer(), "low_seconds", "high_seconds"),  # of the interval; null without a doctor on duty
     sa.Index("ix_estimate_log_plan_id_taken_at", "plan_id", "taken_at"),
     sa.Index("ix_estimate_log_taken_at", "taken_at"),
 )

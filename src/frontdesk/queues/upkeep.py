@@ -1,4 +1,4 @@
-"""Rebuilds the encounters and duties from the stored events, and deletes old events with what follows from them alone."""
+"""Rebuilds the encounters and duties from the stored events, and deletes old events with their encounters."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ DEFAULT_AGE = timedelta(days=90)  # what workers keep
 
 
 def rebuild(tx: Tx) -> RebuildReport:
-    """Settle every encounter and duty again from its events. New events wait meanwhile; readers see the state before."""
+    """Compute every encounter and duty again from its events. New events wait meanwhile; readers see the old state."""
     store.lock_groups(tx, None)
     encounters, corrected = 0, store.delete_encounters_without_events(tx)
     for visits in store.pages_of_visits(tx):
@@ -46,7 +46,7 @@ def _wrong(
 
 
 def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
-    """Delete a page of what is older than `age`; call it until it deletes nothing. Raises ValueError below MIN_AGE.
+    """Delete a page of rows older than `age`; call it until it deletes nothing. Raises ValueError below MIN_AGE.
 
     A page each of: encounters with an older last event, with all their events; events of doctors that no longer count;
     estimates. The rest leads to the same state, since the latest two events of a doctor stay.

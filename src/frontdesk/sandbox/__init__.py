@@ -1,6 +1,6 @@
 """Helpers for a sandbox installation: a demo account, moving queues and invented members.
 
-This package is a leaf: no other part of the product imports it. The command line loads its three commands by name.
+No other part of the product imports this package. The command line loads its three commands by name.
 """
 
 from frontdesk.sandbox.demo import demo

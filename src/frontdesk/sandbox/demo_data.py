@@ -44,7 +44,7 @@ class Demo:
 
 
 def set_up_demo(context: CommandContext) -> Demo:
-    """The demo account, made if it is missing, and a fresh secret of its client; the one before it works on."""
+    """The demo account, made if it is missing, and a new secret of its client; the previous secret still works."""
     account = next((account for account in list_accounts(context.tx) if account.name == ACCOUNT), None)
     account = account or create_account(context.tx, name=ACCOUNT, now=context.now)
     is_new = not list_plans(context.tx, account.id)

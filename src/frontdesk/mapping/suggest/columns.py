@@ -18,10 +18,10 @@ from frontdesk.mapping.suggest.sample import Sample
 from frontdesk.mapping.values import FAMILY, date_reader, field_named, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
-# How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
+# Confidence of a suggestion, 0 to 1: that of the column's name, times these factors.
 _GUESSED, _WITHOUT_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
-_OF_EMPLOYMENT = 0.89  # a day of termination that does not say of what, beside the end of a coverage
-_LEAST = 0.3  # what is less sure is not suggested
+_OF_EMPLOYMENT = 0.89  # an unspecified day of termination, if there is an end of a coverage too
+_LEAST = 0.3  # less confident fields are not suggested
 _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
@@ -41,7 +41,7 @@ _PLAIN_DATES = [
 _LATEST_PIVOT = 99
 _LOOKED_AT = 200  # values of a column; each format of dates is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
-# What stands for no end in columns of dates.
+# Dates that mean no end.
 _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")
 _ORDER = re.compile("([0-9]{1,2})[/-]([0-9]{1,2})[/-](?:[0-9]{4}|[0-9]{2})(?![0-9])")
 _FIRST_SERIAL = "1927-05-18"  # of five digits
@@ -88,14 +88,14 @@ class MappingDraft:
         return {name: round(sure, 2) for name, (columns, sure, _) in self.fields.items() if column in columns}
 
     def are_told_apart(self, *columns: int) -> bool:
-        """Whether the columns together tell all rows apart, but for rows that are the same."""
+        """True if the columns together are different in all rows, except for identical rows."""
         rows = {tuple(map(str.strip, row)) for row in self.sample.rows}
         keys = [tuple(row[column] for column in columns) for row in rows if row[columns[0]]]
         return len(set(keys)) == len(keys)
 
 
 def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
-    """Which columns hold which fields, and the rules that read them. `year` is the present one."""
+    """The fields of the columns, and the rules that read them. `year` is the current year."""
     draft = MappingDraft(sample)
     best: dict[str, ReadField] = {}
     used: set[int] = set()
@@ -117,7 +117,7 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
 
 
 def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
-    """What each column may hold, fields and other meanings."""
+    """The possible contents of each column, fields and other meanings."""
     sample, known = draft.sample, _known_meanings(draft)
     dated = (sample.column(at) for at, meant in known.items() if not meant.keys().isdisjoint(_DATES))
     formats, is_order_known = _date_formats({cell for cells in dated for cell in cells[:_LOOKED_AT]})
@@ -139,7 +139,7 @@ def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField
 
 
 def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
-    """What the columns' names mean, by place."""
+    """The meanings of the columns' names, by place."""
     sample = draft.sample
     known = {at: meanings(name) for at, name in enumerate(sample.names) if sample.can_be_mapped(at)}
     has_begin = any("effective_date" in meant for meant in known.values())
@@ -159,7 +159,7 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
 
 
 def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
-    """What makes values of the field from such cells."""
+    """The rule that makes values of the field from such cells."""
     if target in _DATES:
         return _date_rule(cells, target, formats, year)
     if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
@@ -214,7 +214,7 @@ def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
 
 
 def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
-    """A column without any date is read as the others are: later rows may have one."""
+    """A column without any date is read like the other columns: later rows may have one."""
     is_end, rule = target == "expiry_date", Rule()
     no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
     dated = [cell for cell in cells if cell.casefold() not in no_ends]
@@ -257,11 +257,11 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
 
 
 def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[int]) -> None:
-    """external_id and member_id are unique. With one number only, it serves as both. One that a family shares is joined with the
-    first column that tells its people apart: `person` (the number in the family), `relationship`, or the first name.
+    """external_id and member_id are unique. A single number serves as both. A number that a family shares is joined with the
+    first column that distinguishes its people: `person` (the number in the family), `relationship`, or the first name.
 
-    The first name is the last resort, and only beside one of these columns: a key with a name in it changes when the name is
-    corrected. Without them a number that stands twice is a mistake of the sender.
+    The first name is used last, and only together with one of these columns: a key with a name changes when the name is
+    corrected. Without such columns a repeated number is a mistake of the sender.
     """
     number = draft.column_of("member_id")
     if not person and number is not None and "external_id" in draft.fields:
@@ -289,7 +289,7 @@ def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[
 
 
 def _add_family(draft: MappingDraft) -> None:
-    """A column of numbers by which most rows without a zip code stand beside one with a zip code, and no number has two."""
+    """A column of numbers that most rows without a zip code share with a row that has one, and no number has two zip codes."""
     rows, zipcode = draft.sample.rows, draft.column_of("zipcode")
     homeless = [row for row in rows if zipcode is not None and not row[zipcode].strip()]
     for column, name in enumerate(draft.sample.names):

@@ -1,4 +1,4 @@
-"""Suggests how an account's 834s name their members: counts, over the whole file, who carries which reference (docs/834.md).
+"""Suggests how an account's 834s identify their members: counts the references of the whole file (docs/834.md).
 
 The only place that guesses. A person accepts the guess before anything of the file is loaded.
 """
@@ -13,10 +13,10 @@ from frontdesk.eligibility.persons import fold_name
 from frontdesk.formats.x12_loop import LONGEST_PERSON_CODE, SSN_QUALIFIER, MemberLoop
 from frontdesk.text import looks_like_ssn
 
-FEW = 20  # people show too little of what their sender does
+FEW = 20  # fewer people are too small a sample
 MOST_REFERENCES = 12  # each takes 16 bytes for each of its people
 FAMILY, FAMILY_AND_CODE = "REF*0F", "REF*0F+person_code"
-# What may be proposed for everybody, the strongest first. Other references are a category or a group's with many senders.
+# Ways that may be proposed for all members, the best first. Other references are often a category or a group.
 _STRONGEST = ("REF*23", "NM109", FAMILY, FAMILY_AND_CODE, "ssn")
 _BY_FAMILY = {"subscriber": FAMILY, "dependent": "REF*0F+first_name+dob"}
 _DEPENDENTS_BY_NAME = (
@@ -30,7 +30,7 @@ _SSNS = "The numbers look like social security numbers: a keyed digest of them s
 
 @dataclass(slots=True)
 class ReferenceCount:
-    """Who carries a reference: hashes of its values, and of the people beside them."""
+    """The use of a reference: hashes of its values and of their people."""
 
     values: "array[int]" = field(default_factory=lambda: array("q"))
     people: "array[int]" = field(default_factory=lambda: array("q"))
@@ -106,7 +106,7 @@ def _choose(
         own -= {FAMILY, "ssn"}  # a later file may have the rest of these families
     if strongest := next((name for name in _STRONGEST if name in own), None):
         way: Any = strongest
-        reasons = [f"Each of the people carries {way} ({people:,} of {people:,}), and nobody shares it."]
+        reasons = [f"Every person has {way} ({people:,} of {people:,}), and no two people share it."]
     else:
         way = dict(_BY_FAMILY)
         reasons = [_DEPENDENTS_BY_NAME]

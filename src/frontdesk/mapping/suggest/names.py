@@ -1,4 +1,4 @@
-"""What senders call the fields of a member, and what they write in columns of few words: HR and payroll exports in English.
+"""Senders' names of the fields, and their words in columns with few values: HR and payroll exports in English.
 
 A name is compared by its words: without accents and letter case, with the usual abbreviations spelt out.
 """
@@ -15,7 +15,7 @@ PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
 COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
 HIRE_DATE = "hire date"  # the begin of access only where no column of the file has a better date
-LONGEST_NAME = 200  # of a column; what is longer is a text
+LONGEST_NAME = 200  # of a column; a longer one is a text
 
 _SPELT_OUT = {
     "number": "no nr num nbr numero", "employee": "emp ee empl associate worker staff personnel", "date": "dt",
@@ -89,7 +89,7 @@ _ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/D
 _OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment cobra")
 _OF_BEGIN, _OF_END = words_in("start date first day"), words_in("end termination expiry stop to until last")
 _OF_LEAVING = words_in("termination terminated separation departure leaving exit employment worked working")
-_ALONE = {"external_id", FULL_NAME}  # what a shortened name never means
+_ALONE = {"external_id", FULL_NAME}  # never meant by a shortened name
 _GOOD_NAME, _SHORTENED_NAME, _OTHER_MEANING, _DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
 
@@ -126,7 +126,7 @@ def meanings(name: str) -> dict[str, float]:
     if (plain := _ASIDE.sub("", name)) != name:
         return meanings(plain)
     score = _SHORTENED_NAME if {"dependent", "preferred"}.isdisjoint(words) else _DEPENDENTS_NAME
-    # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
+    # `Home Address - Zip`, `Legal Name: First Name`: the last part decides.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
         known = _KNOWN.get(_key(word for word in words_of(text) if word not in _NOISE), {})
         if found := {field: round(sure * score, 3) for field, sure in known.items() if field not in _ALONE}:
@@ -144,12 +144,12 @@ def _date_of_access(words: set[str]) -> dict[str, float]:
 
 
 def ends_employment(name: str) -> bool:
-    """Whether a date of this name says nothing of a coverage."""
+    """True if a date of this name is not about a coverage."""
     return not _OF_LEAVING.isdisjoint(words := words_of(name)) and _OF_ACCESS.isdisjoint(words)
 
 
 def likely_field(name: str) -> str | None:
-    """The field of a record that an unknown name surely means; None if there is none."""
+    """The field that an unknown name certainly means, or None."""
     meant = meanings(name)
     if {*words_of(name)} == {"start", "date"}:
         return "effective_date"

@@ -1,4 +1,4 @@
-"""The first rows of a file with names that are not known yet: its columns as texts, and values masked for people to look at."""
+"""The first rows of a file without a mapping: its columns as texts, and masked values for people."""
 
 import re
 from collections import Counter
@@ -70,7 +70,7 @@ def read_sample(
 
 
 def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
-    """The header is the row that means most, the uppermost of several."""
+    """The header is the row with the most recognised names, the uppermost of equals."""
     return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
 
 

@@ -168,9 +168,9 @@ def _tokens(word: str) -> set[str]:
 
 
 def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
-    """Proposes to end the members of the words that mean so, else of those that usually do."""
+    """Proposes to end the members with words of no access, else with the usual ones."""
     bad = _NO if _ENDED.isdisjoint(words_of(name)) else _YES
-    # Words that are not known may be values of a member: they are counted, and never shown.
+    # Unknown words may be values of a member: they are counted, never shown.
     shown = {word: tokens for word in words if (tokens := _tokens(word)) <= names.STATUS_WORDS | _YES | _NO}
     ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[:_MOST_WORDS]
     unsure = _listed(word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS)

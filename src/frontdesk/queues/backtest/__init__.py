@@ -1,1 +1,1 @@
-"""Judges the wait estimate on a past that is known: plays the events again, asks at each arrival, compares with what came."""
+"""Measures the wait estimate on past events: replays them, computes an estimate at each arrival, compares it with the wait."""

@@ -1,7 +1,7 @@
-"""Reads a CSV of past encounters, one a row, and makes the events that a clinical system would have told.
+"""Reads a CSV of past encounters, one per row, and makes the events that a clinical system would have sent.
 
-Columns by name, in any order (docs/wait-estimate.md): joined, started, ended, left, doctor, plan. A doctor's shifts are not in
-such a file: they follow from the visits.
+Columns by name, in any order (docs/wait-estimate.md): joined, started, ended, left, doctor, plan. Such a file has no shifts; they
+are derived from the visits.
 """
 
 import csv
@@ -20,20 +20,20 @@ from frontdesk.text import Rejected
 
 TIMES = ("joined", "started", "ended", "left")
 COLUMNS = (*TIMES, "doctor", "plan")
-NEEDED = ("joined", "started", "doctor")  # without these columns nothing can be judged
-# In real files the system of the line and that of the visits have clocks and roundings of their own: a visit "starts" up to
-# two seconds before its patient leaves the line.
+NEEDED = ("joined", "started", "doctor")  # required columns
+# In real files the systems of the line and of the visits have different clocks and roundings: a visit "starts" up to two seconds
+# before its patient leaves the line.
 CLOCKS_DIFFER_SECONDS = 5.0
 HOUR = timedelta(hours=1)
 OUT_OF_ORDER = timedelta(minutes=1)  # rows of one minute may be in any order
 
 
 SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
-# A doctor with room takes a patient that waits. So after each start with a wait all places are taken, but for late ends of
-# visits (one more) and doctors that have just come (fewer): two thirds of these starts tell the number of places.
+# A doctor with room takes a waiting patient. So after each start with a wait all places are taken, except for late ends of visits
+# (one more) and doctors that have just come (fewer): the number of visits that two thirds of these starts reach is the capacity.
 MOST_SHARE = 2 / 3
 ENOUGH_STARTS = 10
-# Where nobody waited: as many as at this share of the starts. Some visits overlap because an end was forgotten.
+# Without waits: the number at this share of the starts. Some visits overlap because an end was forgotten.
 USUAL_SHARE = 0.05
 
 
@@ -67,7 +67,7 @@ class EncountersCsv(NamedTuple):
 class EncounterEvents(NamedTuple):
     """The events, and the names of the plans by the ids that the events have.
 
-    `without_end`: the rows left out because nothing tells how the wait ended; their patients would stay in the line for a day.
+    `without_end`: the rows left out because they have no end of the wait; their patients would stay in the line for a day.
     """
 
     events: list[ReplayEvent]
@@ -222,7 +222,7 @@ class SeenVisit(NamedTuple):
 
 
 def shifts_of(visits: Iterable[SeenVisit]) -> list[ReplayEvent]:
-    """When each doctor comes and goes, the plans of the doctor's visits, and the places."""
+    """The shifts of each doctor, with the plans of the doctor's visits and the capacity."""
     by_doctor: defaultdict[str, list[SeenVisit]] = defaultdict(list)
     for visit in sorted(visits, key=attrgetter("started", "ended")):
         by_doctor[visit.doctor].append(visit)
@@ -272,5 +272,5 @@ def _places(own: Sequence[tuple[int, bool]], everyone: Sequence[int]) -> int:
 
 
 def _reached(numbers: Sequence[int], share: float) -> int:
-    """The largest number that so many of them reach."""
+    """The largest number that this share of the numbers reaches."""
     return sorted(numbers, reverse=True)[max(0, ceil(share * len(numbers)) - 1)]

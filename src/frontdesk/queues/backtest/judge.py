@@ -1,6 +1,7 @@
-"""Judges the estimate on a known past: asks it and its rivals at each arrival, and compares the answers with the wait that came.
+"""Measures the estimate on past events: computes it and its rivals at each arrival, and compares them with the wait that
+followed.
 
-The rivals are the rules that other products use. Each gets what the service knows at that moment.
+The rivals are rules of other products. Each gets the data that the service has at that moment.
 """
 
 from collections import defaultdict
@@ -28,25 +29,25 @@ from frontdesk.text import wire_time
 
 # The first position of each group: patients far back in the line are few. 0: a doctor was ready, and the estimate was 0 to 0.
 POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)
-# At least so many patients wait while half of the doctors look idle: in simulated days with notes or breaks that no event tells
-# of it was so at 8 % of the joinings at most.
+# At least so many patients wait while half of the doctors look idle: on simulated days with unreported notes or breaks at 8 % of
+# the joinings at most.
 MANY_WAITING = 3
-ENDED_SHARE = 0.5  # fewer visits with an end: how long visits take is not known
+ENDED_SHARE = 0.5  # with fewer ended visits their length is unknown
 REPEATED_SHARE = 0.01
 IDLE_SHARE = 0.25  # of the joinings: patients wait beside idle doctors
 MANY_BESIDE = 10
 LINES_SHOWN = 20
-# An event that came later than this was loaded afterwards: it counts as told at its time.
+# An event with a larger delay was loaded afterwards: it counts as received at its time.
 LOADED_LATER_SECONDS = 3600.0
-# The time; and of one instant the number of the joining: first comes what concerns patients that joined before the instant, then
-# the patients that join at it, one after the other, each with what becomes of it at the same instant.
+# The time, and within an instant the number of the joining: first the events of patients that joined earlier, then each patient
+# that joins at this instant, with its own events of the instant.
 _Moment = tuple[float, int]
 
 
 class Question(NamedTuple):
     """A patient joins the plan: how long will it wait?
 
-    `pool` is what our estimate gets: the same patients wait and the same doctors are on duty, with the same visits.
+    `pool` is the input of our estimate, with the same patients, doctors and visits.
     """
 
     known: QueueReplay
@@ -58,19 +59,19 @@ Rival = Callable[[Question], float]
 
 
 def handle_time_by_position(asked: Question) -> float:
-    """Handle time x position / doctors, over all plans that share a doctor with this one, as a careful product would."""
+    """Handle time x position / doctors, over all plans that share a doctor with this plan."""
     places = sum(doctor.capacity for doctor in _serving(asked)) or 1
     return _handle_seconds(asked) * (ahead_of(asked) + 1) / places
 
 
 def ahead_of(asked: Question) -> int:
-    """How many patients wait for this plan, or for one that shares a doctor with it."""
+    """The number of patients that wait for this plan, or for a plan that shares a doctor with it."""
     sharing = _sharing(asked)
     return sum(plan in sharing for plan in asked.pool.waiting)
 
 
 def the_same_with_idle(asked: Question) -> float:
-    """The same by a product that also sees an idle doctor: harder than the others."""
+    """The same, but 0 if a doctor is idle."""
     if any(len(doctor.visits) < doctor.capacity for doctor in _serving(asked)):
         return 0.0
     return handle_time_by_position(asked)
@@ -81,7 +82,7 @@ def last_wait(asked: Question) -> float:
     return asked.known.last_waits.get(asked.plan_id, 0.0)
 
 
-# Rules that others use.
+# Rules of other products.
 RIVALS: dict[str, Rival] = {
     "AHT x position": handle_time_by_position,
     "last wait": last_wait,
@@ -94,7 +95,7 @@ def _serving(asked: Question) -> list[Doctor]:
 
 
 def _sharing(asked: Question) -> set[int]:
-    """The plans that share a doctor on duty with this one."""
+    """The plans that share a doctor on duty with this plan."""
     sharing = {asked.plan_id}
     for plan_ids in {doctor.plan_ids for doctor in _serving(asked)}:
         sharing |= asked.known.plan_ids if plan_ids is None else plan_ids
@@ -111,8 +112,8 @@ def _handle_seconds(asked: Question) -> float:
 
 
 class JudgedWait(NamedTuple):
-    """A newcomer: the estimate and the wait that came, and by name what the rivals said. `position` in the line, 0: a doctor was
-    ready (the interval 0 to 0)."""
+    """A newcomer: the estimate, the wait that followed, and the rivals' estimates by name. `position` in the line, 0: a doctor
+    was ready (the interval 0 to 0)."""
 
     outcome: WaitOutcome
     position: int
@@ -121,7 +122,7 @@ class JudgedWait(NamedTuple):
 
 @dataclass(slots=True)
 class BacktestResult:
-    """`left`: patients that left unseen; `unattended`: no doctor was on duty for them. Neither have a wait to compare.
+    """`left`: patients that left without a visit; `unattended`: no doctor was on duty for them. Neither has a wait to compare.
 
     `beside_idle`: by joining at which at least MANY_WAITING patients wait for the plan while half of its doctors or more have no
     patient: the number of these patients, the number of these doctors, and when.
@@ -150,7 +151,7 @@ def run_backtest(
     since: float,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> BacktestResult:
-    """Judge the patients that joined at `since` or later; the events before only tell the past. `events` in any order.
+    """Measure the patients that joined at `since` or later; earlier events are their past. `events` in any order.
 
     `progress(done, total)` is called for each patient.
     """
@@ -224,8 +225,8 @@ def _stays(ordered: Iterable[ReplayEvent]) -> Iterator[Stay]:
 
 
 def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment, ReplayEvent]]:
-    """Each event with the moment of its being known. A visit's events keep their order: an end that came before its start
-    counts when the start has come."""
+    """Each event with the moment of its receipt. A visit's events keep their order: an end that arrives before its start counts
+    from the arrival of the start."""
     last: dict[tuple[int, str, str], _Moment] = {}
     for number, event in enumerate(ordered, start=1):
         in_time = event.at <= event.known_at <= event.at + LOADED_LATER_SECONDS
@@ -237,7 +238,7 @@ def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment
 
 
 class BacktestWarning(NamedTuple):
-    """What makes a past unfit to be judged: its figures are about the events, not about the estimate.
+    """A warning that the figures measure incomplete events and not the estimate.
 
     `lines` of the file, the first is 1; none where the warning is about the whole past.
     """
@@ -248,7 +249,7 @@ class BacktestWarning(NamedTuple):
 
 
 def warnings_of(events: Sequence[ReplayEvent], found: BacktestResult) -> Iterator[BacktestWarning]:
-    """About the events, stored or of a file, and what was found when they were judged."""
+    """Warnings about the events, stored or of a file, and about the result."""
     types = [event.type for event in events]
     started, ended = types.count(EventType.VISIT_STARTED), types.count(EventType.VISIT_ENDED)
     if ended < ENDED_SHARE * started:

@@ -1,8 +1,7 @@
-"""A provider group that is played from its events, one after the other: what the service knows of it at any moment.
+"""Replays a provider group from its events, one after the other.
 
-It knows no more than the service reads from its tables (queues/store/pools.py), so an estimate made here is the estimate
-that the service would have given.
-"""
+At each moment it has the data that the service would read from its tables (queues/store/pools.py), so its estimates are those
+that the service would have given."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -68,7 +67,7 @@ class QueueReplay:
         self.records: dict[int, IntervalRecord] = {}  # by plan, how the intervals that were told have held
 
     def tell(self, visit: str, estimate: WaitEstimate) -> None:
-        """The estimate that the patient of the visit got: its interval is compared with the wait that comes."""
+        """Store the estimate of the visit's patient; its interval is compared with the wait that follows."""
         self._told[visit] = estimate
 
     def apply(self, event: ReplayEvent) -> None:
@@ -81,7 +80,7 @@ class QueueReplay:
                 self._advance(event)
 
     def pool(self, now: float) -> DoctorPool:
-        """What the service knows at `now`."""
+        """The pool as the service would read it at `now`."""
         longest_wait, longest_visit = LONGEST_WAIT.total_seconds(), LONGEST_VISIT.total_seconds()
         line = [one for _, one in self._in_state(EncounterState.WAITING, now - longest_wait)]
         visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)
@@ -109,7 +108,7 @@ class QueueReplay:
         )
 
     def _in_state(self, state: EncounterState, after: float) -> Iterator[tuple[str, ReplayedEncounter]]:
-        """The patients that came into the state after this time: an older one was never ended."""
+        """The patients that entered the state after this time; older states were never ended."""
         return (
             (visit, one) for visit, one in self._present.items() if one.state is state and one.since > after
         )

@@ -1,7 +1,7 @@
-"""What the past visits say about a group's doctors: how late the ends of visits are reported, and how long doctors pause.
+"""Learns from a group's past visits: the delay of reported ends, and the pauses of doctors.
 
-`Turns` follows the known visits once, in the order of their starts. A doctor that takes a patient has ended the visit before,
-whatever the feed says: so a late end shows where a patient waited. A pause begins when a doctor has room for a patient, and ends
+`Turns` follows the known visits once, in the order of their starts. A doctor that takes a patient has ended the previous visit,
+even if the feed reports its end later: this delay shows where a patient waited. A pause begins when a doctor has room, and ends
 when the doctor is ready for the next one: notes, a short break, a visit that the feed does not report. Times in `Turns` are
 seconds before now, negative.
 """
@@ -40,7 +40,7 @@ _Visit = tuple[float, float, str, int, float | None, int]
 class Turn(NamedTuple):
     """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had room since a visit.
 
-    None where that is not known, as at the start of a shift.
+    None if that is unknown, as at the start of a shift.
     """
 
     ago: float
@@ -168,7 +168,7 @@ def _horizon(pool: DoctorPool) -> float:
 
 
 class _Evidence(NamedTuple):
-    """What the patients that a team serves show about its idle doctors."""
+    """Signs of a team's patients that its idle doctors pause."""
 
     waits_now: float  # the longest present wait
     let_wait_ago: float | None  # when the last patient with a wait was taken
@@ -179,9 +179,9 @@ class _Evidence(NamedTuple):
 class Pauses:
     """The pauses of a pool: those that follow a visit, and those that idle doctors may be in.
 
-    A pause shows only while a patient waits: a doctor that takes a new patient at once may have been ready for long. So most
-    pauses are known as "not longer than this". The product-limit estimator for such data (Lynden-Bell 1971) uses them as they
-    are, from the longest pause down.
+    A pause can be measured only while a patient waits: a doctor that takes a new patient at once may have been ready for long. So
+    most pauses have only an upper bound. The product-limit estimator for such data (Lynden-Bell 1971) uses them directly, from
+    the longest pause down.
     """
 
     def __init__(self, pool: DoctorPool, turns: Turns) -> None:

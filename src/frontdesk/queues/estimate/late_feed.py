@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan
 
-RATE_SECONDS = 3600.0  # patients join as often as they did in this time
+RATE_SECONDS = 3600.0  # the rate of joining is that of this time
 MOST_UNSEEN = 100  # the joins of one run
-KNOWN_STARTS = 20  # the starts of visits in progress that tell how late the feed is, the latest
-# A start that came later than this was loaded afterwards, or corrected by hand: it says nothing of the feed.
+KNOWN_STARTS = 20  # the latest starts of visits in progress, which give the delay of the feed
+# A start with a larger delay was loaded afterwards, or corrected by hand, and is ignored.
 MOST_LATE_SECONDS = 900.0
 
 
 class UnseenJoin(NamedTuple):
-    """A patient that the feed has not told of yet joined `at` seconds after the last news."""
+    """A patient that the feed has not reported yet joined `at` seconds after the last news."""
 
     at: float
     plan_id: int
 
 
 def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
-    """How late the feed is: the lower median over the starts of visits. 0 where fewer than two arrivals tell of it.
+    """The delay of the feed: the lower median over the starts of visits; 0 with fewer than two arrivals.
 
     `starts`: when each arrived, on any scale, and how many seconds after its time. Of those that arrived together the latest
     start counts: a state that is loaded at once, as by `frontdesk demo` or on going live, is no late feed.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
 DEFAULT_VISIT_SECONDS = 900.0  # the length of a visit while none is known
-# A doctor that takes a new patient within this time was ready; 0 must not be told of a longer wait.
+# A doctor that takes a new patient within this time was ready; an estimate of 0 before a longer wait is wrong.
 READY_SECONDS = 30.0
 KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
 RECENT_SECONDS = 4 * 3600.0  # how far back waits and duties are looked at
@@ -23,7 +23,7 @@ MOST_WAITS = 2000.0  # of a record: beyond, older waits count less
 
 
 class OngoingVisit(NamedTuple):
-    """A visit in progress. `waited_seconds`: how long its patient waited before; None where nobody knows."""
+    """A visit in progress. `waited_seconds`: the wait of its patient before it; None if unknown."""
 
     plan_id: int
     elapsed_seconds: float
@@ -34,7 +34,7 @@ class OngoingVisit(NamedTuple):
 class Doctor:
     """A doctor on duty. `plan_ids` None: all plans of the group. `capacity`: how many visits at a time.
 
-    `name` finds the doctor's past visits; without it, or without `on_duty_seconds`, nothing is known of the doctor's pauses.
+    `name` identifies the doctor's past visits; without it, or without `on_duty_seconds`, the doctor's pauses are unknown.
     """
 
     plan_ids: frozenset[int] | None
@@ -48,7 +48,7 @@ class Doctor:
 
 
 class PastVisit(NamedTuple):
-    """A visit that has ended. `waited_seconds`: how long its patient waited before; None where nobody knows."""
+    """A visit that has ended. `waited_seconds`: the wait of its patient before it; None if unknown."""
 
     plan_id: int
     seconds: float
@@ -58,7 +58,7 @@ class PastVisit(NamedTuple):
 
 
 class PastWait(NamedTuple):
-    """A wait that is over: the patient was seen, or left unseen."""
+    """A wait that has ended: with a visit, or the patient left."""
 
     seconds: float
     left: bool
@@ -77,9 +77,9 @@ class DoctorPool:
     """A provider group now: its doctors, its waiting patients and its recent past.
 
     `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest KNOWN_VISITS visits of each plan.
-    The rest may be left out; the estimate then assumes that nobody leaves the line and that no doctor comes or goes:
+    The rest may be left out; the estimate then assumes that no patient leaves the line and that no doctor comes or goes:
     `waited` (seconds, in the order of `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours,
-    doctors on duty now included). `feed_late_seconds`: how long after its time an event comes to be known.
+    doctors on duty now included). `feed_late_seconds`: the delay of events.
     """
 
     doctors: Sequence[Doctor]
@@ -103,12 +103,12 @@ class WaitEstimate(NamedTuple):
 
 
 class IntervalRecord(NamedTuple):
-    """Of a plan: how many waits were compared with the interval given before, and how many of them were shorter or longer.
+    """Of a plan: the number of waits compared with their intervals, and the numbers of shorter and longer waits.
 
     Older waits count less, so these are no whole numbers.
 
-    Where more than a tenth of the waits fell outside at one end, that end of the interval moves out. Each miss is judged by the
-    interval that was given, corrections included, so the correction settles where a tenth is outside: the adaptive conformal
+    If more than a tenth of the waits are outside at one end, that end of the interval moves out. A miss is measured against the
+    interval that was given, corrections included, so the correction converges to a tenth outside: the adaptive conformal
     inference of Gibbs and Candès (2021), over a record of the last waits. Few waits move it little.
     """
 
@@ -126,7 +126,7 @@ class IntervalRecord(NamedTuple):
         )
 
     def factors(self) -> tuple[float, float]:
-        """What the lower and the upper half of an interval are multiplied by, to miss as often as allowed."""
+        """The factors of the lower and the upper half of an interval, for the allowed share of misses."""
         below, above = (
             exp(GAIN * (missed - ALLOWED * self.waits) / (self.waits + FEW_WAITS))
             for missed in (self.shorter, self.longer)

@@ -22,8 +22,8 @@ from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_
 from frontdesk.queues.estimate.model import LEAST_SECONDS, READY_SECONDS, Doctor, DoctorPool, PastWait
 
 MIN_RUNS, MAX_RUNS = 4, 32
-SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even each other out
-TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: many turns even each other out, too
+SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: the random parts of many doctors average out
+TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
@@ -37,7 +37,7 @@ _first = itemgetter(0)
 
 
 class Draw(IntEnum):
-    """What chance decides, each with its seed."""
+    """The random decisions, each with its seed."""
 
     LENGTH = 20160928
     PATIENCE = 20160929
@@ -81,7 +81,7 @@ class AbandonmentModel:
     """
 
     def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
-        """`waiting`: how long the patients in the line have waited so far; that they have not left counts too."""
+        """`waiting`: the seconds that the patients in the line have waited so far without leaving, which count too."""
         leavers = sorted([max(1.0, seconds) for seconds, left in past if left])
         steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
@@ -105,7 +105,7 @@ class AbandonmentModel:
 
 
 class QueueSimulation:
-    """A pool made ready to run. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
+    """A prepared pool. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
 
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int]) -> None:
         self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0

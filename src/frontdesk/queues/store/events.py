@@ -1,4 +1,4 @@
-"""The SQL of queue events and of what follows from them: writing, reading for a back-test, rebuilding, deleting old rows."""
+"""The SQL of queue events, encounters and duties: writing, reading for a back-test, rebuilding, deleting old rows."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ Record = TypeVar("Record", QueueEvent, Duty)
 
 
 class KnownReferences(NamedTuple):
-    """What the database holds about the references of a batch."""
+    """The stored rows of a batch's references."""
 
     event_ids: set[Reference]
     events: list[QueueEvent]
@@ -41,7 +41,7 @@ class KnownReferences(NamedTuple):
 
 
 def groups_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
-    """The provider group of each of the plans that exist."""
+    """The provider groups of the existing plans."""
     found = find_set(tx, plans, "id", plan_ids, columns=("id", "provider_group_id"))
     return {row["id"]: row["provider_group_id"] for row in found.rows}
 
@@ -58,7 +58,7 @@ def lock_groups(tx: Tx, group_ids: Collection[int] | None) -> set[int]:
 
 
 def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
-    """What is stored under the ids, visits and doctors of the events, in one round trip."""
+    """The stored rows of the events' ids, visits and doctors, in one round trip."""
     ids = {event.id for event in events}
     visits = {event.visit for event in events if event.visit is not None}
     doctors = {event.doctor for event in events if event.visit is None and event.doctor is not None}
@@ -130,7 +130,7 @@ def list_in_visit(tx: Tx) -> list[PatientInVisit]:
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
-    """The events since then, and all that are kept of doctors: one that came on duty before may still be. In any order."""
+    """The events since then, and all events of doctors, who may have been on duty before. In any order."""
     columns = queue_events.c
     names = "type", "at", "received_at", "plan_id", "doctor", "visit", "plan_ids", "capacity", "event_id"
     query = select(*columns[*names, "provider_group_id"])

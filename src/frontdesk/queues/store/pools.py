@@ -43,8 +43,8 @@ _encounter, _event, _duty = encounters.c, queue_events.c, duties.c
 
 
 def _is_now(state: EncounterState) -> ColumnElement[bool]:
-    """In the text of the statement: a plan for any state takes the few that are not over for as many as all others, and
-    PostgreSQL 15 read every encounter."""
+    """The state in the text of the statement: with a parameter PostgreSQL 15 did not expect that few encounters are open, and
+    read every encounter."""
     return _encounter.state == bindparam(None, state.value, literal_execute=True)
 
 
@@ -210,7 +210,7 @@ def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[Past
 
 
 def _past_waits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[PastWait]:
-    """Waits that ended with a doctor or with leaving; the end of a visit without a start says nothing about the wait."""
+    """Waits that ended with a doctor or with leaving; a visit without a start has no wait."""
     waits: ByGroup[PastWait] = defaultdict(list)
     values = {"groups": groups, "since": now - RECENT, "most": KNOWN_WAITS * len(groups)}
     for group, state, joined_at, started_at, ended_at in tx.execute(PAST_WAITS, values):

@@ -46,7 +46,7 @@ def _stored_records(records: IntervalRecords | None) -> dict[str, Any] | None:
 
 
 def list_records(tx: Tx, account_id: int | None) -> dict[int, IntervalRecord]:
-    """By plan of the account (None: of all accounts), how its intervals have held."""
+    """By plan of the account (None: of all accounts), the record of its intervals."""
     query = select(queue_snapshots.c.records).where(queue_snapshots.c.records.is_not(None))
     if account_id is not None:
         query = query.where(queue_snapshots.c.account_id == account_id)
@@ -78,7 +78,7 @@ def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: C
 
 
 def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
-    """By plan: what the shared snapshots in time tell, of all accounts."""
+    """By plan: the values of the unexpired shared snapshots of all accounts."""
     query = select(queue_snapshots.c.queues).where(queue_snapshots.c.expires_at > now)
     return {
         int(id_): QueueInfo(*values)
@@ -90,10 +90,10 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
 def list_outcomes(
     tx: Tx, since: datetime, *, account_id: int | None = None, ended: tuple[datetime, datetime] | None = None
 ) -> list[WaitOutcome]:
-    """Each estimate since then, beside the wait of the first patient that joined under it and was seen, by time of joining.
+    """Each estimate since then, with the wait of the first patient that joined under it and had a visit, by time of joining.
 
-    Of the account only; of the waits only that were over after the first of the times `ended`, and by the second. At most the
-    latest MAX_OUTCOMES waits are looked at.
+    Of the account only; waits that ended after the first of the times `ended` and by the second. At most the latest MAX_OUTCOMES
+    waits are read.
     """
     columns, log = encounters.c, estimate_log.c
     in_force = estimate_log.alias("shown").c
