@@ -348,10 +348,8 @@ _CHANGED = f"""
 """  # noqa: S608 - constants only
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
-_EVENTS = (
-    _INTO_TIMELINE
-    + " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"  # noqa: S608 - constants only
-)
+_STEPS = " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"
+_EVENTS = _INTO_TIMELINE + _STEPS
 _BOTH_POSTGRESQL = (
     "WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"
 )
