@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
-from secrets import token_hex
 
 from frontdesk.db import Tx
 from frontdesk.db.database_identity import (
@@ -119,8 +118,8 @@ def claim(
         if share <= 0:
             break
         context.last_account = lanes[0].account_id
-        rows += _lock_of_account(tx, context, lanes, share, now)
-    return _lease(tx, context, rows, find_expired, now) if rows else []
+        rows += _claim_of_account(tx, context, lanes, share, now)
+    return _without_stopped(tx, rows, find_expired, now) if rows else []
 
 
 def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
@@ -140,62 +139,58 @@ def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
     return max(left, context.not_before.get(lane.account_id, moment) - moment)
 
 
-def _lock_of_account(
+def _claim_of_account(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
 ) -> list[ClaimedInvitation]:
     """Immediate invitations, and then batched ones within the account's batch and window."""
     account_id, windows = lanes[0].account_id, context.windows
-    rows = _lock_due(tx, lanes, Delivery.IMMEDIATE, share, now)
-    has_batched = any(lane.delivery is Delivery.BATCHED for lane in lanes)
-    if not has_batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
+    immediate = [lane for lane in lanes if lane.delivery is Delivery.IMMEDIATE]
+    rows = _claim_lanes(tx, context, immediate, share, now)
+    batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
+    if not batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
         return rows
     used = windows.used(tx, window)
     count, window, seconds = allowance(window, store.get_deliverability(tx, account_id), used=used)
     if count == 0:
         context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
         return rows
-    batched = _lock_due(tx, lanes, Delivery.BATCHED, min(share - len(rows), count), now)
-    windows.save(tx, [window._replace(batch_left=window.batch_left - len(batched))])
-    return rows + batched
+    claimed = _claim_lanes(tx, context, batched, min(share - len(rows), count), now)
+    windows.save(tx, [window._replace(batch_left=window.batch_left - len(claimed))])
+    return rows + claimed
 
 
-def _lock_due(
-    tx: Tx, lanes: Sequence[Lane], delivery: Delivery, count: int, now: datetime
+def _claim_lanes(
+    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], count: int, now: datetime
 ) -> list[ClaimedInvitation]:
     rows: list[ClaimedInvitation] = []
     for lane in lanes:
-        if lane.delivery is delivery and len(rows) < count:
-            rows += store.lock_due(tx, lane, now=now, count=count - len(rows))
+        if len(rows) < count:
+            rows += store.claim_pending(
+                tx,
+                account_id=lane.account_id,
+                plan_id=lane.plan_id,
+                delivery=lane.delivery.value,
+                count=count - len(rows),
+                now=stored_time(now),
+                lease_until=stored_time(now + timedelta(seconds=context.policy.lease_seconds)),
+                domain=f"@{context.policy.message_domain}",
+            )
     return rows
 
 
-def _lease(
-    tx: Tx,
-    context: DeliveryContext,
-    rows: Sequence[ClaimedInvitation],
-    find_expired: FindExpired,
-    now: datetime,
+def _without_stopped(
+    tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
 ) -> list[ClaimedInvitation]:
-    """Claim the locked rows, but cancel what must not be sent any more: suppressed addresses, expired members."""
+    """Cancel what must not be sent any more: suppressed addresses, expired members."""
     folded = {row.id: _compared(row) for row in rows}
     suppressed = {address for _, address in store.find_suppressed(tx, set().union(*folded.values()))()}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
-    due_at = now + timedelta(seconds=context.policy.lease_seconds)
-    lease = StateChange(InvitationState.PENDING, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
-    cancelled = lease._replace(state=InvitationState.CANCELLED, due_at=None)
-    changes: list[tuple[StateChange, ClaimedInvitation]] = []
-    for row in rows:
-        if folded[row.id] & suppressed:
-            changes.append((cancelled._replace(reason=InvitationStep.SUPPRESSED), row))
-        elif row.member_id in expired:
-            changes.append((cancelled._replace(reason=InvitationStep.EXPIRED), row))
-        else:
-            message_id = row.message_id or f"{token_hex(16)}@{context.policy.message_domain}"
-            changes.append((lease, row._replace(message_id=message_id)))
-    written = apply_changes(tx, changes, now=now)
-    return [
-        row._replace(epoch=row.epoch + 1) for change, row in changes if change is lease and row.id in written
-    ]
+    reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
+    reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
+    cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED)
+    changes = [(cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons]
+    apply_changes(tx, changes, now=now)
+    return [row for row in rows if row.id not in reasons]
 
 
 def _compared(row: ClaimedInvitation) -> set[str]:

@@ -268,28 +268,47 @@ def find_lanes(tx: Tx) -> list[Lane]:
     ]
 
 
-_COLUMNS = invitations.c
-_DUE = (
-    select(*_COLUMNS[ClaimedInvitation._fields])
-    .where(
-        IS_PENDING,
-        _COLUMNS.delivery == bindparam("delivery"),
-        _COLUMNS.account_id == bindparam("account_id"),
-        _COLUMNS.plan_id == bindparam("plan_id"),
-        _COLUMNS.due_at <= bindparam("now"),
-    )
-    .order_by(_COLUMNS.due_at, _COLUMNS.id)
-    .limit(bindparam("count"))
-    .with_for_update(skip_locked=True)
+_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
+_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
+
+_PENDING_DUE = (
+    "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery AND account_id = :account_id "
+    "AND plan_id = :plan_id AND due_at <= :now ORDER BY due_at, id LIMIT :count"
+)
+_CLAIM = f"""
+    UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now,
+        reason = 'claimed', message_id = coalesce(message_id, {{fresh}} || :domain)
+    WHERE id {{among}} RETURNING {_CLAIMED_COLUMNS}, updated_at
+"""  # noqa: S608 - constants only
+_CLAIM_EVENTS = (
+    f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
 )
 
+# Workers that claim at the same time skip each other's rows.
+_CLAIMED_POSTGRESQL = _CLAIM.format(
+    among=f"= ANY(ARRAY({_PENDING_DUE} FOR UPDATE SKIP LOCKED))",
+    fresh="replace(gen_random_uuid()::text, '-', '')",
+)
+_CLAIM_POSTGRESQL = text(
+    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608 - constants only
+)
+_CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
+_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
 
-def lock_due(tx: Tx, lane: Lane, *, now: datetime, count: int) -> list[ClaimedInvitation]:
-    """The `count` pending invitations of the lane that are due longest; without those that another worker has locked."""
-    wanted = {"delivery": lane.delivery, "account_id": lane.account_id, "plan_id": lane.plan_id}
-    return [ClaimedInvitation._make(row) for row in tx.execute(_DUE, wanted | {"now": now, "count": count})]
+
+def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
+    """Claim the `count` invitations of a lane that are due longest, with their timeline.
+
+    The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
+    """
+    if tx.dialect.name != "sqlite":
+        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
+    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
+    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
+    return claimed
 
 
+_COLUMNS = invitations.c
 _LAPSED = (
     select(invitations)
     .where(LAPSES, _COLUMNS.due_at <= bindparam("now"))
@@ -329,10 +348,8 @@ _CHANGED = f"""
 """  # noqa: S608 - constants only
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
-_EVENTS = """
-    INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)
-    SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}
-"""
+_STEPS = " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"
+_EVENTS = _INTO_TIMELINE + _STEPS
 _BOTH_POSTGRESQL = (
     "WITH changed AS ({changed}, r.*), events AS ({events}) SELECT id, account_id, delivery FROM changed"
 )
