@@ -2,13 +2,14 @@
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
@@ -57,9 +58,20 @@ class Server:
         """That of the parent of the serving processes; it leads their process group."""
         return self._running().pid
 
-    def serving(self) -> list[int]:
-        """The serving processes of now: the server's children that run `frontdesk.server`."""
-        return [pid for pid in _children(self.pid) if _lives(pid) and b"frontdesk.server" in _command(pid)]
+    def children(self, command: bytes = b"frontdesk.server") -> list[int]:
+        """The children of now whose command line has these words: the serving processes unless told."""
+        found = []
+        for pid in _processes():
+            with contextlib.suppress(OSError):
+                is_ours = int(_stat(pid)[1]) == self.pid and is_alive(pid)
+                if is_ours and command in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The lines of this event in its log."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [json.loads(line) for line in lines if f'"event": "{event}"' in line]
 
     def start(self) -> Self:
         """Start and wait until it can serve."""
@@ -98,7 +110,7 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not any(map(_lives, _group(process.pid))), "the killed server to be gone")
+        wait_until(lambda: not any(map(is_alive, _group(process.pid))), "the killed server to be gone")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
@@ -107,45 +119,45 @@ class Server:
         self._process = None
         return status
 
-    def restart(self) -> Self:
-        self.stop()
-        return self.start()
-
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process
 
 
-def _children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(entry.name))
-    return found
+def mailing(relay_port: int) -> dict[str, str]:
+    """The settings of a server in production that mails by this relay."""
+    return {
+        "FRONTDESK_ENVIRONMENT": "production",
+        "FRONTDESK_BASE_URL": "https://api.example.com",
+        "FRONTDESK_MAIL_FROM": "invitations@example.com",
+        "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay_port}",
+        "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+    }
 
 
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+def _processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+
+
+def _stat(pid: int) -> list[str]:
+    """State and parent of a process. Raises OSError when there is none."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
 
 
 def _group(group: int) -> list[int]:
-    """The processes of a process group, from /proc."""
+    """The processes of a process group."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*"):
+    for pid in _processes():
         with contextlib.suppress(OSError):
-            if os.getpgid(int(entry.name)) == group:
-                found.append(int(entry.name))
+            if os.getpgid(pid) == group:
+                found.append(pid)
     return found
 
 
-def _lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Whether a process holds anything; one that only waits to be reaped does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        return _stat(pid)[0] not in ("Z", "X")
     except OSError:
         return False

@@ -118,7 +118,7 @@ def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(tm
             return status == 200
 
         with Server(url, tmp_path / "log") as server:
-            serving = server.serving()
+            serving = server.children()
             with Callers(server.port, path, customer.token) as callers:
                 for number in range(BACKEND_CUTS + BACKEND_KILLS + POSTMASTER_KILLS):
                     callers.wait_for(chance.randint(10, 40))
@@ -134,6 +134,6 @@ def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(tm
                         postgres.start()
                     wait_until(reads, "a read")
                 callers.wait_for(50)
-            assert server.serving() == serving
+            assert server.children() == serving
         with closing(open_database(url)) as db:
             check_promises(db, callers)
