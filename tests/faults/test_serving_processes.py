@@ -67,15 +67,16 @@ def test_a_process_that_dies_is_replaced_and_told_of_and_every_line_is_written_b
         assert server.log.read_text().count('"route":"/healthz"') == 50
 
 
-def test_processes_that_cant_listen_end_the_server_and_the_log_says_why(
+def test_processes_that_cant_start_end_the_server_and_the_log_says_why_without_a_value(
     database_url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FRONTDESK_DATABASE_URL", database_url)
+    monkeypatch.setenv("FRONTDESK_LINK_SECRET", "private")  # too short
     log = io.StringIO()
-    assert not Supervisor([serving_program("192.0.2.1", free_port(), 1)], LogOutput(log)).run()
+    assert not Supervisor([serving_program("127.0.0.1", free_port(), 1)], LogOutput(log)).run()
     said = capfd.readouterr()
     assert {json.loads(line)["event"] for line in said.out.splitlines()} == {"serving_process_failed"}
-    assert said.err == ""
+    assert "private" not in said.out + said.err + log.getvalue()
     assert json.loads(log.getvalue().splitlines()[-1])["event"] == "serving_gave_up"
 
 

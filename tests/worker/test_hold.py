@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -12,16 +11,13 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.clock import system_clock
-from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery, protocol, store
 from frontdesk.invitations.model import HoldReason, Invitation
 from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
-from tests.conftest import SetClock
 from tests.db.statements import statements
-from tests.factories import make_customer
 from tests.postgres import Databases
 from tests.worker.conftest import Post
 
@@ -97,21 +93,7 @@ def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pyte
     assert sorted(post.states()) == ["ambiguous", "ambiguous", "cancelled"]
 
 
-@pytest.fixture
-def path(sqlite_template: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(sqlite_template, tmp_path / "frontdesk.db"))
-
-
-@pytest.fixture
-def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
-    """A post on an SQLite file that a test may copy about."""
-    db = open_database(f"sqlite:///{path}")
-    post = Post(read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{path}"}), db, clock, make_customer(db))
-    yield post
-    post.close()
-    db.close()
-
-
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("has_delivered", "put_back", "reason"),
     [
@@ -122,50 +104,39 @@ def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
     ids=["copied over the file", "put in its place", "from before the first delivery"],
 )
 def test_a_backup_that_is_put_back_mails_nobody_twice(
-    on_file: Post, path: Path, tmp_path: Path, has_delivered: bool, put_back: Any, reason: HoldReason
+    post: Post, tmp_path: Path, has_delivered: bool, put_back: Any, reason: HoldReason
 ) -> None:
-    on_file.enrol()
-    assert not has_delivered or held(on_file.db) is None
-    with on_file.db.engine.connect() as connection:
+    path = Path(str(post.db.engine.url.database))
+    post.enrol()
+    assert not has_delivered or held(post.db) is None
+    with post.db.engine.connect() as connection:
         for statement in ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
             connection.exec_driver_sql(statement)
     shutil.copyfile(path, tmp_path / "backup")
-    on_file.worker().turn()
-    on_file.db.close()
+    post.worker().turn()
+    post.db.close()
     put_back(tmp_path / "backup", path)
-    assert on_file.states() == ["pending"]
-    assert on_file.worker().turn() == 0
-    assert held(on_file.db) is reason
-    assert len(on_file.mailer.messages) == 1
-    release(on_file.db)
-    assert held(on_file.db) is None
+    assert post.states() == ["pending"]
+    assert post.worker().turn() == 0
+    assert held(post.db) is reason
+    assert len(post.mailer.messages) == 1
+    release(post.db)
+    assert held(post.db) is None
 
 
-@pytest.fixture
-def migrated(tmp_path: Path) -> Path:
-    """A database as `frontdesk migrate` leaves it, at home."""
-    path = tmp_path / "home" / "frontdesk.db"
-    migrate(f"sqlite:///{path}")
-    return path
-
-
-def test_an_sqlite_file_is_held_elsewhere_than_where_it_was_migrated(migrated: Path, tmp_path: Path) -> None:
-    assert held_at(f"sqlite:///{migrated}") is None
-    copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
+def test_an_sqlite_file_is_at_home_where_it_was_migrated_as_long_as_it_has_its_mark(tmp_path: Path) -> None:
+    path, mark = tmp_path / "home.db", tmp_path / "home.db-delivered"
+    url = f"sqlite:///{path}"
+    migrate(url)
+    assert held_at(url) is None
+    copy = shutil.copy(path, tmp_path / "elsewhere.db")
     assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED
-
-
-def test_an_sqlite_file_without_its_mark_is_held(migrated: Path) -> None:
-    """On another machine a file may well have the same number."""
-    migrated.with_name("frontdesk.db-delivered").unlink()
-    assert held_at(f"sqlite:///{migrated}") is HoldReason.MOVED
-
-
-def test_a_new_sqlite_file_in_an_old_ones_place_is_at_home(migrated: Path) -> None:
-    migrated.with_name("frontdesk.db-delivered").write_text("41")
-    migrated.unlink()
-    migrate(f"sqlite:///{migrated}")
-    assert held_at(f"sqlite:///{migrated}") is None
+    mark.write_text("41")
+    path.unlink()
+    migrate(url)  # a new file in an old one's place
+    assert held_at(url) is None
+    mark.unlink()  # on another machine a file may well have the same number
+    assert held_at(url) is HoldReason.MOVED
 
 
 def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: Databases) -> None:

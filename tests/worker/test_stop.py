@@ -17,13 +17,6 @@ from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.mail.memory import MemoryMailer
 
 
-class IdleWorker(DeliveryWorker):
-    """Finds nothing to do."""
-
-    def step(self) -> bool:
-        return False
-
-
 @pytest.fixture
 def watchdog() -> Iterator[None]:
     """Ends a test that hangs."""
@@ -40,10 +33,13 @@ def watchdog() -> Iterator[None]:
 
 @pytest.mark.usefixtures("watchdog")
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_signal_at_any_line_of_an_idle_worker_stops_it(config: Config, db: Database) -> None:
+def test_a_signal_at_any_line_of_an_idle_worker_stops_it(
+    config: Config, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeliveryWorker, "step", lambda _worker: False)
     for moment in range(1, 80):
         options = WorkerOptions(idle_seconds=0.0, log=LogOutput(io.StringIO()))
-        worker = IdleWorker(config, db, MemoryMailer(), options)
+        worker = DeliveryWorker(config, db, MemoryMailer(), options)
         lines = 0
 
         def trace(_frame: FrameType, event: str, _argument: Any, moment: int = moment) -> Any:

@@ -4,8 +4,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -14,7 +12,8 @@ from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
 from tests.conftest import Api
-from tests.factories import make_customer, member_body
+from tests.factories import NOW, Customer, make_customer, member_body
+from tests.files.loading import csv_of, row
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import Databases
 from tests.worker.conftest import Post
@@ -22,26 +21,43 @@ from tests.worker.conftest import Post
 NEVER = 3600.0
 
 
-@contextmanager
-def waiting_worker(post: Post) -> Iterator[None]:
-    """A worker that asks by itself once an hour."""
+def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
+    """It asks by itself once an hour."""
+    address = f"/v2/plans/{post.customer.plan_ids[0]}/eligibility"
     worker = post.worker(idle_seconds=NEVER)
     thread = threading.Thread(target=worker.run)
     with WorkListener(post.db.engine, worker.wake):
         thread.start()
         try:
-            yield
+            for number in range(3):
+                assert api.post(address, member_body(number, invite_immediately=True)).status_code == 201
+                wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023 - used at once
         finally:
             worker.stop()
             thread.join()
 
 
-def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
-    address = f"/v2/plans/{post.customer.plan_ids[0]}/eligibility"
-    with waiting_worker(post):
-        for number in range(3):
-            assert api.post(address, member_body(number, invite_immediately=True)).status_code == 201
-            wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023 - used at once
+def test_files_wake_a_worker_that_waits_and_a_bad_one_holds_up_nobody(
+    api: Api, config: Config, db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two wait when it starts."""
+    monkeypatch.setattr(FileLoader, "poll_seconds", NEVER)
+    address, kind = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files", {"Content-Type": "text/csv"}
+
+    def upload(content: bytes) -> str:
+        taken = api.request("POST", address, content=content, headers=kind)
+        return str(taken.headers["Location"]).removeprefix("https://api.example.com")
+
+    def state(path: str) -> object:
+        return api.get(path).json()["data"]["state"]
+
+    paths = [upload(content) for content in (b"no header\n", csv_of([row(1)]))]
+    loader = FileLoader(config, db, clock=lambda: NOW)
+    with loader, WorkListener(db.engine, loader.wake):
+        wait_until(lambda: [state(path) for path in paths] == ["failed", "done"], "those that waited")
+        for number in (2, 3):
+            path = upload(csv_of([row(number)]))
+            wait_until(lambda: state(path) == "done", "the file")  # noqa: B023 - used at once
 
 
 def test_who_listens_does_so_again_after_its_connection_was_cut(
