@@ -37,30 +37,20 @@ def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_a
         for number, account_id in ((1, customer.account_id), (2, customer.account_id), (3, None)):
             address = f"robin.{number}@example.com"
             suppress(tx, address, SuppressionReason.COMPLAINT, now=NOW, account_id=account_id)
-    ours, theirs = (
-        [
-            told(
-                each.post(
-                    path_of(of),
-                    member_body(number, email=f"Robin.{number}@\u24d4xample.COM", invite_immediately=True),
-                )
-            )
-            for number in numbers
-        ]
-        for each, of, numbers in ((api, customer, (1, 3)), (api.as_(other.token), other, (2, 4)))
-    )
-    assert ours == ["none; reason=suppressed", "immediate"]
-    assert theirs == ["immediate", "immediate"]  # the first will be cancelled when its turn comes
+
+    def invitation(caller: Api, of: Customer, number: int, email: str, **changes: Any) -> str:
+        body = member_body(number, email=email, invite_immediately=True, **changes)
+        answer = caller.post(f"/v2/plans/{of.plan_ids[0]}/eligibility", body)
+        assert answer.status_code in (200, 201)
+        return str(answer.headers["Invitation"])
+
+    spelled = "Robin.{}@\u24d4xample.COM"
+    theirs = api.as_(other.token)
+    assert invitation(api, customer, 1, spelled.format(1)) == "none; reason=suppressed"
+    assert invitation(api, customer, 3, spelled.format(3)) == "immediate"
+    # The first of these will be cancelled when its turn comes.
+    assert [invitation(theirs, other, n, spelled.format(n)) for n in (2, 4)] == ["immediate", "immediate"]
     with db.write() as tx:
         unsuppress(tx, "robin.1@example.com")
-    body = member_body(5, email="robin.1@example.com", external_id="AB 000001", member_id="M-000001")
-    assert told(api.post(path_of(customer), body)) == "none; reason=not_new"
-
-
-def path_of(customer: Customer) -> str:
-    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-
-
-def told(answer: Any) -> str:
-    assert answer.status_code in (200, 201)
-    return str(answer.headers["Invitation"])
+    known = {"external_id": "AB 000001", "member_id": "M-000001"}
+    assert invitation(api, customer, 5, "robin.1@example.com", **known) == "none; reason=not_new"

@@ -1,6 +1,8 @@
 """Speaking to a relay: where it fails decides whether a message can have left."""
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,11 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
         session.close()
 
 
-def opened(relay: Relay) -> MailSession:
-    return SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+@contextmanager
+def connected(relay: Relay) -> Iterator[MailSession]:
+    session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+    yield session
+    session.close()
 
 
 def send(session: MailSession, number: int) -> None:
@@ -45,10 +50,6 @@ def send(session: MailSession, number: int) -> None:
 
 def for_now(stage: str, code: int | None = None) -> Outcome:
     return ("refused", stage, False, code)
-
-
-def for_good(stage: str) -> Outcome:
-    return ("refused", stage, True, 554)
 
 
 LOST = ("lost", "content", None, None)
@@ -63,22 +64,22 @@ FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("ehlo", "drop"): (for_now("hello"), 0),
     ("ehlo", "5yz"): (ACCEPTED, 1),  # an old relay: HELO will do
     ("mail", "4yz"): (for_now("sender", 451), 0),
-    ("mail", "5yz"): (for_good("sender"), 0),
+    ("mail", "5yz"): (("refused", "sender", True, 554), 0),
     ("mail", "drop"): (for_now("sender"), 0),
     ("mail", "garbage"): (for_now("sender"), 0),
     ("mail", "421"): (for_now("sender", 421), 0),
     ("rcpt", "4yz"): (for_now("recipient", 451), 0),
-    ("rcpt", "5yz"): (for_good("recipient"), 0),
+    ("rcpt", "5yz"): (("refused", "recipient", True, 554), 0),
     ("rcpt", "drop"): (for_now("recipient"), 0),
     ("rcpt", "silent"): (for_now("recipient"), 0),
     ("rcpt", "slow"): (ACCEPTED, 1),
     ("data", "4yz"): (for_now("data", 451), 0),
-    ("data", "5yz"): (for_good("data"), 0),
+    ("data", "5yz"): (("refused", "data", True, 554), 0),
     ("data", "drop"): (for_now("data"), 0),
     ("data", "garbage"): (for_now("data"), 0),
     ("data", "go on and drop"): (LOST, 0),
     ("content", "4yz"): (for_now("content", 451), 0),
-    ("content", "5yz"): (for_good("content"), 0),
+    ("content", "5yz"): (("refused", "content", True, 554), 0),
     ("content", "421"): (for_now("content", 421), 0),
     ("content", "drop"): (LOST, 0),
     ("content", "silent"): (LOST, 0),
@@ -99,10 +100,9 @@ def test_a_failure_is_definite_until_the_content_is_out_and_then_ambiguous(step:
 
 def test_nobody_there_is_a_definite_failure() -> None:
     with Relay() as relay:
-        port = relay.port
-    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), timeouts=PATIENT)
-    with pytest.raises(RelayRefused) as caught:
-        mailer.open().offer(message())
+        pass
+    with connected(relay) as session, pytest.raises(RelayRefused) as caught:
+        session.offer(message())
     assert (caught.value.stage, caught.value.is_about_message) == ("connect", False)
     assert caught.value.cause == "ConnectionRefusedError"
 
@@ -121,9 +121,8 @@ def test_an_address_is_told_to_the_relay_in_brackets(name: str, said: str) -> No
     assert relay.hellos == [said]
 
 
-def test_a_connection_is_used_again_also_after_a_refusal() -> None:
-    with Relay(one_fault("rcpt", "4yz", times=1)) as relay:
-        session = opened(relay)
+def test_a_connection_is_used_again_also_after_a_refusal_until_the_relay_closes_it() -> None:
+    with Relay(one_fault("rcpt", "4yz", times=1)) as relay, connected(relay) as session:
         with pytest.raises(RelayRefused):
             session.offer(message(1))
         for number in (2, 3):
@@ -131,9 +130,11 @@ def test_a_connection_is_used_again_also_after_a_refusal() -> None:
         session.offer(message(4))
         session.abandon()
         send(session, 5)
-        session.close()
         assert relay.connections == 1
-        assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5)]
+        relay.plan = one_fault("mail", "drop", times=1)
+        send(session, 6)
+        assert relay.connections == 2
+    assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,7 @@ def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_a_relay_that_ha
     step: str, is_about_message: list[bool]
 ) -> None:
     """On the same connection: a new one has to earn its trust anew. And never for good: a login can be mended."""
-    with Relay() as relay:
-        session = opened(relay)
+    with Relay() as relay, connected(relay) as session:
         found = []
         for number in range(3):
             if number == 2:
@@ -155,60 +155,38 @@ def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_a_relay_that_ha
                 send(session, number)
             found.append((caught.value.is_about_message, caught.value.code, caught.value.permanent))
             send(session, number + 10)
-        session.close()
         assert relay.connections == 2
         assert found == [(mine, 530, False) for mine in is_about_message]
 
 
 def test_an_address_that_the_relay_cannot_carry_fails_for_good_and_costs_no_connection() -> None:
-    with Relay(takes_utf8=False) as relay:
-        session = opened(relay)
+    with Relay(takes_utf8=False) as relay, connected(relay) as session:
         send(session, 1)
         with pytest.raises(RelayRefused) as caught:
             session.offer(message(2, recipient="zoë@example.com"))
         assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", True, None)
         send(session, 3)
-        session.close()
         assert (relay.connections, relay.taken.total()) == (1, 2)
-
-
-def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:
-    with Relay() as relay:
-        session = opened(relay)
-        send(session, 1)
-        relay.plan = one_fault("mail", "drop", times=1)
-        send(session, 2)
-        session.close()
-        assert (relay.connections, relay.taken.total()) == (2, 2)
 
 
 def test_dots_at_the_beginning_of_lines_arrive_as_they_were() -> None:
     content = b"Message-ID: <x@y>\r\n\r\n.\r\n..\r\n.hidden\r\nend\r\n"
-    with Relay() as relay:
-        session = opened(relay)
+    with Relay() as relay, connected(relay) as session:
         session.offer(message(content=content))
         session.finish()
-        session.close()
-        assert relay.contents == [content]
+    assert relay.contents == [content]
 
 
 @pytest.fixture
-def trusting(tmp_path: Path) -> ssl.SSLContext:
-    """What trusts the certificate of `server_side` alone."""
+def server_side(tmp_path: Path) -> ssl.SSLContext:
     (tmp_path / "certificate.pem").write_text(CERTIFICATE + KEY)
-    return ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
-
-
-@pytest.fixture
-def server_side(tmp_path: Path, trusting: ssl.SSLContext) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate.pem")
     return context
 
 
-def test_starttls_with_a_certificate_and_a_password(
-    server_side: ssl.SSLContext, trusting: ssl.SSLContext
-) -> None:
+def test_starttls_with_a_certificate_and_a_password(server_side: ssl.SSLContext) -> None:
+    trusting = ssl.create_default_context(cadata=CERTIFICATE)
     with Relay(tls=server_side, password="pass word") as relay:
         url = "smtp://user:{password}@localhost:{{port}}?tls=required"
         assert attempt(relay, url.format(password="pass%20word"), context=trusting) == ACCEPTED
@@ -220,12 +198,9 @@ def test_an_untrusted_certificate_ends_it_before_anything_is_said(server_side: s
         assert attempt(relay, "smtp://localhost:{port}?tls=required") == for_now("starttls")
 
 
-def test_stripped_starttls_ends_it_before_the_password_is_said(
-    server_side: ssl.SSLContext, trusting: ssl.SSLContext
-) -> None:
-    with Relay(tls=server_side, offers_starttls=False, password="secret") as relay:
-        url = "smtp://user:secret@localhost:{port}?tls=required"
-        assert attempt(relay, url, context=trusting) == for_now("starttls")
+def test_stripped_starttls_ends_it_before_the_password_is_said() -> None:
+    with Relay(password="secret") as relay:  # it offers none
+        assert attempt(relay, "smtp://user:secret@localhost:{port}?tls=required") == for_now("starttls")
         assert relay.taken.total() == 0
 
 
