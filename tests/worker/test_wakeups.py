@@ -1,19 +1,27 @@
-"""A worker that waits is woken by what others commit, however rarely it asks by itself."""
+"""A worker that waits is woken by what others commit, however rarely it asks by itself, and stops on a signal."""
 
+import io
 import os
 import signal
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from frontdesk.config import Config
 from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
+from frontdesk.log_output import LogOutput
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import csv_of, row
+from tests.mail.memory import MemoryMailer
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import Databases
 from tests.worker.conftest import Post
@@ -118,3 +126,46 @@ def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
         for _ in range(3):
             assert steps.acquire(timeout=PATIENCE_SECONDS)
     assert time.monotonic() - started >= 2 * SHORTEST_WAIT_SECONDS
+
+
+@pytest.fixture
+def watchdog() -> Iterator[None]:
+    """Ends a test that hangs."""
+
+    def bark(*_: object) -> None:
+        raise TimeoutError("the worker does not stop")
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("watchdog")
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_signal_at_any_line_of_an_idle_worker_stops_it(
+    config: Config, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeliveryWorker, "step", lambda _worker: False)
+    for moment in range(1, 80):
+        options = WorkerOptions(idle_seconds=0.0, log=LogOutput(io.StringIO()))
+        worker = DeliveryWorker(config, db, MemoryMailer(), options)
+        lines = 0
+
+        def trace(_frame: FrameType, event: str, _argument: Any, moment: int = moment) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            if lines == moment and event == "line":
+                os.kill(os.getpid(), signal.SIGUSR1)
+            return trace
+
+        before = signal.signal(signal.SIGUSR1, lambda *_, worker=worker: worker.stop())
+        tracer = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            worker.run()
+        finally:
+            sys.settrace(tracer)
+            signal.signal(signal.SIGUSR1, before)
+        assert lines >= moment
