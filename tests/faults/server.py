@@ -61,10 +61,9 @@ class Server:
     def children(self, command: bytes = b"frontdesk.server") -> list[int]:
         """The children of now whose command line has these words: the serving processes unless told."""
         found = []
-        for pid in _processes():
+        for pid in _processes(1, self.pid):
             with contextlib.suppress(OSError):
-                is_ours = int(_stat(pid)[1]) == self.pid and is_alive(pid)
-                if is_ours and command in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if command in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(pid)
         return found
 
@@ -110,7 +109,7 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not any(map(is_alive, _group(process.pid))), "the killed server to be gone")
+        wait_until(lambda: not _processes(2, process.pid), "the killed server to be gone")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
@@ -136,28 +135,20 @@ def mailing(relay_port: int) -> dict[str, str]:
     }
 
 
-def _processes() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
-
-
 def _stat(pid: int) -> list[str]:
-    """State and parent of a process. Raises OSError when there is none."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    """State, parent and group of a process; empty when there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
+    except OSError:
+        return []
 
 
-def _group(group: int) -> list[int]:
-    """The processes of a process group."""
-    found = []
-    for pid in _processes():
-        with contextlib.suppress(OSError):
-            if os.getpgid(pid) == group:
-                found.append(pid)
-    return found
+def _processes(place: int, value: int) -> list[int]:
+    """Those that hold anything, by a field of `_stat`."""
+    pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if _stat(pid)[place : place + 1] == [str(value)] and is_alive(pid)]
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process holds anything; one that only waits to be reaped does not."""
-    try:
-        return _stat(pid)[0] not in ("Z", "X")
-    except OSError:
-        return False
+    return _stat(pid)[:1] not in ([], ["Z"], ["X"])

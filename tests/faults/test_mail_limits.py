@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk import invitations
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
 from frontdesk.eligibility import find_expired
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.model import AttemptOutcome, AttemptResult, ClaimedInvitation, DeliveryPolicy
@@ -43,15 +43,9 @@ class Simulated:
         with db.write() as tx:
             # What an earlier example left is nobody's business here.
             tx.exec_driver_sql("UPDATE invitations SET state = 'cancelled', due_at = NULL, epoch = epoch + 1")
-            invitations.set_deliverability(
-                tx,
-                customer.account_id,
-                enabled=True,
-                batch_size=BATCH,
-                batch_interval_seconds=INTERVAL,
-                hourly_limit=LIMIT,
-            )
-            _invite(tx, customer)
+            limits = {"batch_size": BATCH, "batch_interval_seconds": INTERVAL, "hourly_limit": LIMIT}
+            invitations.set_deliverability(tx, customer.account_id, enabled=True, **limits)
+            enrol_members(tx, customer, [member_body(next(_numbers)) for _ in range(MEMBERS)], now=NOW)
 
     @property
     def wall(self) -> datetime:
@@ -97,10 +91,6 @@ class Simulated:
     def _context(self) -> DeliveryContext:
         windows = HourlyWindows(lambda: self.real)
         return DeliveryContext(self.policy, windows, jitter=random.Random(1))
-
-
-def _invite(tx: Tx, customer: Customer) -> None:
-    enrol_members(tx, customer, [member_body(next(_numbers)) for _ in range(MEMBERS)], now=NOW)
 
 
 worker_numbers = st.integers(0, WORKERS - 1)

@@ -48,20 +48,16 @@ def _many_files() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(
-    port: int, count: int, sent: bytes, *, buffer: int | None = None
-) -> Iterator[list[socket.socket]]:
+def connected(port: int, count: int, sent: bytes, *, buffer: int = 0) -> Iterator[list[socket.socket]]:
     """So many connections on which `sent` was sent."""
     with contextlib.ExitStack() as stack:
-        sockets = []
-        for _ in range(count):
-            one = stack.enter_context(socket.socket())
-            if buffer is not None:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            if buffer:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             one.settimeout(PATIENCE_SECONDS)
             one.connect(("127.0.0.1", port))
             one.sendall(sent)
-            sockets.append(one)
         yield sockets
 
 
@@ -75,11 +71,10 @@ def was_cut_early(one: socket.socket, began: float) -> bool:
 
 
 def upload_of(customer: Customer) -> bytes:
+    """An upload of which the first byte has come."""
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {customer.token}\r\nContent-Type: text/csv\r\n"
-        f"Content-Length: 1000\r\n\r\ne"
-    ).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {customer.token}\r\n"
+    return f"{head}Content-Type: text/csv\r\nContent-Length: 1000\r\n\r\ne".encode()
 
 
 def test_health_is_answered_beside_a_crowd_of_slow_forms_whose_last_is_cut_before_its_first(
@@ -113,14 +108,6 @@ def test_one_account_holds_few_uploads_open_and_another_goes_on(database_url: st
         assert not was_cut_early(uploads[0], began)
 
 
-def open_sockets(pid: int) -> int:
-    found = 0
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed since
-            found += str(file.readlink()).startswith("socket:")
-    return found
-
-
 def test_connections_of_readers_that_do_not_read_are_closed(database_url: str) -> None:
     port = free_port()
     settings = {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
@@ -131,13 +118,20 @@ def test_connections_of_readers_that_do_not_read_are_closed(database_url: str) -
             return call(port, "GET", "/healthz")[0] == 200
         return False
 
+    def open_sockets() -> int:
+        found = 0
+        for file in Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # closed since
+                found += str(file.readlink()).startswith("socket:")
+        return found
+
     with subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL) as process:
         try:
             wait_until(answers, "the service to answer")
-            before = open_sockets(process.pid)
+            before = open_sockets()
             with connected(port, READERS, UNREAD * 8, buffer=4096) as readers:
                 wait_until(lambda: all(map(is_answered, readers)), "each reader to have a part of its answer")
-                wait_until(lambda: open_sockets(process.pid) <= before + 1, "the connections to be closed")
+                wait_until(lambda: open_sockets() <= before + 1, "the connections to be closed")
                 assert answers()
         finally:
             process.kill()

@@ -58,8 +58,6 @@ ACCEPTED = ("accepted", "", None, 250)
 FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("greeting", "drop"): (for_now("greeting"), 0),
     ("greeting", "5yz"): (for_now("greeting", 554), 0),  # the relay's state, not this message's fault
-    ("greeting", "garbage"): (for_now("greeting"), 0),
-    ("greeting", "silent"): (for_now("greeting"), 0),
     ("greeting", "long"): (for_now("greeting"), 0),
     ("ehlo", "drop"): (for_now("hello"), 0),
     ("ehlo", "5yz"): (ACCEPTED, 1),  # an old relay: HELO will do
@@ -67,7 +65,6 @@ FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("mail", "5yz"): (("refused", "sender", True, 554), 0),
     ("mail", "drop"): (for_now("sender"), 0),
     ("mail", "garbage"): (for_now("sender"), 0),
-    ("mail", "421"): (for_now("sender", 421), 0),
     ("rcpt", "4yz"): (for_now("recipient", 451), 0),
     ("rcpt", "5yz"): (("refused", "recipient", True, 554), 0),
     ("rcpt", "drop"): (for_now("recipient"), 0),
@@ -76,14 +73,10 @@ FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("data", "4yz"): (for_now("data", 451), 0),
     ("data", "5yz"): (("refused", "data", True, 554), 0),
     ("data", "drop"): (for_now("data"), 0),
-    ("data", "garbage"): (for_now("data"), 0),
     ("data", "go on and drop"): (LOST, 0),
     ("content", "4yz"): (for_now("content", 451), 0),
     ("content", "5yz"): (("refused", "content", True, 554), 0),
     ("content", "421"): (for_now("content", 421), 0),
-    ("content", "drop"): (LOST, 0),
-    ("content", "silent"): (LOST, 0),
-    ("content", "garbage"): (LOST, 0),
     ("content", "slow"): (ACCEPTED, 1),
     ("content", "take and drop"): (LOST, 1),
     ("content", "take and silent"): (LOST, 1),

@@ -8,25 +8,20 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, update
 
-from frontdesk.config import parse_relay
 from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
 from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
-from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api
 from tests.invitations.mails import suppressed
 from tests.mail.memory import failing
-from tests.mail.relay import Relay
-from tests.promises.test_limits import visited
 from tests.worker.conftest import Post
 
-MOST_ROOMS = 15
 SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
 
 
@@ -244,19 +239,3 @@ def test_the_sandboxs_addresses_act(post: Post) -> None:
         ("greylist", "greylisted"),
         ("robin", "caught"),
     ]
-
-
-@pytest.mark.parametrize("immediate", [True, False])
-def test_a_delivery_visits_few_rooms(post: Post, *, immediate: bool) -> None:
-    post.batches()
-    with Relay() as relay, visited() as rooms:
-        mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"))
-        worker = DeliveryWorker(post.config, post.db, mailer, WorkerOptions(read_time=lambda _: post.clock()))
-        for _ in range(2):
-            post.enrol(immediate=immediate)
-            post.clock.advance(61)
-            rooms.clear()
-            assert worker.turn() == 1
-        worker.close()
-    assert post.states() == ["sent", "sent"]
-    assert len(rooms) <= MOST_ROOMS, sorted(rooms)
