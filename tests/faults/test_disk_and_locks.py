@@ -7,7 +7,7 @@ may become, which ends in the same error of the same library.
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -92,18 +92,6 @@ def with_setting(postgres: Databases, db: Database, setting: str) -> Iterator[No
             yield
 
 
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Lets the time pass for which an answer of the probe is good."""
-    seconds = [0.0]
-    monkeypatch.setattr("frontdesk.db.checks.monotonic", lambda: seconds[0])
-
-    def wait() -> None:
-        seconds[0] += FRESH_SECONDS
-
-    return wait
-
-
 def check_put_off(answer: Any) -> None:
     assert answer.status_code == 503
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -121,13 +109,14 @@ def trouble(request: pytest.FixtureRequest, app: App, db: Database) -> Trouble:
 
 
 def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_will_not_pass_by_itself(
-    api: Api, app: App, config: Config, customer: Customer, later: Callable[[], None], trouble: Trouble
+    api: Api, app: App, config: Config, customer: Customer, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
+    for seconds in ("FRESH_SECONDS", "RETRY_SECONDS"):
+        monkeypatch.setattr(f"frontdesk.db.checks.{seconds}", 0)
     db, plan, (kind, in_trouble) = app.db, f"/v2/plans/{customer.plan_ids[0]}", trouble
     assert api.post(f"{plan}/eligibility", member_body(1)).status_code == 201
     stored = 1
     with in_trouble:
-        later()
         ready = api.get("/readyz")
         if kind == "locked":
             assert ready.status_code == 200
@@ -144,7 +133,6 @@ def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_
             check_put_off(api.post(f"{plan}/eligibility", update))
             check_put_off(api.patch(plan, {"name": "Another name"}))
         assert api.get("/v2/plans").status_code == 200
-    later()
     assert api.get("/readyz").status_code == 200
     assert problems(db, config) == []
     assert api.post(f"{plan}/eligibility", member_body(stored + 1)).status_code == 201
@@ -153,12 +141,14 @@ def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_
         assert not db.is_sqlite or tx.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
 
 
-def test_readiness_writes_once_in_five_seconds(api: Api, app: App, later: Callable[[], None]) -> None:
+def test_readiness_writes_once_in_five_seconds(api: Api, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr("frontdesk.db.checks.monotonic", lambda: seconds[0])
     with statements(app.db, "UPDATE installation") as written:
         for _ in range(10):
             assert api.get("/readyz").status_code == 200
         assert len(written) == 1
-        later()
+        seconds[0] += FRESH_SECONDS
         assert api.get("/readyz").status_code == 200
     assert len(written) == 2
 

@@ -11,8 +11,29 @@ import pytest
 from frontdesk.config import parse_relay
 from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from tests.mail.certificate import CERTIFICATE, KEY
 from tests.mail.relay import Relay, message, one_fault
+
+# A certificate for localhost and its key, made for these tests and trusted by nobody else.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBozCCAUmgAwIBAgIUURfxA3HHLRca62QSTwUV+87rd+QwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNcmVsYXkuZXhhbXBsZTAgFw0yNjExMjEwODEyMzhaGA8yMTI2
+MTAyODA4MTIzOFowGDEWMBQGA1UEAwwNcmVsYXkuZXhhbXBsZTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABJ4ZhXQ4uJgy0JUogvxGIxJ16tdNr1yQXddTEpqOpE3g
+2BU+QQyM8Tmq6p6LMWw5mS32wz0AP63MQBZPofb3BKKjbzBtMB0GA1UdDgQWBBRn
+GhSaY84Vs7LMeeC0+1BZGpDhWjAfBgNVHSMEGDAWgBRnGhSaY84Vs7LMeeC0+1BZ
+GpDhWjAPBgNVHRMBAf8EBTADAQH/MBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAA
+ATAKBggqhkjOPQQDAgNIADBFAiB3+xatyD9znt2IZd4VG3BToHGz5cR9IH/EgQi1
+0v/C0AIhAIJMd4cMC92sbt6zYTq1LmQLk6l12Cs1dXnjjuKkC0F6
+-----END CERTIFICATE-----
+"""
+KEY = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgh0lTFrGQROux+Ec7
+Od60mKpHXNN+QHqvidFLVokHykqhRANCAASeGYV0OLiYMtCVKIL8RiMSderXTa9c
+kF3XUxKajqRN4NgVPkEMjPE5quqeizFsOZkt9sM9AD+tzEAWT6H29wSi
+-----END PRIVATE KEY-----
+"""
 
 PATIENT = SmtpTimeouts(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
 SHORT = dict.fromkeys(("greeting", "command", "data", "content", "verdict", "goodbye"), 0.4)

@@ -37,12 +37,11 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
 def test_every_message_is_kept_and_nothing_is_sent(db: Database, clock: SetClock) -> None:
     pauses = list[float]()
     session = MailCatcher(db, clock, pauses.append).open()
-    kinds = {"robin": "caught", "bounce": "bounced", "complaint": "complained", "slow": "slow"}
-    for name in kinds:
+    for name in ("robin", "slow"):
         session.offer(message(f"{name}@example.com", name))
         assert session.finish() == 250
     session.close()
-    assert kept(db) == [*kinds.items()]
+    assert kept(db) == [("robin", "caught"), ("slow", "slow")]
     assert pauses == [SLOW_SECONDS]
 
 

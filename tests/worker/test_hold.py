@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.clock import system_clock
-from frontdesk.db import Database, Tx, open_database
+from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.invitations import delivery, protocol, store
-from frontdesk.invitations.model import HoldReason, Invitation
+from frontdesk.invitations import delivery, protocol
+from frontdesk.invitations.model import HoldReason
 from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
 from tests.db.statements import statements
@@ -71,24 +71,6 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
         post.clock.advance(100_000)
     assert post.states() == ["ambiguous"] * 4
     assert post.mailer.messages == []
-
-
-def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that settles one in between wins, whatever had been read before."""
-    post.enrol(3)
-    find = store.find_unsettled
-
-    def overtaken(tx: Tx, *, after: int, count: int) -> list[Invitation]:
-        rows = find(tx, after=after, count=count)
-        if rows:
-            mine = invitations.c.id == rows[0].id
-            tx.execute(update(invitations).where(mine).values(state="cancelled"))
-        return rows
-
-    monkeypatch.setattr(store, "find_unsettled", overtaken)
-    with post.db.write() as tx:
-        assert delivery.keep_back(tx, now=post.clock()) == 2
-    assert sorted(post.states()) == ["ambiguous", "ambiguous", "cancelled"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from contextlib import closing
 from types import FrameType
 from typing import Any
 
@@ -68,31 +68,19 @@ def test_files_wake_a_worker_that_waits_and_a_bad_one_holds_up_nobody(
             wait_until(lambda: state(path) == "done", "the file")  # noqa: B023 - used at once
 
 
-def test_who_listens_does_so_again_after_its_connection_was_cut(
+def test_who_listens_is_woken_by_what_is_announced_before_a_close_also_after_its_connection_was_cut(
     db: Database, postgres: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if db.is_sqlite:
-        return  # a file cuts nobody off
     monkeypatch.setattr(notifications, "RETRY_SECONDS", 0.05)
     woken = threading.Semaphore(0)
     with WorkListener(db.engine, woken.release):
         assert woken.acquire(timeout=PATIENCE_SECONDS)
-        postgres.kill_backends(str(db.engine.url.database))
-        assert woken.acquire(timeout=PATIENCE_SECONDS)  # what came meanwhile may be lost, so it looks
-        other = open_database(db.url)
-        other.announce_work()
-        assert woken.acquire(timeout=PATIENCE_SECONDS)
-        other.close()
-
-
-def test_what_is_announced_before_the_database_is_closed_is_sent(db: Database) -> None:
-    woken = threading.Semaphore(0)
-    with WorkListener(db.engine, woken.release):
-        assert woken.acquire(timeout=PATIENCE_SECONDS)
-        other = open_database(db.url)
-        make_customer(other)
-        other.announce_work()
-        other.close()
+        if not db.is_sqlite:  # a file cuts nobody off
+            postgres.kill_backends(str(db.engine.url.database))
+            assert woken.acquire(timeout=PATIENCE_SECONDS)  # what came meanwhile may be lost, so it looks
+        with closing(open_database(db.url)) as other:
+            make_customer(other)
+            other.announce_work()
         assert woken.acquire(timeout=PATIENCE_SECONDS)
 
 
@@ -128,26 +116,13 @@ def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
     assert time.monotonic() - started >= 2 * SHORTEST_WAIT_SECONDS
 
 
-@pytest.fixture
-def watchdog() -> Iterator[None]:
-    """Ends a test that hangs."""
-
-    def bark(*_: object) -> None:
-        raise TimeoutError("the worker does not stop")
-
-    before = signal.signal(signal.SIGALRM, bark)
-    signal.setitimer(signal.ITIMER_REAL, 20)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.usefixtures("watchdog")
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_signal_at_any_line_of_an_idle_worker_stops_it(
     config: Config, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DeliveryWorker, "step", lambda _worker: False)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(60)  # ends a test that hangs
     for moment in range(1, 80):
         options = WorkerOptions(idle_seconds=0.0, log=LogOutput(io.StringIO()))
         worker = DeliveryWorker(config, db, MemoryMailer(), options)
@@ -169,3 +144,4 @@ def test_a_signal_at_any_line_of_an_idle_worker_stops_it(
             sys.settrace(tracer)
             signal.signal(signal.SIGUSR1, before)
         assert lines >= moment
+    signal.alarm(0)
