@@ -52,18 +52,12 @@ def changed(raw: bytes, wanted: Sequence[Change], *, between: bytes = b"") -> by
 
 def fuzz(
     check: Callable[..., None], *inputs: st.SearchStrategy[Any], examples: int, seconds: float = SECONDS
-) -> int:
-    """Call `check` with inputs, `examples` times or for longer; returns how many calls it made.
+) -> None:
+    """Call `check` with inputs, `examples` times or for longer.
 
     Each round starts anew and is the same each time, so that a failure can be seen again.
     """
-    until, calls = time.monotonic() + seconds, 0
-
-    def counted(drawn: tuple[Any, ...]) -> None:
-        nonlocal calls
-        calls += 1
-        check(*drawn)
-
+    until = time.monotonic() + seconds
     for number in count():
         quiet = settings(
             max_examples=ROUND if seconds else min(ROUND, examples),
@@ -71,7 +65,6 @@ def fuzz(
             database=None,
             suppress_health_check=list(HealthCheck),
         )
-        seed(number)(quiet(given(st.tuples(*inputs))(counted)))()
+        seed(number)(quiet(given(st.tuples(*inputs))(lambda drawn: check(*drawn))))()
         if time.monotonic() >= until and (seconds or (number + 1) * ROUND >= examples):
             break
-    return calls

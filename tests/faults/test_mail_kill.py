@@ -7,8 +7,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -70,24 +68,20 @@ def check_promise(db: Database, relay: Relay) -> None:
     assert InvitationState.SENT in {row.state for row, _ in found}
 
 
-@contextmanager
-def faulty_relay(seed: int) -> Iterator[Relay]:
-    chance = random.Random(seed)
-
-    def plan(step: str) -> str | None:
-        often, ways = FAULTS.get(step, (0.0, [""]))
-        return chance.choice(ways) if chance.random() < often else None
-
-    with Relay(plan, slow_seconds=0.05) as relay:
-        yield relay
-
-
 def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
     database_url: str, db: Database
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    chance = random.Random(11)
-    with faulty_relay(5) as relay, workers(deliver, database_url, relay.port, LEASE_SECONDS, 1) as start:
+    chance, of_relay = random.Random(11), random.Random(5)
+
+    def plan(step: str) -> str | None:
+        often, ways = FAULTS.get(step, (0.0, [""]))
+        return of_relay.choice(ways) if of_relay.random() < often else None
+
+    with (
+        Relay(plan, slow_seconds=0.05) as relay,
+        workers(deliver, database_url, relay.port, LEASE_SECONDS, 1) as start,
+    ):
         running = [start(), start()]
         for number in range(KILLS):
             invite(db, customer, range(number * MESSAGES_PER_KILL, (number + 1) * MESSAGES_PER_KILL))

@@ -39,7 +39,6 @@ class Relay:
         self.taken: Counter[str] = Counter()
         self.recipients: list[str] = []
         self.contents: list[bytes] = []
-        self.senders: list[str] = []
         self.hellos: list[str] = []
         self.connections = 0
         self.port = 0
@@ -114,7 +113,6 @@ class Taking:
         message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
         relay.taken[message_id] += 1
         relay.contents.append(content)
-        relay.senders.append(str(envelope.mail_from))
         relay.recipients += envelope.rcpt_tos
         if fault == "slow":
             await asyncio.sleep(relay.slow_seconds)
