@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone, write_together
+from frontdesk.db.engine import write_alone, write_together
 from frontdesk.invitations import suppress
 from frontdesk.invitations.model import (
     DeliveryReport,

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from frontdesk.access.accounts import resume_account, suspend_account
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.eligibility.enrol import UndoRequest, restore
 from frontdesk.errors import FrontdeskError, Suspended
 from frontdesk.invitations import delivery, suppress

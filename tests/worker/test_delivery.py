@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, update
 
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.invitations import suppress
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.reports import receive_report
