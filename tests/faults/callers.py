@@ -1,4 +1,4 @@
-"""Callers that keep posting members whatever happens to the server, and remember what they were promised."""
+"""Callers that keep sending whatever happens to the server, and remember what they were promised."""
 
 import http.client
 import json
@@ -6,6 +6,7 @@ import os
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from tests.factories import member_body
@@ -21,28 +22,58 @@ def times(every_run: int, *, long: int) -> int:
     return {"": every_run, "nightly": min(NIGHTLY * every_run, long), "long": long}[LEVEL]
 
 
-def call(port: int, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:
-    """One request on a connection of its own. Raises OSError when the server goes away."""
+def call(
+    port: int, method: str, path: str, body: Any = None, token: str = "", *, kind: str = "application/json"
+) -> tuple[int, Any]:
+    """One request on a connection of its own. Bytes are sent as they are, and an answer that is no JSON is text.
+
+    Raises OSError when the server goes away.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+    content = body if body is None or isinstance(body, bytes) else json.dumps(body)
     try:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(method, path, content, headers)
         answer = connection.getresponse()
-        content = answer.read()
-        return answer.status, json.loads(content) if content else None
+        text = answer.read().decode()
+        return answer.status, json.loads(text) if "json" in answer.headers["Content-Type"] else text
     except http.client.HTTPException as error:
         raise ConnectionError(type(error).__name__) from None
     finally:
         connection.close()
 
 
-class Callers:
-    """Threads that post members until told to stop; `acknowledged` is the last name that each member was promised."""
+def members(caller: int) -> Iterator[dict[str, Any]]:
+    """Each caller has members of its own, so the last acknowledged name of each is known."""
+    chance, count = random.Random(caller), 0
+    while True:
+        count += chance.random() < 0.6 or count == 0
+        member = 100_000 * (caller + 1) + (count if chance.random() < 0.7 else chance.randint(1, count))
+        yield member_body(member, last_name=f"Name{chance.randint(0, 10**9)}", invite_immediately=True)
 
-    def __init__(self, port: int, path: str, token: str, *, threads: int = 16) -> None:
+
+def promised(body: Any) -> dict[str, str]:
+    """What an acknowledgement says is stored: a member's last name by its id, or the visits of queue events by theirs."""
+    if isinstance(body, list):
+        return {event["id"]: event["visit"] for event in body}
+    return {body["external_id"]: body["last_name"]}
+
+
+class Callers:
+    """Threads that send each of their bodies until it is answered; `acknowledged` holds the last promise about each id."""
+
+    def __init__(
+        self,
+        port: int,
+        path: str,
+        token: str,
+        bodies: Callable[[int], Iterator[Any]] = members,
+        *,
+        threads: int = 16,
+    ) -> None:
         self.acknowledged: dict[str, str] = {}
         self.statuses: set[int] = set()
-        self._port, self._path, self._token = port, path, token
+        self._port, self._path, self._token, self._bodies = port, path, token, bodies
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(threads)]
 
@@ -66,26 +97,21 @@ class Callers:
         wait_until(lambda: len(self.acknowledged) >= enough, "callers to be answered")
 
     def _run(self, number: int) -> None:
-        """Each caller has members of its own, so the last acknowledged value of each is known."""
-        chance, count = random.Random(number), 0
-        while not self._stopping.is_set():
-            count += chance.random() < 0.6 or count == 0
-            member = 100_000 * (number + 1) + (count if chance.random() < 0.7 else chance.randint(1, count))
-            name = f"Name{chance.randint(0, 10**9)}"
-            body = member_body(member, last_name=name, invite_immediately=True)
-            self._until_answered(body, name)
-
-    def _until_answered(self, body: dict[str, Any], name: str) -> None:
-        while True:
-            try:
-                status, _ = call(self._port, "POST", self._path, body, self._token)
-                self.statuses.add(status)
-            except OSError:
-                status = 0
-                time.sleep(0.01)
-            if status in (200, 201):
-                self.acknowledged[body["external_id"]] = name
-                return
-            if self._stopping.is_set():
+        for body in self._bodies(number):
+            while not (is_answered := self._send(body)) and not self._stopping.is_set():
+                pass
+            if is_answered:
+                self.acknowledged |= promised(body)
+            elif isinstance(body, dict):
                 self.acknowledged.pop(body["external_id"], None)  # what became of this one is not known
+            if self._stopping.is_set():
                 return
+
+    def _send(self, body: Any) -> bool:
+        try:
+            status, _ = call(self._port, "POST", self._path, body, self._token)
+        except OSError:
+            time.sleep(0.01)
+            return False
+        self.statuses.add(status)
+        return status in (200, 201, 207)

@@ -1,6 +1,9 @@
 """Good input for the fuzzers, and what each format gives a meaning to."""
 
+from collections.abc import Iterable
 from dataclasses import fields
+from operator import or_
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -41,21 +44,8 @@ XML_TOKENS = b"""
     r="A1048576" t="s" t="e" t="inlineStr" <row> <c> <v>-1</v> </sheetData> <is><t>x</t></is> <row/> <mergeCell/>
 """.split()
 
-_NAMES = st.sampled_from(
-    [
-        *FIELDS,
-        *RULE_PARTS,
-        *ROW_RULE_PARTS,
-        SECTION_834,
-        "plan",
-        "Last Name",
-        "REF*0F",
-        "",
-        "\0",
-        CANARY,
-        "a" * 300,
-    ]
-)
+_OTHERS = "plan", "Last Name", "REF*0F", "", "\0", CANARY, "a" * 300
+_NAMES = st.sampled_from([*FIELDS, *RULE_PARTS, *ROW_RULE_PARTS, SECTION_834, *_OTHERS])
 _WORDS = b"""
     MM/DD/YYYY YYYYMMDD D.M.YY YY first last comma hashed plain compare full strict lenient ; REF*17 full_name 9999-12-31
     own_reference subscriber person_code NM109 HLT REF*0F+REF*17 REF*17+HD03 all
@@ -67,34 +57,28 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_NAMES, inner, max_size=4),
     max_leaves=10,
 )
-_RULES = st.dictionaries(st.sampled_from([*RULE_PARTS]), _JSON, max_size=4)
-_SKIPS = st.dictionaries(st.sampled_from([*ROW_RULE_PARTS]), _JSON, max_size=3)
-MAPPINGS = st.fixed_dictionaries(
-    {},
-    optional={
-        **{part.name: _JSON for part in fields(FileMapping)},
-        "columns": st.dictionaries(
-            st.sampled_from(["external_id", "Last Name", "Zip"]) | _NAMES, _NAMES, max_size=6
-        ),
-        "fields": st.dictionaries(st.sampled_from([*FIELDS, "plan"]), _RULES, max_size=4) | _JSON,
-        "skip": st.lists(_SKIPS, max_size=3) | _JSON,
-        SECTION_834: st.dictionaries(
-            st.sampled_from(["coverages", "ssn", "verify", "counts", "x"]), _JSON, max_size=4
-        ),
-    },
-)
 
+
+def _objects(names: Iterable[str], values: st.SearchStrategy[Any] = _JSON) -> st.SearchStrategy[Any]:
+    return st.dictionaries(st.sampled_from([*names]), values, max_size=4)
+
+
+_COLUMNS = st.sampled_from(["external_id", "Last Name", "Zip"]) | _NAMES
+_PARTS = {
+    "columns": st.dictionaries(_COLUMNS, _NAMES, max_size=6),
+    "fields": _objects([*FIELDS, "plan"], _objects(RULE_PARTS)) | _JSON,
+    "skip": st.lists(_objects(ROW_RULE_PARTS), max_size=3) | _JSON,
+    SECTION_834: _objects(["coverages", "ssn", "verify", "counts", "x"]),
+}
+_ANY_PARTS = _objects([part.name for part in fields(FileMapping)])
+MAPPINGS = st.builds(or_, _ANY_PARTS, st.fixed_dictionaries({}, optional=_PARTS))
+
+ABUSE = "feedback-report"
 BOUNCES = [
     bounce(),
-    bounce(kind="message/rfc822"),
-    bounce(
-        report="feedback-report",
-        status_kind="message/feedback-report",
-        status="Feedback-Type: abuse\nVersion: 1\n",
-    ),
-    bounce(status_kind="message/global-delivery-status", head="In-Reply-To: <a@b.example>\n").replace(
-        b"\n", b"\r\n"
-    ),
+    bounce(kind="message/rfc822").replace(b"\n", b"\r\n"),
+    bounce(report=ABUSE, status_kind=f"message/{ABUSE}", status="Feedback-Type: abuse\nVersion: 1\n"),
+    bounce(status_kind="message/global-delivery-status", head="In-Reply-To: <a@b.example>\n"),
 ]
 MAIL_TOKENS = [
     *(b"--b\n", b"--b--\n", b"\n\n", b"Content-Type: ", b"multipart/report; boundary=", b"message/rfc822\n\n", b"charset=\0"),

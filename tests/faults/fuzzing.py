@@ -50,23 +50,21 @@ def changed(raw: bytes, wanted: Sequence[Change], *, between: bytes = b"") -> by
     return b"".join(pieces)
 
 
-def fuzz(check: Callable[..., None], *inputs: st.SearchStrategy[Any], examples: int) -> int:
-    """Call `check` with inputs, `examples` times or for SECONDS; returns how many calls it made."""
-    until, calls = time.monotonic() + SECONDS, 0
+def fuzz(
+    check: Callable[..., None], *inputs: st.SearchStrategy[Any], examples: int, seconds: float = SECONDS
+) -> None:
+    """Call `check` with inputs, `examples` times or for longer.
 
-    def counted(drawn: tuple[Any, ...]) -> None:
-        nonlocal calls
-        calls += 1
-        check(*drawn)
-
+    Each round starts anew and is the same each time, so that a failure can be seen again.
+    """
+    until = time.monotonic() + seconds
     for number in count():
         quiet = settings(
-            max_examples=ROUND if SECONDS else examples,
+            max_examples=ROUND if seconds else min(ROUND, examples),
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         )
-        seed(number)(quiet(given(st.tuples(*inputs))(counted)))()
-        if time.monotonic() >= until:
+        seed(number)(quiet(given(st.tuples(*inputs))(lambda drawn: check(*drawn))))()
+        if time.monotonic() >= until and (seconds or (number + 1) * ROUND >= examples):
             break
-    return calls

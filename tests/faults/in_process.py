@@ -1,7 +1,18 @@
 """Requests to the service inside this event loop, so that many can be under way at once; it knows no endpoint."""
 
 import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
+
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import Config
+from frontdesk.db import open_database
+from frontdesk.web.telemetry import Telemetry
+from tests.conftest import SetClock
 
 
 class Nowhere(io.StringIO):
@@ -9,6 +20,28 @@ class Nowhere(io.StringIO):
 
     def write(self, text: str) -> int:
         return len(text)
+
+
+@dataclass(frozen=True)
+class Service:
+    app: App
+    asgi: Any
+
+    async def call(self, method: str, path: str, token: str | None = None, body: Any = None) -> int:
+        """The status of the answer; `body` is sent as JSON."""
+        content = b"" if body is None else json.dumps(body).encode()
+        return await call_asgi(self.asgi, method, path, token, content)
+
+
+@asynccontextmanager
+async def serving(config: Config, clock: SetClock, count: int = 2) -> AsyncIterator[list[Service]]:
+    """So many Apps on one database, as so many processes would be."""
+    apps = [App(config, open_database(config.database_url), clock) for _ in range(count)]
+    try:
+        yield [Service(app, build_asgi(app, Telemetry(Nowhere()))) for app in apps]
+    finally:
+        for app in apps:
+            await app.close()
 
 
 async def call_asgi(service: Any, method: str, path: str, token: str | None, body: bytes = b"") -> int:
@@ -24,13 +57,6 @@ async def call_asgi(service: Any, method: str, path: str, token: str | None, bod
     headers = [(b"content-type", b"application/json")]
     if token is not None:
         headers.append((b"authorization", f"Bearer {token}".encode()))
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "query_string": b"",
-        "headers": headers,
-        "root_path": "",
-    }
-    await service(scope, receive, send)
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    await service(scope | {"query_string": b"", "root_path": ""}, receive, send)
     return int(sent[0]["status"])

@@ -2,13 +2,14 @@
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
@@ -57,9 +58,19 @@ class Server:
         """That of the parent of the serving processes; it leads their process group."""
         return self._running().pid
 
-    def serving(self) -> list[int]:
-        """The serving processes of now: the server's children that run `frontdesk.server`."""
-        return [pid for pid in _children(self.pid) if _lives(pid) and b"frontdesk.server" in _command(pid)]
+    def children(self, command: bytes = b"frontdesk.server") -> list[int]:
+        """The children of now whose command line has these words: the serving processes unless told."""
+        found = []
+        for pid in _processes(1, self.pid):
+            with contextlib.suppress(OSError):
+                if command in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The lines of this event in its log."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [json.loads(line) for line in lines if f'"event": "{event}"' in line]
 
     def start(self) -> Self:
         """Start and wait until it can serve."""
@@ -98,7 +109,7 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not any(map(_lives, _group(process.pid))), "the killed server to be gone")
+        wait_until(lambda: not _processes(2, process.pid), "the killed server to be gone")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
@@ -107,45 +118,37 @@ class Server:
         self._process = None
         return status
 
-    def restart(self) -> Self:
-        self.stop()
-        return self.start()
-
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process
 
 
-def _children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(entry.name))
-    return found
+def mailing(relay_port: int) -> dict[str, str]:
+    """The settings of a server in production that mails by this relay."""
+    return {
+        "FRONTDESK_ENVIRONMENT": "production",
+        "FRONTDESK_BASE_URL": "https://api.example.com",
+        "FRONTDESK_MAIL_FROM": "invitations@example.com",
+        "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay_port}",
+        "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+    }
 
 
-def _command(pid: int) -> bytes:
+def _stat(pid: int) -> list[str]:
+    """State, parent and group of a process; empty when there is none."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
     except OSError:
-        return b""
+        return []
 
 
-def _group(group: int) -> list[int]:
-    """The processes of a process group, from /proc."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.getpgid(int(entry.name)) == group:
-                found.append(int(entry.name))
-    return found
+def _processes(place: int, value: int) -> list[int]:
+    """Those that hold anything, by a field of `_stat`."""
+    pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if _stat(pid)[place : place + 1] == [str(value)] and is_alive(pid)]
 
 
-def _lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Whether a process holds anything; one that only waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
+    return _stat(pid)[:1] not in ([], ["Z"], ["X"])

@@ -1,23 +1,22 @@
-"""PostgreSQL is stopped and started under a serving process: its log names the cause once, and /metrics goes on from memory."""
+"""PostgreSQL is away, or cuts connections: the log names the cause once, and requests are answered as ever."""
 
-import http.client
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from frontdesk.app import App
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
-from tests.conftest import migrated
-from tests.factories import Customer, Operator, make_customer, make_operator
+from tests.conftest import Api, migrated
+from tests.factories import Customer, make_customer, make_operator
+from tests.faults.callers import call, times
 from tests.faults.server import Server
-from tests.patience import PATIENCE_SECONDS, wait_until
-from tests.postgres import PostgresServer
+from tests.patience import wait_until
+from tests.postgres import Databases, PostgresServer
 
-Callers = tuple[Customer, Operator]
+CUTS = times(5, long=100)
 
 
 @pytest.fixture
@@ -26,67 +25,68 @@ def stoppable() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture
-def callers(stoppable: PostgresServer) -> Callers:
-    db = open_database(migrated(stoppable, "away"))
-    with closing(db):
-        return make_customer(db, now=system_clock()), make_operator(db, now=system_clock())
-
-
 def test_an_outage_is_told_once_with_its_cause_and_metrics_go_on_from_memory(
-    stoppable: PostgresServer, callers: Callers, tmp_path: Path
+    stoppable: PostgresServer, tmp_path: Path
 ) -> None:
-    customer, operator = callers
-    with Server(stoppable.url("away"), tmp_path / "log", with_worker=True) as server:
-        wait_until(lambda: told(server, "worker_started"), "the worker")
-        before = get(server, "/metrics", operator.token)
+    url = migrated(stoppable, "away")
+    with closing(open_database(url)) as db:
+        customer, operator = make_customer(db, now=system_clock()), make_operator(db, now=system_clock())
+    with Server(url, tmp_path / "log", with_worker=True) as server:
+
+        def metrics() -> str:
+            status, text = call(server.port, "GET", "/metrics", token=operator.token)
+            assert status == 200, text
+            return str(text)
+
+        def status(path: str, token: str = "") -> int:
+            return call(server.port, "GET", path, token=token)[0]
+
+        wait_until(lambda: server.told("worker_started"), "the worker")
+        before = metrics()
         assert "frontdesk_database_up 1.0" in before
         assert "frontdesk_invitations_held" in before
-        assert get(server, "/v2/plans", customer.token)
+        assert status("/v2/plans", customer.token) == 200
         stoppable.kill_postmaster()
-        wait_until(
-            lambda: "frontdesk_database_up 0.0" in get(server, "/metrics", operator.token), "an outage"
-        )
-        during = get(server, "/metrics", operator.token)
+        wait_until(lambda: "frontdesk_database_up 0.0" in metrics(), "an outage")
+        during = metrics()
         assert "frontdesk_requests_total" in during
         assert "frontdesk_invitations_held" not in during
-        assert status(server, "/metrics", "unknown") == 503
-        for _ in range(5):
-            assert status(server, "/readyz", None) == 503
-        wait_until(lambda: len(told(server, "database_away")) == 2, "the worker to notice")
+        assert status("/metrics", "unknown") == 503
+        assert [status("/readyz") for _ in range(5)] == [503] * 5
+        wait_until(lambda: len(server.told("database_away")) == 2, "the worker to notice")
         stoppable.start()
-        wait_until(lambda: status(server, "/readyz", None) == 200, "the database to be back")
-        wait_until(lambda: len(told(server, "database_back")) == 2, "the worker to be back")
-    away = told(server, "database_away")
+        wait_until(lambda: status("/readyz") == 200, "the database to be back")
+        wait_until(lambda: len(server.told("database_back")) == 2, "the worker to be back")
+    away = server.told("database_away")
     assert len(away) == 2  # one process serves and one works
     assert "Traceback" not in server.log.read_text()
-    assert {line["cause"] for line in away} <= {
-        "database_no_server",
-        "database_starting",
-        "database_unreachable",
-    }
+    causes = {"database_no_server", "database_starting", "database_unreachable"}
+    assert {line["cause"] for line in away} <= causes
     assert all(line["detail"].endswith(".") for line in away)
 
 
-def request(server: Server, path: str, token: str | None) -> tuple[int, str]:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE_SECONDS)
-    with closing(connection):
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_patch_on_dead_connections_is_made_once_or_refused_as_ever(
+    api: Api, app: App, customer: Customer, postgres: Databases
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    other = make_customer(app.db, name="Other")
 
+    def patch(path: str, caller: Api = api, **change: str) -> int:
+        """Every connection of the service dies before, after it has some."""
+        assert postgres.kill_backends(str(app.db.engine.url.database)) > 0
+        return int(caller.patch(path, change, headers=headers).status_code)
 
-def get(server: Server, path: str, token: str | None) -> str:
-    code, text = request(server, path, token)
-    assert code == 200, text
-    return text
-
-
-def status(server: Server, path: str, token: str | None) -> int:
-    return request(server, path, token)[0]
-
-
-def told(server: Server, event: str) -> list[dict[str, Any]]:
-    lines = (json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{"))
-    return [line for line in lines if line["event"] == event]
+    headers: dict[str, str] = {}
+    for number in range(CUTS):
+        assert patch(path, name=f"Name {number}") == 200
+        assert api.get(path).json()["data"][0]["name"] == f"Name {number}"
+    tag = api.get(path).headers["ETag"]
+    assert tag.startswith(f'"v{CUTS + 1}.')
+    assert patch(path, external_id="plan-1") == 422
+    assert patch("/v2/plans/999999", name="x") == 404
+    headers = {"If-Match": tag}
+    assert [patch(path, name=name) for name in ("Other", "Third")] == [200, 412]
+    headers = {}
+    assert api.get(path).status_code == 200
+    assert patch(path, api.as_(other.token), name="x") == 404

@@ -1,108 +1,139 @@
 """kill -9 of the server and of PostgreSQL under load: nothing acknowledged is lost, nobody is invited twice."""
 
 import random
-import signal
-import socket
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import pytest
+import psycopg
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database, open_database
+from frontdesk.queues.tables import encounters, queue_events
+from frontdesk.queues.upkeep import rebuild
 from tests.conftest import migrated
-from tests.factories import Customer, make_customer
-from tests.faults.callers import Callers, times
+from tests.factories import make_customer, make_operator
+from tests.faults.callers import Callers, call, times
 from tests.faults.server import Server
+from tests.patience import wait_until
 from tests.postgres import PostgresServer
 
-SERVER_KILLS = times(25, long=500)  # on each of the two databases
-BACKEND_KILLS = times(20, long=300)
-POSTMASTER_KILLS = times(10, long=100)
+# On each of the two databases: of a server that takes members, and of one that takes queue events.
+SERVER_KILLS, KILLS_OF_A_FEED = times(25, long=500), times(2, long=100)
+BACKEND_CUTS, BACKEND_KILLS, POSTMASTER_KILLS = times(20, long=300), times(5, long=100), times(10, long=100)
+SERVING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'killed' ORDER BY pid"
 
 
 def check_promises(db: Database, callers: Callers) -> None:
     """Every acknowledged record is there with its acknowledged name, once, with one invitation."""
-    with db.read() as tx:
-        rows = tx.exec_driver_sql(
-            "SELECT m.external_id, m.last_name, (SELECT count(*) FROM invitations i WHERE i.member_id = m.id), "
-            "(SELECT count(*) FROM member_history h WHERE h.member_id = m.id AND h.outcome = 'created') FROM members m"
-        ).all()
+    query = """SELECT m.external_id, m.last_name, (SELECT count(*) FROM invitations i WHERE i.member_id = m.id),
+        (SELECT count(*) FROM member_history h WHERE h.member_id = m.id AND h.outcome = 'created') FROM members m"""
+    rows = db.ask(lambda tx: tx.exec_driver_sql(query).all())
     stored = {row[0]: row[1] for row in rows}
     assert len(stored) == len(rows)
-    assert callers.acknowledged
-    assert {key: stored.get(key) for key in callers.acknowledged} == callers.acknowledged
+    assert callers.acknowledged.items() <= stored.items()
     assert {(row[2], row[3]) for row in rows} == {(1, 1)}
-
-
-def path_of(customer: Customer) -> str:
-    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    assert {201} <= callers.statuses <= {200, 201, 503}
 
 
 def test_a_killed_server_loses_nothing_that_it_acknowledged(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    server = Server(database_url, tmp_path / "log", workers=1)
-    server.start()
+    path, chance = f"/v2/plans/{customer.plan_ids[0]}/eligibility", random.Random(7)
+    with (
+        Server(database_url, tmp_path / "log") as server,
+        Callers(server.port, path, customer.token) as callers,
+    ):
+        for _ in range(SERVER_KILLS):
+            callers.wait_for(chance.randint(1, 60))
+            server.kill()
+            server.start()
+    check_promises(db, callers)
+
+
+def visits(plan_ids: list[int], feeder: int) -> Iterator[list[dict[str, Any]]]:
+    """Batches of ten visits, of which each feeder tells one part, so that batches of the feeders meet."""
+    type_ = ("patient.joined", "visit.started", "visit.ended", "patient.left")[feeder]
+    chance, began, batch = random.Random(feeder), system_clock() - timedelta(hours=1), 0
+    while True:
+        events = [
+            {
+                "id": f"{type_}-{visit}",
+                "type": type_,
+                "at": (began + timedelta(milliseconds=visit + feeder)).isoformat(),
+                "plan_id": plan_ids[visit % len(plan_ids)],
+                "visit": f"visit-{visit}",
+                "doctor": f"dr-{visit % 5}",
+            }
+            for visit in range(batch, batch + 10)
+        ]
+        chance.shuffle(events)
+        yield events
+        batch += 10
+
+
+def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twice(
+    database_url: str, db: Database, tmp_path: Path
+) -> None:
+    bodies = partial(visits, make_customer(db, now=system_clock()).plan_ids)
+    path, token = "/operator/v1/queue-events", make_operator(db, now=system_clock()).token
     chance = random.Random(7)
-    try:
-        with Callers(server.port, path_of(customer), customer.token) as callers:
-            for _ in range(SERVER_KILLS):
-                callers.wait_for(chance.randint(1, 60))
-                server.kill()
-                server.start()
-    finally:
-        server.kill()
-    check_promises(db, callers)
-    assert callers.statuses <= {200, 201, 503}
+    with (
+        Server(database_url, tmp_path / "log") as server,
+        Callers(server.port, path, token, bodies, threads=4) as feeders,
+    ):
+        for _ in range(KILLS_OF_A_FEED):
+            feeders.wait_for(chance.randint(1, 120))
+            server.kill()
+            server.start()
+        feeders.wait_for(1)
+    with db.write() as tx:
+        stored = [(row.event_id, row.visit) for row in tx.execute(queue_events.select()) if row.visit]
+        assert len(stored) == len(set(stored))
+        assert feeders.acknowledged.items() <= dict(stored).items()
+        assert sorted(row.visit for row in tx.execute(encounters.select())) == sorted(
+            set(dict(stored).values())
+        )
+        assert rebuild(tx).corrected == 0
+    assert feeders.statuses <= {207, 503}
 
 
-@pytest.fixture(scope="module")
-def durable() -> Iterator[PostgresServer]:
-    with PostgresServer(durable=True) as server:
-        yield server
+def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(tmp_path: Path) -> None:
+    """PostgreSQL cuts one connection, cuts all of them because a backend was killed, or is killed itself."""
+    chance = random.Random(11)
+    with PostgresServer(durable=True) as postgres:
+        url = migrated(postgres, "killed")
+        with closing(open_database(url)) as db:
+            customer = make_customer(db, now=system_clock())
+        path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
+        def reads() -> bool:
+            """A read may share one that began in the recovery, and fail with it; the next ones are on new connections."""
+            status, _ = call(server.port, "GET", "/v2/plans", None, customer.token)
+            assert status in (200, 503)
+            return status == 200
 
-def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(
-    durable: PostgresServer, tmp_path: Path
-) -> None:
-    url = migrated(durable, "killed")
-    db = open_database(url)
-    customer = make_customer(db, now=system_clock())
-    server = Server(url, tmp_path / "log")
-    server.start()
-    try:
-        with Callers(server.port, path_of(customer), customer.token) as callers:
-            for number in range(BACKEND_KILLS + POSTMASTER_KILLS):
-                callers.wait_for(20)
-                if number < BACKEND_KILLS:
-                    durable.kill_backends("killed")
-                else:
-                    durable.kill_postmaster()
-                    durable.start()
-    finally:
-        server.stop()
-    db.close()
-    db = open_database(url)
-    check_promises(db, callers)
-    db.close()
-    assert callers.statuses <= {200, 201, 503}
-
-
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_server_answers_what_it_took_and_loses_nothing(
-    database_url: str, db: Database, tmp_path: Path, sign: signal.Signals
-) -> None:
-    customer = make_customer(db, now=system_clock())
-    server = Server(database_url, tmp_path / "log", with_worker=True)
-    server.start()
-    half_sent = socket.create_connection(("127.0.0.1", server.port))
-    half_sent.sendall(b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-    with Callers(server.port, path_of(customer), customer.token) as callers:
-        callers.wait_for(100)
-        server.stop(sign)
-        callers.stop()
-    half_sent.close()
-    check_promises(db, callers)
-    assert callers.statuses <= {200, 201, 503}
+        with Server(url, tmp_path / "log") as server:
+            serving = server.children()
+            with Callers(server.port, path, customer.token) as callers:
+                for number in range(BACKEND_CUTS + BACKEND_KILLS + POSTMASTER_KILLS):
+                    callers.wait_for(chance.randint(10, 40))
+                    if number < BACKEND_CUTS:
+                        postgres.kill_backends("killed")
+                    elif number < BACKEND_CUTS + BACKEND_KILLS:
+                        with psycopg.connect(postgres.url(), autocommit=True) as connection:
+                            backends = [row[0] for row in connection.execute(SERVING)]
+                        postgres.kill_backend(chance.choice(backends))
+                        postgres.wait_until_ready()
+                    else:
+                        postgres.kill_postmaster()
+                        postgres.start()
+                    wait_until(reads, "a read")
+                callers.wait_for(50)
+            assert server.children() == serving
+        with closing(open_database(url)) as db:
+            check_promises(db, callers)

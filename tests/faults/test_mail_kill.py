@@ -3,24 +3,21 @@
 Never more than one automatic copy, unless the relay's answer was lost; then at most one more, with the same Message-ID.
 """
 
+import os
 import random
+import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
 from frontdesk.clock import system_clock
-from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.eligibility import enrol, parse_member
-from frontdesk.eligibility.model import Submission
 from frontdesk.invitations import delivery, list_invitations
-from frontdesk.invitations.model import InvitationState, InvitationStep
+from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import times
-from tests.faults.nursery import Nursery
+from tests.faults.workers import deliver, workers
+from tests.invitations.mails import enrol_members
 from tests.mail.relay import Relay
 from tests.patience import wait_until
 
@@ -39,103 +36,61 @@ FAULTS = {
 
 
 def invite(db: Database, customer: Customer, numbers: range) -> None:
-    now = system_clock()
-    submissions = [
-        Submission(
-            customer.account_id,
-            customer.plan_ids[0],
-            parse_member(member_body(number, invite_immediately=True), today=now.date().isoformat()),
-            "client",
-            "request",
-        )
-        for number in numbers
-    ]
+    bodies = [member_body(number, invite_immediately=True) for number in numbers]
     with db.write() as tx:
-        enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
+        enrol_members(tx, customer, bodies, now=system_clock())
 
 
-def stored(db: Database) -> list[tuple[dict[str, Any], list[str]]]:
+def stored(db: Database) -> list[tuple[Invitation, list[str]]]:
     """Every invitation with the reasons of its steps."""
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
-        return [
-            (row._asdict(), [event.reason for event in delivery.get_invitation(tx, row.id)[1]])
-            for row in rows
-        ]
+        return [(row, [step.reason for step in delivery.get_invitation(tx, row.id)[1]]) for row in rows]
 
 
-def settled(db: Database) -> bool:
+def is_settled(db: Database) -> bool:
     """Nothing is left that a worker would do by itself."""
     open_states = {InvitationState.PENDING, InvitationState.CLAIMED, InvitationState.OFFERED}
-    with db.read() as tx:
-        rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
+    rows = db.ask(lambda tx: list_invitations(tx, account_id=None, state=None, limit=100_000))
     return all(row.state not in open_states and row.due_at is None for row in rows)
 
 
 def check_promise(db: Database, relay: Relay) -> None:
-    for row, reasons in stored(db):
-        copies = relay.taken[row["message_id"]]
-        allowed = 1 + reasons.count(InvitationStep.ONCE_MORE)
-        assert copies <= allowed, f"{copies} copies, {reasons}"
-        assert reasons.count(InvitationStep.ONCE_MORE) <= 1
-        if row["state"] == InvitationState.SENT:
-            assert copies >= 1, f"called sent, but never taken: {reasons}"
-        if (
-            row["state"] in (InvitationState.PENDING, InvitationState.FAILED)
-            and InvitationStep.ONCE_MORE not in reasons
-        ):
-            assert copies == 0, f"taken, but {row['state']}: {reasons}"
-    known = {row["message_id"] for row, _ in stored(db)}
-    assert set(relay.taken) <= known
-
-
-@contextmanager
-def faulty_relay(seed: int) -> Iterator[Relay]:
-    chance = random.Random(seed)
-
-    def plan(step: str) -> str | None:
-        often, ways = FAULTS.get(step, (0.0, [""]))
-        return chance.choice(ways) if chance.random() < often else None
-
-    with Relay(plan, slow_seconds=0.05) as relay:
-        yield relay
+    found = stored(db)
+    for row, reasons in found:
+        copies, repeats = relay.taken[str(row.message_id)], reasons.count(InvitationStep.ONCE_MORE)
+        assert repeats <= 1
+        assert copies <= 1 + repeats, f"{copies} copies, {reasons}"
+        assert copies or row.state != InvitationState.SENT, f"called sent, but never taken: {reasons}"
+        if row.state in (InvitationState.PENDING, InvitationState.FAILED) and not repeats:
+            assert copies == 0, f"taken, but {row.state}: {reasons}"
+    assert set(relay.taken) <= {row.message_id for row, _ in found}
+    assert InvitationState.SENT in {row.state for row, _ in found}
 
 
 def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
     database_url: str, db: Database
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    chance = random.Random(11)
+    chance, of_relay = random.Random(11), random.Random(5)
+
+    def plan(step: str) -> str | None:
+        often, ways = FAULTS.get(step, (0.0, [""]))
+        return of_relay.choice(ways) if of_relay.random() < often else None
+
     with (
-        faulty_relay(5) as relay,
-        Nursery(database_url, relay.port, lease_seconds=LEASE_SECONDS, hold_seconds=1) as nursery,
+        Relay(plan, slow_seconds=0.05) as relay,
+        workers(deliver, database_url, relay.port, LEASE_SECONDS, 1) as start,
     ):
-        workers = [nursery.start(), nursery.start()]
+        running = [start(), start()]
         for number in range(KILLS):
             invite(db, customer, range(number * MESSAGES_PER_KILL, (number + 1) * MESSAGES_PER_KILL))
             time.sleep(chance.uniform(0.0, 0.15))  # a moment of its own for each kill
-            victim = workers.pop(0)
-            nursery.kill(victim)
-            workers.append(nursery.start())
+            running.pop(0).kill()
+            running.append(start())
         relay.plan = lambda _step: None
-        wait_until(lambda: settled(db), "every invitation to be settled")
+        wait_until(lambda: is_settled(db), "every invitation to be settled")
     check_promise(db, relay)
-    states = {row["state"] for row, _ in stored(db)}
-    assert InvitationState.SENT in states
-
-
-class Gate:
-    """A relay that is slow at a step, once; `reached` says that somebody waits there."""
-
-    def __init__(self, step: str) -> None:
-        self.step = step
-        self.reached = False
-
-    def plan(self, at: str) -> str | None:
-        if at != self.step or self.reached:
-            return None
-        self.reached = True
-        return "slow"
 
 
 @pytest.mark.parametrize(
@@ -145,23 +100,30 @@ def test_a_worker_that_slept_past_its_lease_changes_nothing(
     database_url: str, db: Database, step: str, state: InvitationState
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    gate = Gate(step)
+    reached: list[str] = []
+
+    def slow_once(at: str) -> str | None:
+        if at != step or reached:
+            return None
+        reached.append(at)
+        return "slow"
+
     with (
-        Relay(gate.plan, slow_seconds=0.5) as relay,
-        Nursery(database_url, relay.port, lease_seconds=1.5, hold_seconds=1000) as nursery,
+        Relay(slow_once, slow_seconds=0.5) as relay,
+        workers(deliver, database_url, relay.port, 1.5, 1000) as start,
     ):
-        sleeper = nursery.start()
+        sleeper = start()
         invite(db, customer, range(1, 2))
-        wait_until(lambda: gate.reached, "the worker to be at the step")
-        nursery.suspend(sleeper)
-        other = nursery.start()
-        wait_until(lambda: stored(db)[0][0]["state"] == state, "another worker to deal with it")
-        nursery.kill(other)
+        wait_until(lambda: reached, "the worker to be at the step")
+        os.kill(sleeper.pid or 0, signal.SIGSTOP)
+        other = start()
+        wait_until(lambda: stored(db)[0][0].state == state, "another worker to deal with it")
+        other.kill()
         [(before, steps)] = stored(db)
-        nursery.resume(sleeper)
+        os.kill(sleeper.pid or 0, signal.SIGCONT)
         # What it does after that, it does when it is through with the first.
         invite(db, customer, range(2, 3))
-        wait_until(lambda: stored(db)[0][0]["state"] == InvitationState.SENT, "the worker to be awake")
+        wait_until(lambda: stored(db)[0][0].state == InvitationState.SENT, "the worker to be awake")
         _, (after, steps_after) = stored(db)
     assert (after, steps_after) == (before, steps)
-    assert relay.taken[before["message_id"]] == 1
+    assert relay.taken[str(before.message_id)] == 1

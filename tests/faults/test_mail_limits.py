@@ -1,7 +1,6 @@
 """The hourly limit under several workers, clocks that jump and workers that die: never more than N in any 60 minutes."""
 
 import random
-import time
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -10,20 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk import invitations
-from frontdesk.clock import system_clock
-from frontdesk.config import Uniqueness, read_config
-from frontdesk.db import Database, Tx
-from frontdesk.eligibility import enrol, find_expired, parse_member
-from frontdesk.eligibility.model import Submission
+from frontdesk.db import Database
+from frontdesk.eligibility import find_expired
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.model import AttemptOutcome, ClaimedInvitation, DeliveryPolicy, InvitationStep
 from frontdesk.invitations.protocol import DeliveryContext, claim, expire_leases, offer_and_settle
-from frontdesk.mail.model import MailMessage
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.faults.callers import times
-from tests.mail.memory import MemoryMailer
-from tests.patience import PATIENCE_SECONDS
+from tests.invitations.mails import enrol_members
 
 EXAMPLES = times(20, long=5000)  # on each of the two databases
 HOUR = 3600.0
@@ -50,15 +43,9 @@ class Simulated:
         with db.write() as tx:
             # What an earlier example left is nobody's business here.
             tx.exec_driver_sql("UPDATE invitations SET state = 'cancelled', due_at = NULL, epoch = epoch + 1")
-            invitations.set_deliverability(
-                tx,
-                customer.account_id,
-                enabled=True,
-                batch_size=BATCH,
-                batch_interval_seconds=INTERVAL,
-                hourly_limit=LIMIT,
-            )
-            _invite(tx, customer)
+            limits = {"batch_size": BATCH, "batch_interval_seconds": INTERVAL, "hourly_limit": LIMIT}
+            invitations.set_deliverability(tx, customer.account_id, enabled=True, **limits)
+            enrol_members(tx, customer, [member_body(next(_numbers)) for _ in range(MEMBERS)], now=NOW)
 
     @property
     def wall(self) -> datetime:
@@ -104,20 +91,6 @@ class Simulated:
     def _context(self) -> DeliveryContext:
         windows = HourlyWindows(lambda: self.real)
         return DeliveryContext(self.policy, windows, jitter=random.Random(1))
-
-
-def _invite(tx: Tx, customer: Customer, members: int = MEMBERS) -> None:
-    submissions = [
-        Submission(
-            customer.account_id,
-            customer.plan_ids[0],
-            parse_member(member_body(next(_numbers)), today="2026-11-20"),
-            "client",
-            "request",
-        )
-        for _ in range(members)
-    ]
-    enrol(tx, submissions, now=NOW, uniqueness=Uniqueness.SERVICE)
 
 
 worker_numbers = st.integers(0, WORKERS - 1)
@@ -195,52 +168,3 @@ def test_a_clock_that_leaps_frees_no_place(db: Database, jump: float) -> None:
     for number in range(WORKERS):
         perform(world, ("deliver", number), 0)
     assert len(world.accepted) == LIMIT
-
-
-class Clocked(MemoryMailer):
-    """Notes when each letter was taken."""
-
-    def __init__(self) -> None:
-        super().__init__(self._note)
-        self.moments: list[float] = []
-
-    def _note(self, step: str, _letter: MailMessage) -> None:
-        if step == "finish":
-            self.moments.append(time.monotonic())
-
-
-REAL_WINDOW = 1.0
-
-
-def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: str) -> None:
-    customer = make_customer(db, now=system_clock())
-    with db.write() as tx:
-        invitations.set_deliverability(
-            tx, customer.account_id, enabled=True, batch_size=1000, batch_interval_seconds=1, hourly_limit=10
-        )
-        _invite(tx, customer, 25)
-    config = read_config({"FRONTDESK_DATABASE_URL": database_url})
-    mailer = Clocked()
-    workers = [
-        DeliveryWorker(
-            config,
-            db,
-            mailer,
-            WorkerOptions(
-                connections=2,
-                poll_seconds=0.02,
-                idle_seconds=0.02,
-                context=DeliveryContext(policy_of(config), HourlyWindows(window_seconds=REAL_WINDOW)),
-            ),
-        )
-        for _ in range(4)
-    ]
-    until = time.monotonic() + PATIENCE_SECONDS
-    while len(mailer.moments) < 25 and time.monotonic() < until:
-        for worker in workers:
-            worker.turn()
-    for worker in workers:
-        worker.close()
-    moments = sorted(mailer.moments)
-    assert len(moments) == 25
-    assert max(sum(start <= m <= start + REAL_WINDOW for m in moments) for start in moments) <= 10

@@ -1,12 +1,13 @@
 """Many at once about one mail: relays that repeat themselves, a reader who clicks again, a mailbox that is read meanwhile."""
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone, write_together
 from frontdesk.invitations import suppress
-from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
     InvitationState,
@@ -26,56 +27,24 @@ from tests.invitations.mails import MailedInvitation, mailed, state_of, suppress
 
 CALLERS = 6
 ROUNDS = times(25, long=500)
+STATES = [(InvitationState.AMBIGUOUS, 1), (InvitationState.AMBIGUOUS, 1), (InvitationState.OFFERED, 0)]
 
 
-def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> ReportEffect:
-    [effect] = write_together(
-        db,
-        [DeliveryReport(mail.message_id, event)],
-        lambda tx, reports: [receive_report(tx, each, now=NOW) for each in reports],
-    )
-    assert not isinstance(effect, Exception)
-    return effect
-
-
-def unsubscribed(db: Database, mail: MailedInvitation) -> bool:
-    with db.read() as tx:
-        found = find_link_target(tx, "unsubscribe", mail.tokens.unsubscribe)
-    assert found is not None
-    [done] = write_together(
-        db,
-        [found.address],
-        lambda tx, some: [suppress(tx, each, SuppressionReason.UNSUBSCRIBE, now=NOW) for each in some],
-    )
+def write(db: Database, item: Any, work: Callable[[Tx, Any], Any]) -> Any:
+    [done] = write_together(db, [item], lambda tx, items: [work(tx, each) for each in items])
     assert not isinstance(done, Exception)
     return done
 
 
-def test_the_same_report_from_many_at_once_counts_once(api: Api, db: Database, customer: Customer) -> None:
-    with ThreadPoolExecutor(CALLERS) as pool:
-        for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=InvitationState.AMBIGUOUS, losses=1)
-            effects = list(pool.map(lambda _, it=mail: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
-            assert Counter(effects) == {ReportEffect.APPLIED: 1, ReportEffect.KNOWN: CALLERS - 1}
-            assert (state_of(db, mail), suppressed(db)[mail.address]) == (
-                InvitationState.FAILED,
-                "hard_bounce",
-            )
+def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> Any:
+    report = DeliveryReport(mail.message_id, event)
+    return write(db, report, lambda tx, each: receive_report(tx, each, now=NOW))
 
 
-def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppression(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    with ThreadPoolExecutor(CALLERS) as pool:
-        for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=InvitationState.AMBIGUOUS, losses=1)
-            events = [ReportEvent.BOUNCED, ReportEvent.COMPLAINED, ReportEvent.DELIVERED]
-            reports = [pool.submit(told, db, mail, event) for event in events]
-            clicks = [pool.submit(unsubscribed, db, mail) for _ in range(3)]
-            assert [future.result() for future in reports] == [ReportEffect.APPLIED] * 3
-            assert sum(future.result() for future in clicks) <= 1
-            assert state_of(db, mail) in (InvitationState.SENT, InvitationState.FAILED)
-            assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")
+def unsubscribed(db: Database, mail: MailedInvitation) -> Any:
+    return write(
+        db, mail.address, lambda tx, each: suppress(tx, each, SuppressionReason.UNSUBSCRIBE, now=NOW)
+    )
 
 
 def answered(db: Database, mail: MailedInvitation) -> None:
@@ -89,12 +58,32 @@ def answered(db: Database, mail: MailedInvitation) -> None:
     write_alone(db, work)
 
 
-def test_a_bounce_that_comes_while_the_answer_is_written_down_is_never_missed(
+def test_reports_and_clicks_at_once_count_once_and_leave_one_state_and_one_suppression(
     api: Api, db: Database, customer: Customer
 ) -> None:
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(CALLERS) as pool:
         for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
-            answer, report = pool.submit(answered, db, mail), pool.submit(told, db, mail, ReportEvent.BOUNCED)
+            same, other, offered = (
+                mailed(api, db, customer, number=3 * number + n, state=state, losses=losses)
+                for n, (state, losses) in enumerate(STATES)
+            )
+            # The same report from all.
+            effects = list(pool.map(lambda _, it=same: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
+            assert Counter(effects) == {ReportEffect.APPLIED: 1, ReportEffect.KNOWN: CALLERS - 1}
+            assert (state_of(db, same), suppressed(db)[same.address]) == (
+                InvitationState.FAILED,
+                "hard_bounce",
+            )
+            # Different reports and clicks.
+            events = [ReportEvent.BOUNCED, ReportEvent.COMPLAINED, ReportEvent.DELIVERED]
+            reports = [pool.submit(told, db, other, event) for event in events]
+            clicks = [pool.submit(unsubscribed, db, other) for _ in range(3)]
+            assert [future.result() for future in reports] == [ReportEffect.APPLIED] * 3
+            assert sum(future.result() for future in clicks) <= 1
+            assert state_of(db, other) in (InvitationState.SENT, InvitationState.FAILED)
+            assert suppressed(db)[other.address] in ("hard_bounce", "complaint", "unsubscribe")
+            # A bounce while the relay's answer is written down.
+            answer = pool.submit(answered, db, offered)
+            report = pool.submit(told, db, offered, ReportEvent.BOUNCED)
             assert (answer.result(), report.result()) == (None, ReportEffect.APPLIED)
-            assert state_of(db, mail) is InvitationState.FAILED
+            assert state_of(db, offered) is InvitationState.FAILED

@@ -1,87 +1,110 @@
-"""Eight callers at once: one record, one 201, at most one invitation."""
+"""Eight callers at once: one record, one 201, at most one invitation; of changes of one plan each is made."""
 
 import asyncio
-import json
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
-from frontdesk.app import App
-from frontdesk.asgi import build_asgi
+from frontdesk.clock import system_clock
 from frontdesk.config import Config
-from frontdesk.db import Database, open_database
-from frontdesk.web.telemetry import Telemetry
+from frontdesk.db import Database
+from frontdesk.plans import get_plan
 from tests.conftest import SetClock
-from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import times
+from tests.factories import make_customer, member_body
+from tests.faults.callers import call, times
+from tests.faults.in_process import serving
+from tests.faults.server import Server
+from tests.patience import PATIENCE_SECONDS
 
 CALLERS = 8
-ROUNDS = times(
-    84, long=2_950
-)  # on each of two databases, for each of three keys: 504 in a run, 17,700 in the long one
+# On each of two databases, for each of three keys: 504 rounds in a run, 17,700 in the long one; between processes 120 and 2,400.
+ROUNDS, ROUNDS_BETWEEN_PROCESSES = times(84, long=2_950), times(20, long=400)
+PATCHES = times(25, long=250)
+SAME = {
+    "external_id": ("external_id", "member_id", "email"),  # the same member, sent eight times
+    "member_id": ("member_id",),
+    "email": ("email",),
+}
 
 
-@pytest.mark.parametrize("same", ["external_id", "member_id", "email"])
+def bodies_of_round(number: int, same: str) -> list[dict[str, Any]]:
+    shared = member_body(number * CALLERS)
+    bodies = [member_body(number * CALLERS + n, invite_immediately=True) for n in range(CALLERS)]
+    return [body | {name: shared[name] for name in SAME[same]} for body in bodies]
+
+
+def check(db: Database, same: str, rounds: Sequence[Sequence[int]]) -> None:
+    others = 200 if same == "external_id" else 422
+    assert all(Counter(statuses) == {201: 1, others: CALLERS - 1} for statuses in rounds)
+    counts = "SELECT (SELECT count(*) FROM members), (SELECT count(*) FROM invitations)"
+    assert tuple(db.ask(lambda tx: tx.exec_driver_sql(counts).one())) == (len(rounds), len(rounds))
+
+
+@pytest.mark.parametrize("same", SAME)
 def test_of_eight_callers_with_the_same_key_one_creates(
     db: Database, config: Config, clock: SetClock, same: str
 ) -> None:
     customer = make_customer(db)
-    statuses = asyncio.run(_rounds(config, clock, customer, same))
-    others = 200 if same == "external_id" else 422
-    assert statuses == [[201] + [others] * (CALLERS - 1)] * ROUNDS
-    with db.read() as tx:
-        counts = "SELECT (SELECT count(*) FROM members), (SELECT count(*) FROM invitations)"
-        assert tuple(tx.exec_driver_sql(counts).one()) == (ROUNDS, ROUNDS)
-
-
-async def _rounds(config: Config, clock: SetClock, customer: Customer, same: str) -> list[list[int]]:
-    """Two Apps on one database, as two processes would be, with half of the callers each."""
-    apps = [App(config, open_database(config.database_url), clock) for _ in range(2)]
-    services = [build_asgi(app, Telemetry(_Nowhere())) for app in apps]  # type: ignore[arg-type]
-    found = []
-    for number in range(ROUNDS):
-        bodies = []
-        for caller in range(CALLERS):
-            body = member_body(number * 100 + caller, invite_immediately=True)
-            shared = {"external_id": {"external_id", "member_id", "email"}}.get(same, {same})
-            bodies.append(body | {name: member_body(number * 100)[name] for name in shared})
-        answers = [_post(services[n % 2], customer, body) for n, body in enumerate(bodies)]
-        found.append(sorted(await asyncio.gather(*answers)))
-        found[-1].sort(key=lambda status: status != 201)
-    for app in apps:
-        await app.close()
-    return found
-
-
-async def _post(service: Any, customer: Customer, body: dict[str, Any]) -> int:
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-    headers = [
-        (b"authorization", f"Bearer {customer.token}".encode()),
-        (b"content-type", b"application/json"),
-    ]
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": path,
-        "query_string": b"",
-        "headers": headers,
-        "root_path": "",
-    }
-    await service(scope, receive, send)
-    return int(sent[0]["status"])
+
+    async def rounds() -> list[list[int]]:
+        found = []
+        async with serving(config, clock) as services:
+            for number in range(ROUNDS):
+                bodies = enumerate(bodies_of_round(number, same))
+                posts = [services[n % 2].call("POST", path, customer.token, body) for n, body in bodies]
+                found.append(await asyncio.gather(*posts))
+        return found
+
+    check(db, same, asyncio.run(rounds()))
 
 
-class _Nowhere:
-    def write(self, _text: str) -> None:
-        """Logs are not looked at here."""
+@pytest.mark.parametrize("same", SAME)
+def test_of_eight_callers_of_two_processes_one_creates(
+    database_url: str, db: Database, tmp_path: Path, same: str
+) -> None:
+    customer = make_customer(db, now=system_clock())
+    path, rounds = f"/v2/plans/{customer.plan_ids[0]}/eligibility", []
+    start = Barrier(CALLERS, timeout=PATIENCE_SECONDS)
 
-    def flush(self) -> None:
-        """Nothing gathers."""
+    def post(body: dict[str, Any]) -> tuple[int, Any]:
+        start.wait()
+        while (answer := call(server.port, "POST", path, body, customer.token))[0] == 503:
+            pass  # a disk that stalls for a second puts a write off
+        return answer
+
+    with Server(database_url, tmp_path / "log", workers=2) as server, ThreadPoolExecutor(CALLERS) as threads:
+        for number in range(ROUNDS_BETWEEN_PROCESSES):
+            answers = list(threads.map(post, bodies_of_round(number, same)))
+            rounds.append([status for status, _ in answers])
+            assert len({told["id"] for status, told in answers if status != 422}) == 1
+            faults = [fault for _, told in answers for fault in told.get("errors", ())]
+            assert {(fault["field"], fault["code"]) for fault in faults} <= {(same, "not_unique")}
+    check(db, same, rounds)
+
+
+def test_parallel_patches_without_if_match_are_all_made(
+    db: Database, config: Config, clock: SetClock
+) -> None:
+    customer = make_customer(db)
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+
+    async def patched_by_many() -> list[list[int]]:
+        async def caller(number: int) -> list[int]:
+            service, field = services[number // 2 % 2], ("name", "description")[number % 2]
+            return [
+                await service.call("PATCH", path, customer.token, {field: f"{number}-{count}"})
+                for count in range(PATCHES)
+            ]
+
+        async with serving(config, clock) as services:
+            return await asyncio.gather(*map(caller, range(CALLERS)))
+
+    assert asyncio.run(patched_by_many()) == [[200] * PATCHES] * CALLERS
+    plan = db.ask(lambda tx: get_plan(tx, None, customer.plan_ids[0]))
+    assert plan.version == CALLERS * PATCHES + 1

@@ -3,11 +3,9 @@ the database.
 """
 
 import contextlib
-import http.client
 import os
 import resource
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.deadlines import BODY_SECONDS
 from tests.factories import Customer, make_customer
+from tests.faults.callers import call
 from tests.faults.server import Server
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
@@ -49,25 +48,17 @@ def _many_files() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(
-    port: int, count: int, sent: bytes, *, buffer: int | None = None
-) -> Iterator[list[socket.socket]]:
+def connected(port: int, count: int, sent: bytes, *, buffer: int = 0) -> Iterator[list[socket.socket]]:
     """So many connections on which `sent` was sent."""
     with contextlib.ExitStack() as stack:
-        sockets = []
-        for _ in range(count):
-            one = stack.enter_context(socket.socket())
-            if buffer is not None:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            if buffer:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             one.settimeout(PATIENCE_SECONDS)
             one.connect(("127.0.0.1", port))
             one.sendall(sent)
-            sockets.append(one)
         yield sockets
-
-
-def status_of(answer: bytes) -> bytes:
-    return answer.partition(b" ")[2][:3]
 
 
 def is_answered(one: socket.socket) -> bool:
@@ -79,20 +70,11 @@ def was_cut_early(one: socket.socket, began: float) -> bool:
     return is_answered(one) and time.monotonic() - began < BODY_SECONDS
 
 
-def get(port: int, path: str, token: str | None = None) -> int:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
-    with contextlib.closing(connection):
-        connection.request("GET", path, headers=headers)
-        return connection.getresponse().status
-
-
 def upload_of(customer: Customer) -> bytes:
+    """An upload of which the first byte has come."""
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {customer.token}\r\nContent-Type: text/csv\r\n"
-        f"Content-Length: 1000\r\n\r\ne"
-    ).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {customer.token}\r\n"
+    return f"{head}Content-Type: text/csv\r\nContent-Length: 1000\r\n\r\ne".encode()
 
 
 def test_health_is_answered_beside_a_crowd_of_slow_forms_whose_last_is_cut_before_its_first(
@@ -100,9 +82,9 @@ def test_health_is_answered_beside_a_crowd_of_slow_forms_whose_last_is_cut_befor
 ) -> None:
     began = time.monotonic()
     with Server(database_url, tmp_path / "log") as server, connected(server.port, SOCKETS, SLOW_FORM) as slow:
-        assert [get(server.port, path) for path in ("/healthz", "/readyz")] == [200, 200]
+        assert [call(server.port, "GET", path)[0] for path in ("/healthz", "/readyz")] == [200, 200]
         assert not was_cut_early(slow[0], began), "all had their answer before"
-        assert status_of(slow[-1].recv(1000)) == b"408"
+        assert slow[-1].recv(1000).startswith(b"HTTP/1.1 408")
         assert not was_cut_early(slow[0], began)
 
 
@@ -115,49 +97,41 @@ def test_one_account_holds_few_uploads_open_and_another_goes_on(database_url: st
         Server(database_url, tmp_path / "log") as server,
         connected(server.port, SOCKETS, upload_of(crowd)) as uploads,
     ):
-        assert status_of(uploads[-1].recv(1000)) == b"429"
+        assert uploads[-1].recv(1000).startswith(b"HTTP/1.1 429")
         assert b"too_many_uploads" in uploads[-2].recv(2000)
         assert not was_cut_early(uploads[0], began)
-        assert [get(server.port, path, other.token) for path in ("/healthz", "/v2/plans")] == [200, 200]
+        paths = ("/healthz", "/v2/plans")
+        assert [call(server.port, "GET", path, token=other.token)[0] for path in paths] == [200, 200]
         with connected(server.port, 1, upload_of(other)) as [theirs]:
             theirs.sendall(b"x" * 999)
-            assert status_of(theirs.recv(1000)) == b"202"
+            assert theirs.recv(1000).startswith(b"HTTP/1.1 202")
         assert not was_cut_early(uploads[0], began)
 
 
-@pytest.fixture
-def impatient(database_url: str) -> Iterator[tuple[int, int]]:
-    """Process and port of a service that waits for a reader for half a second."""
+def test_connections_of_readers_that_do_not_read_are_closed(database_url: str) -> None:
     port = free_port()
     settings = {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
     command = [sys.executable, "-c", IMPATIENT, "127.0.0.1", str(port), "1"]
-    process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: answers(port), "the service to answer")
-        yield process.pid, port
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
 
+    def answers() -> bool:
+        with contextlib.suppress(OSError):
+            return call(port, "GET", "/healthz")[0] == 200
+        return False
 
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError):
-        return get(port, "/healthz") == 200
-    return False
+    def open_sockets() -> int:
+        found = 0
+        for file in Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # closed since
+                found += str(file.readlink()).startswith("socket:")
+        return found
 
-
-def open_sockets(pid: int) -> int:
-    found = 0
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed since
-            found += str(file.readlink()).startswith("socket:")
-    return found
-
-
-def test_connections_of_readers_that_do_not_read_are_closed(impatient: tuple[int, int]) -> None:
-    pid, port = impatient
-    before = open_sockets(pid)
-    with connected(port, READERS, UNREAD * 8, buffer=4096) as readers:
-        wait_until(lambda: all(map(is_answered, readers)), "each reader to have a part of its answer")
-        wait_until(lambda: open_sockets(pid) <= before + 1, "the connections to be closed")
-        assert get(port, "/healthz") == 200
+    with subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_until(answers, "the service to answer")
+            before = open_sockets()
+            with connected(port, READERS, UNREAD * 8, buffer=4096) as readers:
+                wait_until(lambda: all(map(is_answered, readers)), "each reader to have a part of its answer")
+                wait_until(lambda: open_sockets() <= before + 1, "the connections to be closed")
+                assert answers()
+        finally:
+            process.kill()

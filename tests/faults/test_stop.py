@@ -8,7 +8,7 @@ import json
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -16,16 +16,15 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import Callers
 from tests.faults.server import Server
 from tests.faults.test_disk_and_locks import held_by_another_process
+from tests.faults.test_kill import check_promises
 from tests.patience import PATIENCE_SECONDS
 
 CONNECTIONS = 32
 
 Connections = list[socket.socket]
-
-# What is half sent never gets as far as a database.
-on_one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -48,10 +47,14 @@ def connections(server: Server) -> Iterator[Connections]:
         ]
 
 
+def path_of(customer: Customer) -> str:
+    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+
+
 def announce(connection: socket.socket, customer: Customer, length: int) -> None:
     """Send the head of a POST and return when the server has asked for the body."""
     head = (
-        f"POST /v2/plans/{customer.plan_ids[0]}/eligibility HTTP/1.1",
+        f"POST {path_of(customer)} HTTP/1.1",
         "Host: 127.0.0.1",
         f"Authorization: Bearer {customer.token}",
         "Content-Type: application/json",
@@ -62,11 +65,21 @@ def announce(connection: socket.socket, customer: Customer, length: int) -> None
     assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
 
 
+def announced(connections: Connections, customer: Customer) -> list[bytes]:
+    """The body of a new member for each connection, on which its head was sent."""
+    numbers = range(len(connections))
+    bodies = [json.dumps(member_body(number, invite_immediately=True)).encode() for number in numbers]
+    for connection, body in zip(connections, bodies, strict=True):
+        announce(connection, customer, len(body))
+    return bodies
+
+
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection."""
+    """What comes until the server closes or resets the connection."""
     received = b""
-    while chunk := connection.recv(65_536):
-        received += chunk
+    with suppress(ConnectionResetError):
+        while chunk := connection.recv(65_536):
+            received += chunk
     return received
 
 
@@ -75,57 +88,32 @@ def stored_ids(db: Database) -> set[str]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_every_accepted_request_is_answered_before_the_server_stops(
+def test_every_accepted_request_is_answered_before_the_server_stops_and_what_is_half_sent_does_not_hold_it_up(
     server: Server, db: Database, customer: Customer, connections: Connections, how: signal.Signals
 ) -> None:
-    bodies = [json.dumps(member_body(number)).encode() for number in range(CONNECTIONS)]
-    for connection, body in zip(connections, bodies, strict=True):
-        announce(connection, customer, len(body))
-    for connection, body in zip(connections, bodies, strict=True):
-        connection.sendall(body)
-    assert server.stop(how) == 0
-    answers = [all_of(connection) for connection in connections]
+    half_body, *half_heads = connections[:8]
+    announce(half_body, customer, 500)
+    half_body.sendall(b'{"external_id": "HALF"')
+    for connection in half_heads:
+        connection.sendall(b"POST /v2/plans/1/eligibility HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthoriza")
+    accepted = connections[8:]
+    bodies = announced(accepted, customer)
+    with Callers(server.port, path_of(customer), customer.token, threads=8) as callers:
+        callers.wait_for(50)
+        for connection, body in zip(accepted, bodies, strict=True):
+            connection.sendall(body)
+        assert server.stop(how) == 0
+        callers.stop()
+    answers = [all_of(connection) for connection in accepted]
     assert {answer[:12] for answer in answers} == {b"HTTP/1.1 201"}
     told = {json.loads(answer.partition(b"\r\n\r\n")[2])["external_id"] for answer in answers}
-    assert told == stored_ids(db)
-    assert len(told) == CONNECTIONS
+    assert len(told) == len(accepted)
+    assert told <= stored_ids(db)
+    assert not any(all_of(connection).startswith(b"HTTP/1.1 2") for connection in (half_body, *half_heads))
+    check_promises(db, callers)
 
 
-@on_one_database
-def test_a_half_sent_body_does_not_hold_up_the_stop(
-    server: Server, db: Database, customer: Customer, connections: Connections
-) -> None:
-    half, whole, *_ = connections
-    announce(half, customer, 500)
-    half.sendall(b'{"external_id": "HALF"')
-    body = json.dumps(member_body(1)).encode()
-    announce(whole, customer, len(body))
-    whole.sendall(body)
-    server.stop()
-    assert all_of(whole).startswith(b"HTTP/1.1 201")
-    assert stored_ids(db) == {"AB 000001"}
-
-
-@on_one_database
-def test_half_sent_headers_do_not_hold_up_the_stop(server: Server, connections: Connections) -> None:
-    for connection in connections:
-        connection.sendall(b"POST /v2/plans/1/eligibility HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthoriza")
-    server.stop()
-    assert not server_answers(connections)
-
-
-def server_answers(connections: Connections) -> list[bytes]:
-    """What came back on connections whose request was never complete; a reset is no answer."""
-    found = []
-    for connection in connections:
-        try:
-            found.append(all_of(connection))
-        except ConnectionResetError:
-            found.append(b"")
-    return [answer for answer in found if answer.startswith(b"HTTP/1.1 2")]
-
-
-@on_one_database
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # it never gets as far as a database
 def test_a_body_that_never_ends_is_answered_408_and_its_connection_closed(
     server: Server, db: Database, customer: Customer, connections: Connections
 ) -> None:
@@ -141,9 +129,7 @@ def test_a_body_that_never_ends_is_answered_408_and_its_connection_closed(
 def test_writers_that_wait_for_a_lock_are_answered_503_and_do_not_hold_up_the_stop(
     server: Server, db: Database, customer: Customer, connections: Connections
 ) -> None:
-    bodies = [json.dumps(member_body(number)).encode() for number in range(CONNECTIONS)]
-    for connection, body in zip(connections, bodies, strict=True):
-        announce(connection, customer, len(body))
+    bodies = announced(connections, customer)
     with held_by_another_process(db):
         for connection, body in zip(connections, bodies, strict=True):
             connection.sendall(body)

@@ -1,7 +1,6 @@
 """Waits for a database that is locked or has fallen silent: they end, and hold up nobody else."""
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -9,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,16 @@ import psycopg
 import pytest
 
 from frontdesk.app import WRITING_THREADS, App
-from frontdesk.asgi import build_asgi
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.errors import Unavailable
-from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock, migrated
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
-from tests.faults.in_process import Nowhere, call_asgi
+from tests.faults.in_process import serving
 from tests.faults.server import Server
 from tests.patience import PATIENCE_SECONDS
 from tests.postgres import PostgresServer
@@ -36,29 +33,28 @@ from tests.postgres import PostgresServer
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = 'silent' AND pid <> pg_backend_pid()"
 
 
-def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(config: Config, clock: SetClock) -> None:
-    db = open_database(config.database_url)
-    customer = make_customer(db)
-    db.close()
-    plan = f"/v2/plans/{customer.plan_ids[0]}"
-    body = json.dumps(member_body(1)).encode()
+def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(
+    config: Config, clock: SetClock, customer: Customer
+) -> None:
+    plan, token = f"/v2/plans/{customer.plan_ids[0]}", customer.token
 
     async def scene() -> list[int]:
-        app = App(config, open_database(config.database_url), clock)
-        service, go = build_asgi(app, Telemetry(Nowhere())), threading.Event()
-        writers = [asyncio.create_task(app.in_thread(go.wait)) for _ in range(2 * WRITING_THREADS)]
-        await asyncio.sleep(0)
-        try:
-            return [
-                await call_asgi(service, "GET", plan, customer.token),
-                await call_asgi(service, "GET", "/v2/plans", customer.token),
-                await call_asgi(service, "GET", "/readyz", None),
-                await call_asgi(service, "POST", f"{plan}/eligibility", customer.token, body),
+        async with serving(config, clock, 1) as [service]:
+            go = threading.Event()
+            writers = [
+                asyncio.create_task(service.app.in_thread(go.wait)) for _ in range(2 * WRITING_THREADS)
             ]
-        finally:
-            go.set()
-            await asyncio.gather(*writers)
-            await app.close()
+            await asyncio.sleep(0)
+            try:
+                return [
+                    await service.call("GET", plan, token),
+                    await service.call("GET", "/v2/plans", token),
+                    await service.call("GET", "/readyz"),
+                    await service.call("POST", f"{plan}/eligibility", token, member_body(1)),
+                ]
+            finally:
+                go.set()
+                await asyncio.gather(*writers)
 
     assert asyncio.run(asyncio.wait_for(scene(), PATIENCE_SECONDS)) == [200, 200, 200, 201]
 
@@ -67,45 +63,25 @@ def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(config: Conf
     "database_url", ["postgresql"], indirect=True
 )  # SQLite locks nothing less than its file
 def test_a_record_that_a_stranger_has_locked_is_put_off_and_its_neighbours_are_written(
-    config: Config, db: Database, clock: SetClock
+    config: Config, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    customer = make_customer(db)
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def scene() -> tuple[list[int], int]:
-        app = App(config, open_database(config.database_url), clock)
-        service = build_asgi(app, Telemetry(Nowhere()))
+        async with serving(config, clock, 1) as [service]:
 
-        async def post(number: int, **changes: Any) -> int:
-            body = json.dumps(member_body(number, **changes)).encode()
-            return await call_asgi(service, "POST", path, customer.token, body)
+            async def post(number: int, **changes: Any) -> int:
+                return await service.call("POST", path, customer.token, member_body(number, **changes))
 
-        try:
             await post(1)
             with psycopg.connect(url) as stranger:
                 stranger.execute("SELECT * FROM members FOR UPDATE")
                 locked = [post(1, last_name=f"Name{n}") for n in range(3)]
                 statuses = await asyncio.gather(*locked, *(post(n) for n in range(2, 10)))
             return list(statuses), await post(1, last_name="Later")
-        finally:
-            await app.close()
 
     assert asyncio.run(scene()) == ([503] * 3 + [201] * 8, 200)
-
-
-@pytest.fixture
-def postgres_of_its_own() -> Iterator[PostgresServer]:
-    with PostgresServer() as server:
-        yield server
-
-
-@pytest.fixture
-def silent(postgres_of_its_own: PostgresServer) -> Iterator[Database]:
-    """A migrated database of a server that can be made to fall silent."""
-    db = open_database(migrated(postgres_of_its_own, "silent"))
-    yield db
-    db.close()
 
 
 @contextmanager
@@ -123,18 +99,20 @@ def fallen_silent(server: PostgresServer) -> Iterator[None]:
 
 
 def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_when_it_speaks_again(
-    postgres_of_its_own: PostgresServer, silent: Database, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    customer = make_customer(silent, now=system_clock())
-    silent.close()
-    with Server(postgres_of_its_own.url("silent"), tmp_path / "log") as server:
-        assert statuses_of_all(server, customer, 1) == [201, 200, 200, 200, 200, 200]
-        with fallen_silent(postgres_of_its_own):
-            assert statuses_of_all(server, customer, 2) == [503, 503, 503, 503, 503, 200]
-        postgres_of_its_own.wait_until_ready()
-        after = statuses_of_all(server, customer, 2)
-        assert after[0] in (200, 201)  # whether it was stored was not known
-        assert after[1:] == [200, 200, 200, 200, 200]
+    with PostgresServer() as postgres:
+        url = migrated(postgres, "silent")
+        with closing(open_database(url)) as db:
+            customer = make_customer(db, now=system_clock())
+        with Server(url, tmp_path / "log") as server:
+            assert statuses_of_all(server, customer, 1) == [201, 200, 200, 200, 200, 200]
+            with fallen_silent(postgres):
+                assert statuses_of_all(server, customer, 2) == [503, 503, 503, 503, 503, 200]
+            postgres.wait_until_ready()
+            after = statuses_of_all(server, customer, 2)
+            assert after[0] in (200, 201)  # whether it was stored was not known
+            assert after[1:] == [200, 200, 200, 200, 200]
 
 
 def test_a_silent_database_does_not_hold_up_the_stop(
@@ -144,8 +122,8 @@ def test_a_silent_database_does_not_hold_up_the_stop(
     monkeypatch.setattr("frontdesk.db.pipeline.SILENT_SECONDS", 3600)
 
     async def submit_and_stop(address: str) -> float:
-        url = read_config({"FRONTDESK_DATABASE_URL": address}).database_url
-        app = App(read_config({"FRONTDESK_DATABASE_URL": address}), open_database(url), clock)
+        config = read_config({"FRONTDESK_DATABASE_URL": address})
+        app = App(config, open_database(config.database_url), clock)
         record = parse_member(member_body(1), today="2026-01-01")
         waiting = asyncio.create_task(app.enrolments.submit(Submission(1, 1, record, "client", "request")))
         await asyncio.sleep(0.1)

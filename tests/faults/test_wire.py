@@ -1,15 +1,58 @@
-"""The HTTP form on the wire, by raw sockets: what the server's library lets through is answered and logged like the rest."""
+"""The HTTP form on the wire, by raw sockets: what the server's library lets through is answered and logged like the rest.
+
+Requests with bytes changed by chance get an answer below 500, or none.
+"""
 
 import json
 import socket
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
+from frontdesk.api.routes import ENDPOINTS, PAGES
+from frontdesk.clock import system_clock
+from frontdesk.db import open_database
+from frontdesk.operator.routes import ENDPOINTS as OPERATORS
+from tests.api.hostile import compact
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.fuzzing import changed, changes, fuzz
 from tests.faults.server import Server
+from tests.formats.reading import HEADER
 from tests.patience import wait_until
 
 HOST = b"Host: api.example.com\r\n"
 CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+# A request that a change has cut short has no answer; the next one need not wait for that.
+CUT_SHORT_SECONDS = 0.2
+TOKENS = b"""
+    GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT HTTP/1.0 HTTP/2.0 /v2/plans/1 /../ // /%2e%2e/ ?page[size]=1
+    Transfer-Encoding:chunked Content-Length:5 Content-Length:-1 Expect:100-continue Content-Encoding:gzip Upgrade:h2c
+    Connection:close Range:bytes=0-1 If-Match:* Prefer:handling=strict Accept:*/*;q=0 Authorization:Basic Bearer
+    Idempotency-Key:x application/json text/csv multipart/form-data;boundary=x charset=utf-16 9223372036854775808
+""".split()
+BODIES = {
+    "/eligibility": compact(member_body(1)),
+    "/eligibility-files": f"{HEADER}1,2,Robin,Sample\n".encode(),
+    "/oauth": b"grant_type=client_credentials&client_id=a&client_secret=b",
+    "/queue-events": b'{"events": [{"event_id": "1", "type": "joined", "at": "2026-11-20T12:00:00Z"}]}',
+    "/email-events": b'{"events": [{"message_id": "<a@b>", "event": "bounced", "status": "5.1.1"}]}',
+    "/eligibility-mappings": compact({"columns": {"Last Name": "last_name"}}),
+    "/v2/plans/": compact({"name": "Zo\u00eb"}),
+}
+
+
+@pytest.fixture(scope="module")
+def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """On SQLite, beside its log. For tests of what is said on the wire: the database is not the point."""
+    folder = tmp_path_factory.mktemp("server")
+    database = folder / "frontdesk.db"
+    database.write_bytes(sqlite_template.read_bytes())
+    with Server(f"sqlite:///{database}", folder / "log") as running:
+        yield running
 
 
 def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:
@@ -25,52 +68,37 @@ def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, 
     return int(first.split()[1]), {name.lower(): value for name, value in headers.items()}, content
 
 
+# No port is 65536, and a comma makes two of a name.
+BAD_HOSTS = b"[ [::1 user@127.0.0.1 a/b 127.0.0.1:x localhost:65536 [::1]:99999 a,b \xff".split()
+
+
 @pytest.mark.parametrize(
     "hosts",
     [
         b"",
         HOST + HOST,
         HOST + b"Host: other.example.com\r\n",
-        *(
-            b"Host: %s\r\n" % value
-            for value in (
-                b"",
-                b"[",
-                b"[::1",
-                b"a b",
-                b"user@127.0.0.1",
-                b"a/b",
-                b"127.0.0.1:x",
-                b"localhost:65536",
-                b"[::1]:99999",
-                b"a,b",
-                b"\xff",
-            )
-        ),
+        *(b"Host: %s\r\n" % bad for bad in (b"", b"a b", *BAD_HOSTS)),
     ],
 )
-@pytest.mark.parametrize("path", [b"/healthz", b"/sandbox/mailbox"])
-def test_a_request_without_one_good_host_is_refused(server: Server, path: bytes, hosts: bytes) -> None:
-    status, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, hosts))
-    assert (status, headers["content-type"]) == (400, "application/problem+json")
-    assert b"#malformed" in content
+def test_a_request_without_one_good_host_is_refused_by_every_door(server: Server, hosts: bytes) -> None:
+    for path in (b"/healthz", b"/sandbox/mailbox"):
+        status, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, hosts))
+        assert (status, headers["content-type"]) == (400, "application/problem+json")
+        assert b"#malformed" in content
 
 
-@pytest.mark.parametrize(
-    "host", [b"api.example.com:8443", b"[::1]:8000", b"my_service", b"127.0.0.1:", b"localhost:65535"]
-)
-def test_a_name_or_an_address_with_or_without_a_port_is_a_host(server: Server, host: bytes) -> None:
-    assert ask(server, b"GET /healthz HTTP/1.1\r\nHost: %s\r\n" % host)[0] == 200
-
-
-def test_http_1_0_needs_no_host(server: Server) -> None:
+def test_a_name_or_an_address_with_or_without_a_port_is_a_host_and_http_1_0_needs_none(
+    server: Server,
+) -> None:
+    for host in b"api.example.com:8443 [::1]:8000 my_service 127.0.0.1: localhost:65535".split():
+        assert ask(server, b"GET /healthz HTTP/1.1\r\nHost: %s\r\n" % host)[0] == 200
     assert ask(server, b"GET /healthz HTTP/1.0\r\n")[0] == 200
 
 
 def test_of_two_request_ids_none_is_the_callers(server: Server) -> None:
-    _, headers, _ = ask(
-        server, b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Request-Id: one\r\nX-Request-Id: two\r\n"
-    )
+    ids = b"X-Request-Id: one\r\nX-Request-Id: two\r\n"
+    _, headers, _ = ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST + ids)
     assert headers["x-request-id"] not in {"one", "two", "one, two"}
 
 
@@ -95,16 +123,13 @@ def test_a_caller_that_leaves_in_the_middle_of_a_body_is_logged_and_harms_nobody
     assert ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST)[0] == 200
 
 
-def test_the_services_address_leads_to_the_reference(server: Server) -> None:
+def test_every_page_keeps_its_address_to_itself(server: Server) -> None:
+    for path in (b"/docs", b"/problems", b"/register/x", b"/unsubscribe/x"):
+        _, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, HOST))
+        assert content.lower().startswith(b"<!doctype html>")
+        assert headers["referrer-policy"] == "no-referrer"
     status, headers, _ = ask(server, b"GET / HTTP/1.1\r\n" + HOST)
     assert (status, headers["location"]) == (307, "http://127.0.0.1:8000/docs")
-
-
-@pytest.mark.parametrize("path", [b"/docs", b"/problems", b"/register/x", b"/unsubscribe/x"])
-def test_every_page_keeps_its_address_to_itself(server: Server, path: bytes) -> None:
-    _, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, HOST))
-    assert content.lower().startswith(b"<!doctype html>")
-    assert headers["referrer-policy"] == "no-referrer"
 
 
 def test_a_proxy_that_is_not_named_is_told_of_once(server: Server) -> None:
@@ -114,3 +139,53 @@ def test_a_proxy_that_is_not_named_is_told_of_once(server: Server) -> None:
     ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Request-Id: last\r\n")
     wait_until(lambda: '"last"' in server.log.read_text(), "the last request to be logged")
     assert server.log.read_text().count("proxy_not_trusted") == 1
+
+
+@pytest.fixture(scope="module")
+def caller(server: Server) -> Customer:
+    with closing(open_database(f"sqlite:///{server.log.with_name('frontdesk.db')}")) as db:
+        return make_customer(db, now=system_clock())
+
+
+def requests(customer: Customer) -> list[bytes]:
+    """A good request of each route."""
+    made = []
+    for endpoint in (*ENDPOINTS, *PAGES, *OPERATORS):
+        path = endpoint.path.replace("{plan_id}", str(customer.plan_ids[0])).replace("{", "").replace("}", "")
+        body = next((body for part, body in BODIES.items() if part in path), b"")
+        kind = "text/csv" if path.endswith("-files") else "application/json"
+        kind = "application/x-www-form-urlencoded" if "/oauth" in path else kind
+        head = f"{endpoint.method} {path} HTTP/1.1\r\nHost: api.example.com\r\nAuthorization: Bearer {customer.token}\r\n"
+        head += f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        made.append(head.encode() + (body if endpoint.method not in ("GET", "DELETE") else b""))
+    return made
+
+
+def statuses(server: Server, sent: bytes) -> list[int]:
+    """The status of each answer."""
+    answer = b""
+    with socket.create_connection((server.host, server.port), 10) as connection:
+        connection.settimeout(CUT_SHORT_SECONDS)
+        with suppress(TimeoutError, ConnectionError):
+            connection.sendall(sent)
+            while piece := connection.recv(65_536):
+                answer += piece
+    heads = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
+    return [int(head) for head in heads if head.isdigit()]
+
+
+def test_requests_with_bytes_changed_are_never_our_fault(server: Server, caller: Customer) -> None:
+    answered = 0
+
+    def check(sent: bytes, wanted: Any, between: bytes) -> None:
+        nonlocal answered
+        found = statuses(server, changed(sent, wanted, between=between))
+        assert all(status < 500 for status in found)
+        answered += len(found)
+
+    between = st.sampled_from([b"", b"\r\n", b" \r\n", b" /?&=:;,\r\n"])
+    inputs = st.sampled_from(requests(caller)), changes(TOKENS), between
+    fuzz(check, *inputs, examples=60)
+    assert answered
+    assert "unexpected_error" not in server.log.read_text(errors="replace")
+    assert server.ready()

@@ -1,15 +1,38 @@
 """Invitations that were mailed, made through the product's own functions; only the relay is simulated."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select, update
 
-from frontdesk.db import Database
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database, Tx
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.invitations.message import issue_tokens
 from frontdesk.invitations.model import InvitationState, LinkTokens
 from frontdesk.invitations.tables import invitations, suppressions
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
+
+
+def enrol_members(
+    tx: Tx,
+    customer: Customer,
+    bodies: Iterable[dict[str, Any]],
+    *,
+    now: datetime,
+    plan: int | None = None,
+    file_id: int | None = None,
+) -> None:
+    """Members of a plan, the account's first unless told; each record may ask for an invitation."""
+    place = (customer.account_id, plan or customer.plan_ids[0])
+    records = [parse_member(body, today=now.date().isoformat()) for body in bodies]
+    submissions = [Submission(*place, record, "client", "request", file_id=file_id) for record in records]
+    results = enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
+    assert all(isinstance(result, Enrolled) for result in results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,14 @@ from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import LARGEST_BYTES, parse_report, split_mailbox
 
 ID = "abc123@mail.example.com"
-STATUS = "Reporting-MTA: dns; mx.example.net\n\nFinal-Recipient: rfc822; x@example.net\nAction: failed\nStatus: 5.1.1\n"
 HEADERS = f"From: care@example.com\nMessage-ID: <{ID}>\nSubject: x\n"
+
+
+def status(action: str, code: str) -> str:
+    return f"Reporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; x@example.net\nAction: {action}\nStatus: {code}\n"
+
+
+STATUS = status("failed", "5.1.1")
 
 
 def bounce(
@@ -21,31 +27,16 @@ def bounce(
     head: str = "",
     status_kind: str = "message/delivery-status",
 ) -> bytes:
+    parts = {"text/plain": "Your message could not be delivered.", status_kind: status, kind: original}
+    body = "".join(f"--b\nContent-Type: {each}\n\n{content}\n" for each, content in parts.items())
     return f"""\
 From: MAILER-DAEMON@mx.example.net
 To: mail@example.com
 {head}MIME-Version: 1.0
 Content-Type: multipart/report; report-type={report}; boundary="b"
 
---b
-Content-Type: text/plain
-
-Your message could not be delivered.
-
---b
-Content-Type: {status_kind}
-
-{status}
---b
-Content-Type: {kind}
-
-{original}
---b--
+{body}--b--
 """.encode()
-
-
-def status(action: str, code: str) -> str:
-    return f"Reporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; x@example.net\nAction: {action}\nStatus: {code}\n"
 
 
 @pytest.mark.parametrize(

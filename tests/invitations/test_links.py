@@ -29,29 +29,23 @@ def test_tokens_are_256_bits_the_same_each_time_and_unlike_all_others() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", value) for value in values)
 
 
-def test_only_hashes_of_the_tokens_are_stored(api: Api, db: Database, customer: Customer) -> None:
+def test_only_hashes_are_stored_and_a_new_secret_adds_a_pair_that_works_too(
+    api: Api, db: Database, customer: Customer
+) -> None:
     mail = mailed(api, db, customer)
-    with db.read() as tx:
-        [row] = tx.execute(invitation_links.select()).mappings().all()
+    [row] = db.ask(lambda tx: tx.execute(invitation_links.select()).mappings().all())
     assert row["registration_hash"] == digest(mail.tokens.registration)
     stored = " ".join(map(str, row.values()))
     assert mail.tokens.registration not in stored
     assert mail.tokens.unsubscribe not in stored
-
-
-def test_issuing_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pair_that_works_too(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    mail = mailed(api, db, customer)
     for secret, rows in (("s" * 32, 1), (SECRET, 2), (SECRET, 2)):
         with db.write() as tx:
             tokens = issue_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
             assert len(tx.execute(invitation_links.select()).all()) == rows
-            found = find_link_target(tx, "unsubscribe", tokens.unsubscribe)
-            assert found is not None
-            assert found.address == mail.address
-    with db.read() as tx:
-        assert find_link_target(tx, "unsubscribe", mail.tokens.unsubscribe) is not None
+            for each in (tokens, mail.tokens):
+                found = find_link_target(tx, "unsubscribe", each.unsubscribe)
+                assert found is not None
+                assert found.address == mail.address
 
 
 def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Customer) -> None:
@@ -61,8 +55,15 @@ def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Cus
         assert target is not None
         assert (target.plan_name, target.registration_url) == ("Example Health Plan 0", None)
         assert find_link_target(tx, "registration", tokens.unsubscribe) is None
-        assert find_link_target(tx, "unsubscribe", tokens.registration) is None
-        for token in ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n"):
+        for token in (
+            tokens.registration,
+            "",
+            "x" * 43,
+            "x" * 10_000,
+            "\0",
+            "ä" * 43,
+            tokens.unsubscribe + "\n",
+        ):
             assert find_link_target(tx, "unsubscribe", token) is None
 
 

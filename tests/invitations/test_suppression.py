@@ -1,12 +1,58 @@
-"""The suppression list, and what it prevents."""
+"""The suppression list, and what it prevents; one mailbox is one address, in whatever spelling."""
 
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from frontdesk.db import Database
+from frontdesk.eligibility.fields import parse_email
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
+from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import SuppressionReason
+from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api
 from tests.factories import NOW, Customer, make_customer, member_body
+
+SPELLINGS = [
+    ("Alice@Example.COM", "alice@example.com"),
+    ("alice@ⓔxample.com", "alice@example.com"),
+    ("alice@\uff25\uff38\uff21\uff2d\uff30\uff2c\uff25.com", "alice@example.com"),
+    ("alice@exampl\u212f.com", "alice@example.com"),
+    ("alice@BÜCHER.de", "alice@xn--bcher-kva.de"),
+    ("alice@bu\u0308cher.de", "alice@xn--bcher-kva.de"),
+    ("alice@XN--BCHER-KVA.de", "alice@xn--bcher-kva.de"),
+    ("alice@faß.de", "alice@xn--fa-hia.de"),  # another domain than fass.de, as UTS 46 has it
+    ("Zoe\u0308@Example.com", "zo\u00eb@example.com"),
+    ("alice@☃.example", "alice@☃.example"),  # no domain name
+]
+
+
+@pytest.mark.parametrize(("spelling", "folded"), SPELLINGS)
+def test_a_spelling_is_folded_to_the_domain_that_is_asked_for_it(spelling: str, folded: str) -> None:
+    assert fold_email(spelling) == folded
+
+
+@given(st.text(st.characters(min_codepoint=33, exclude_categories=["Cs"]), min_size=1, max_size=12))
+def test_what_is_mailed_is_folded_as_what_was_stored(label: str) -> None:
+    try:
+        address = parse_email(f"a@{label}.com")
+    except Rejected:
+        return
+    assert fold_email(address) == fold_email(mailable(address))
+    assert fold_email(fold_email(address)) == fold_email(address)
+
+
+def test_no_two_members_have_one_address(api: Api, customer: Customer) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    assert api.post(path, member_body(1, email="alice@example.com")).status_code == 201
+    for number, (spelling, _) in enumerate(SPELLINGS[1:4], 2):
+        answer = api.post(path, member_body(number, email=spelling))
+        [fault] = answer.json()["errors"]
+        assert (fault["field"], fault["code"]) == ("email", "not_unique")
+    answer = api.post(path, {"external_id": member_body(1)["external_id"], "email": "alice@ⓔxample.com"})
+    assert answer.headers["Eligibility-Changed"] == "email"  # it is its own address
 
 
 def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(db: Database) -> None:
@@ -37,30 +83,20 @@ def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_a
         for number, account_id in ((1, customer.account_id), (2, customer.account_id), (3, None)):
             address = f"robin.{number}@example.com"
             suppress(tx, address, SuppressionReason.COMPLAINT, now=NOW, account_id=account_id)
-    ours, theirs = (
-        [
-            told(
-                each.post(
-                    path_of(of),
-                    member_body(number, email=f"Robin.{number}@\u24d4xample.COM", invite_immediately=True),
-                )
-            )
-            for number in numbers
-        ]
-        for each, of, numbers in ((api, customer, (1, 3)), (api.as_(other.token), other, (2, 4)))
-    )
-    assert ours == ["none; reason=suppressed", "immediate"]
-    assert theirs == ["immediate", "immediate"]  # the first will be cancelled when its turn comes
+
+    def invitation(caller: Api, of: Customer, number: int, email: str, **changes: Any) -> str:
+        body = member_body(number, email=email, invite_immediately=True, **changes)
+        answer = caller.post(f"/v2/plans/{of.plan_ids[0]}/eligibility", body)
+        assert answer.status_code in (200, 201)
+        return str(answer.headers["Invitation"])
+
+    spelled = "Robin.{}@\u24d4xample.COM"
+    theirs = api.as_(other.token)
+    assert invitation(api, customer, 1, spelled.format(1)) == "none; reason=suppressed"
+    assert invitation(api, customer, 3, spelled.format(3)) == "immediate"
+    # The first of these will be cancelled when its turn comes.
+    assert [invitation(theirs, other, n, spelled.format(n)) for n in (2, 4)] == ["immediate", "immediate"]
     with db.write() as tx:
         unsuppress(tx, "robin.1@example.com")
-    body = member_body(5, email="robin.1@example.com", external_id="AB 000001", member_id="M-000001")
-    assert told(api.post(path_of(customer), body)) == "none; reason=not_new"
-
-
-def path_of(customer: Customer) -> str:
-    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-
-
-def told(answer: Any) -> str:
-    assert answer.status_code in (200, 201)
-    return str(answer.headers["Invitation"])
+    known = {"external_id": "AB 000001", "member_id": "M-000001"}
+    assert invitation(api, customer, 5, "robin.1@example.com", **known) == "none; reason=not_new"

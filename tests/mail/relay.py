@@ -5,7 +5,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ Fault = str
 Plan = Callable[[str], Fault | None]
 
 SILENCE_SECONDS = 30.0
+REPLIES = {"4yz": "451 try later", "5yz": "554 no", "421": "421 closing", "530": "530 log in first"}
 
 
 @dataclass
@@ -31,7 +32,6 @@ class Relay:
     plan: Plan = field(default=lambda _step: None)
     slow_seconds: float = 0.2
     tls: ssl.SSLContext | None = None
-    offers_starttls: bool = True
     password: str | None = None
     takes_utf8: bool = True  # whether it offers SMTPUTF8
 
@@ -39,7 +39,6 @@ class Relay:
         self.taken: Counter[str] = Counter()
         self.recipients: list[str] = []
         self.contents: list[bytes] = []
-        self.senders: list[str] = []
         self.hellos: list[str] = []
         self.connections = 0
         self.port = 0
@@ -58,14 +57,11 @@ class Relay:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)
 
-    def next_fault(self, step: str) -> Fault | None:
-        return self.plan(step)
-
     def session(self) -> "Misbehaving":
         self.connections += 1
         options: dict[str, Any] = {"loop": self._loop, "hostname": "relay.example"}
         options["enable_SMTPUTF8"] = self.takes_utf8
-        if self.tls is not None and self.offers_starttls:
+        if self.tls is not None:
             options["tls_context"] = self.tls
         if self.password is not None:
             options |= {"authenticator": self._authenticate, "auth_require_tls": False}
@@ -108,16 +104,15 @@ class Taking:
 
     async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
         relay = self._relay
-        fault = relay.next_fault("content")
+        fault = relay.plan("content")
         if fault in ("4yz", "5yz", "421"):
-            return {"4yz": "451 try later", "5yz": "554 no", "421": "421 closing"}[fault]
+            return REPLIES[fault]
         if fault in ("drop", "silent", "garbage"):
             return await self._vanish(server, fault)
         content = envelope.original_content or b""
         message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
         relay.taken[message_id] += 1
         relay.contents.append(content)
-        relay.senders.append(str(envelope.mail_from))
         relay.recipients += envelope.rcpt_tos
         if fault == "slow":
             await asyncio.sleep(relay.slow_seconds)
@@ -169,7 +164,7 @@ class Misbehaving(SMTP):
 
     async def _misbehave(self, step: str) -> bool:
         """Whether the step has been dealt with."""
-        fault = self._relay.next_fault(step)
+        fault = self._relay.plan(step)
         if fault is None:
             return False
         if fault == "slow":
@@ -188,13 +183,7 @@ class Misbehaving(SMTP):
             if isinstance(self.transport, asyncio.WriteTransport):
                 self.transport.abort()
         else:
-            replies = {
-                "4yz": "451 try later",
-                "5yz": "554 no",
-                "421": "421 closing",
-                "530": "530 log in first",
-            }
-            await super().push(replies[fault])
+            await super().push(REPLIES[fault])
         return True
 
 
@@ -212,14 +201,6 @@ def one_fault(step: str, fault: Fault, *, times: int = 10**9) -> Plan:
 
 
 def message(number: int = 1, **changes: Any) -> MailMessage:
-    message_id = f"{number}@frontdesk.example"
-    content = (
-        f"From: a@example.com\r\nTo: b@example.com\r\nMessage-ID: <{message_id}>\r\n\r\nHello\r\n".encode()
-    )
-    given: dict[str, Any] = {
-        "sender": "a@example.com",
-        "recipient": "b@example.com",
-        "message_id": message_id,
-        "content": content,
-    }
-    return MailMessage(**(given | changes))
+    id_ = f"{number}@frontdesk.example"
+    head = f"From: a@example.com\r\nTo: b@example.com\r\nMessage-ID: <{id_}>\r\n\r\nHello\r\n"
+    return replace(MailMessage("a@example.com", "b@example.com", id_, head.encode()), **changes)

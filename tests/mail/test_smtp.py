@@ -1,6 +1,8 @@
 """Speaking to a relay: where it fails decides whether a message can have left."""
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,29 @@ import pytest
 from frontdesk.config import parse_relay
 from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from tests.mail.certificate import CERTIFICATE, KEY
 from tests.mail.relay import Relay, message, one_fault
+
+# A certificate for localhost and its key, made for these tests and trusted by nobody else.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBozCCAUmgAwIBAgIUURfxA3HHLRca62QSTwUV+87rd+QwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNcmVsYXkuZXhhbXBsZTAgFw0yNjExMjEwODEyMzhaGA8yMTI2
+MTAyODA4MTIzOFowGDEWMBQGA1UEAwwNcmVsYXkuZXhhbXBsZTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABJ4ZhXQ4uJgy0JUogvxGIxJ16tdNr1yQXddTEpqOpE3g
+2BU+QQyM8Tmq6p6LMWw5mS32wz0AP63MQBZPofb3BKKjbzBtMB0GA1UdDgQWBBRn
+GhSaY84Vs7LMeeC0+1BZGpDhWjAfBgNVHSMEGDAWgBRnGhSaY84Vs7LMeeC0+1BZ
+GpDhWjAPBgNVHRMBAf8EBTADAQH/MBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAA
+ATAKBggqhkjOPQQDAgNIADBFAiB3+xatyD9znt2IZd4VG3BToHGz5cR9IH/EgQi1
+0v/C0AIhAIJMd4cMC92sbt6zYTq1LmQLk6l12Cs1dXnjjuKkC0F6
+-----END CERTIFICATE-----
+"""
+KEY = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgh0lTFrGQROux+Ec7
+Od60mKpHXNN+QHqvidFLVokHykqhRANCAASeGYV0OLiYMtCVKIL8RiMSderXTa9c
+kF3XUxKajqRN4NgVPkEMjPE5quqeizFsOZkt9sM9AD+tzEAWT6H29wSi
+-----END PRIVATE KEY-----
+"""
 
 PATIENT = SmtpTimeouts(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
 SHORT = dict.fromkeys(("greeting", "command", "data", "content", "verdict", "goodbye"), 0.4)
@@ -34,8 +57,11 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
         session.close()
 
 
-def opened(relay: Relay) -> MailSession:
-    return SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+@contextmanager
+def connected(relay: Relay) -> Iterator[MailSession]:
+    session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+    yield session
+    session.close()
 
 
 def send(session: MailSession, number: int) -> None:
@@ -47,42 +73,31 @@ def for_now(stage: str, code: int | None = None) -> Outcome:
     return ("refused", stage, False, code)
 
 
-def for_good(stage: str) -> Outcome:
-    return ("refused", stage, True, 554)
-
-
 LOST = ("lost", "content", None, None)
 ACCEPTED = ("accepted", "", None, 250)
 
 FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("greeting", "drop"): (for_now("greeting"), 0),
     ("greeting", "5yz"): (for_now("greeting", 554), 0),  # the relay's state, not this message's fault
-    ("greeting", "garbage"): (for_now("greeting"), 0),
-    ("greeting", "silent"): (for_now("greeting"), 0),
     ("greeting", "long"): (for_now("greeting"), 0),
     ("ehlo", "drop"): (for_now("hello"), 0),
     ("ehlo", "5yz"): (ACCEPTED, 1),  # an old relay: HELO will do
     ("mail", "4yz"): (for_now("sender", 451), 0),
-    ("mail", "5yz"): (for_good("sender"), 0),
+    ("mail", "5yz"): (("refused", "sender", True, 554), 0),
     ("mail", "drop"): (for_now("sender"), 0),
     ("mail", "garbage"): (for_now("sender"), 0),
-    ("mail", "421"): (for_now("sender", 421), 0),
     ("rcpt", "4yz"): (for_now("recipient", 451), 0),
-    ("rcpt", "5yz"): (for_good("recipient"), 0),
+    ("rcpt", "5yz"): (("refused", "recipient", True, 554), 0),
     ("rcpt", "drop"): (for_now("recipient"), 0),
     ("rcpt", "silent"): (for_now("recipient"), 0),
     ("rcpt", "slow"): (ACCEPTED, 1),
     ("data", "4yz"): (for_now("data", 451), 0),
-    ("data", "5yz"): (for_good("data"), 0),
+    ("data", "5yz"): (("refused", "data", True, 554), 0),
     ("data", "drop"): (for_now("data"), 0),
-    ("data", "garbage"): (for_now("data"), 0),
     ("data", "go on and drop"): (LOST, 0),
     ("content", "4yz"): (for_now("content", 451), 0),
-    ("content", "5yz"): (for_good("content"), 0),
+    ("content", "5yz"): (("refused", "content", True, 554), 0),
     ("content", "421"): (for_now("content", 421), 0),
-    ("content", "drop"): (LOST, 0),
-    ("content", "silent"): (LOST, 0),
-    ("content", "garbage"): (LOST, 0),
     ("content", "slow"): (ACCEPTED, 1),
     ("content", "take and drop"): (LOST, 1),
     ("content", "take and silent"): (LOST, 1),
@@ -99,31 +114,27 @@ def test_a_failure_is_definite_until_the_content_is_out_and_then_ambiguous(step:
 
 def test_nobody_there_is_a_definite_failure() -> None:
     with Relay() as relay:
-        port = relay.port
-    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), timeouts=PATIENT)
-    with pytest.raises(RelayRefused) as caught:
-        mailer.open().offer(message())
+        pass
+    with connected(relay) as session, pytest.raises(RelayRefused) as caught:
+        session.offer(message())
     assert (caught.value.stage, caught.value.is_about_message) == ("connect", False)
     assert caught.value.cause == "ConnectionRefusedError"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("mail.example.com", "mail.example.com"),
-        ("192.0.2.7", "[192.0.2.7]"),
-        ("2001:db8::7", "[IPv6:2001:db8::7]"),
-    ],
-)
-def test_an_address_is_told_to_the_relay_in_brackets(name: str, said: str) -> None:
+def test_an_address_is_told_to_the_relay_in_brackets() -> None:
+    said = {
+        "mail.example.com": "mail.example.com",
+        "192.0.2.7": "[192.0.2.7]",
+        "2001:db8::7": "[IPv6:2001:db8::7]",
+    }
     with Relay() as relay:
-        assert attempt(relay, hello_name=name) == ACCEPTED
-    assert relay.hellos == [said]
+        for name in said:
+            assert attempt(relay, hello_name=name) == ACCEPTED
+    assert relay.hellos == [*said.values()]
 
 
-def test_a_connection_is_used_again_also_after_a_refusal() -> None:
-    with Relay(one_fault("rcpt", "4yz", times=1)) as relay:
-        session = opened(relay)
+def test_a_connection_is_used_again_also_after_a_refusal_until_the_relay_closes_it() -> None:
+    with Relay(one_fault("rcpt", "4yz", times=1)) as relay, connected(relay) as session:
         with pytest.raises(RelayRefused):
             session.offer(message(1))
         for number in (2, 3):
@@ -131,9 +142,11 @@ def test_a_connection_is_used_again_also_after_a_refusal() -> None:
         session.offer(message(4))
         session.abandon()
         send(session, 5)
-        session.close()
         assert relay.connections == 1
-        assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5)]
+        relay.plan = one_fault("mail", "drop", times=1)
+        send(session, 6)
+        assert relay.connections == 2
+    assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +157,7 @@ def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_a_relay_that_ha
     step: str, is_about_message: list[bool]
 ) -> None:
     """On the same connection: a new one has to earn its trust anew. And never for good: a login can be mended."""
-    with Relay() as relay:
-        session = opened(relay)
+    with Relay() as relay, connected(relay) as session:
         found = []
         for number in range(3):
             if number == 2:
@@ -155,60 +167,38 @@ def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_a_relay_that_ha
                 send(session, number)
             found.append((caught.value.is_about_message, caught.value.code, caught.value.permanent))
             send(session, number + 10)
-        session.close()
         assert relay.connections == 2
         assert found == [(mine, 530, False) for mine in is_about_message]
 
 
 def test_an_address_that_the_relay_cannot_carry_fails_for_good_and_costs_no_connection() -> None:
-    with Relay(takes_utf8=False) as relay:
-        session = opened(relay)
+    with Relay(takes_utf8=False) as relay, connected(relay) as session:
         send(session, 1)
         with pytest.raises(RelayRefused) as caught:
             session.offer(message(2, recipient="zoë@example.com"))
         assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", True, None)
         send(session, 3)
-        session.close()
         assert (relay.connections, relay.taken.total()) == (1, 2)
-
-
-def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:
-    with Relay() as relay:
-        session = opened(relay)
-        send(session, 1)
-        relay.plan = one_fault("mail", "drop", times=1)
-        send(session, 2)
-        session.close()
-        assert (relay.connections, relay.taken.total()) == (2, 2)
 
 
 def test_dots_at_the_beginning_of_lines_arrive_as_they_were() -> None:
     content = b"Message-ID: <x@y>\r\n\r\n.\r\n..\r\n.hidden\r\nend\r\n"
-    with Relay() as relay:
-        session = opened(relay)
+    with Relay() as relay, connected(relay) as session:
         session.offer(message(content=content))
         session.finish()
-        session.close()
-        assert relay.contents == [content]
+    assert relay.contents == [content]
 
 
 @pytest.fixture
-def trusting(tmp_path: Path) -> ssl.SSLContext:
-    """What trusts the certificate of `server_side` alone."""
+def server_side(tmp_path: Path) -> ssl.SSLContext:
     (tmp_path / "certificate.pem").write_text(CERTIFICATE + KEY)
-    return ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
-
-
-@pytest.fixture
-def server_side(tmp_path: Path, trusting: ssl.SSLContext) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate.pem")
     return context
 
 
-def test_starttls_with_a_certificate_and_a_password(
-    server_side: ssl.SSLContext, trusting: ssl.SSLContext
-) -> None:
+def test_starttls_with_a_certificate_and_a_password(server_side: ssl.SSLContext) -> None:
+    trusting = ssl.create_default_context(cadata=CERTIFICATE)
     with Relay(tls=server_side, password="pass word") as relay:
         url = "smtp://user:{password}@localhost:{{port}}?tls=required"
         assert attempt(relay, url.format(password="pass%20word"), context=trusting) == ACCEPTED
@@ -220,12 +210,9 @@ def test_an_untrusted_certificate_ends_it_before_anything_is_said(server_side: s
         assert attempt(relay, "smtp://localhost:{port}?tls=required") == for_now("starttls")
 
 
-def test_stripped_starttls_ends_it_before_the_password_is_said(
-    server_side: ssl.SSLContext, trusting: ssl.SSLContext
-) -> None:
-    with Relay(tls=server_side, offers_starttls=False, password="secret") as relay:
-        url = "smtp://user:secret@localhost:{port}?tls=required"
-        assert attempt(relay, url, context=trusting) == for_now("starttls")
+def test_stripped_starttls_ends_it_before_the_password_is_said() -> None:
+    with Relay(password="secret") as relay:  # it offers none
+        assert attempt(relay, "smtp://user:secret@localhost:{port}?tls=required") == for_now("starttls")
         assert relay.taken.total() == 0
 
 

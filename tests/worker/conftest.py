@@ -4,22 +4,20 @@ import io
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import pytest
 
 from frontdesk import invitations
-from frontdesk.config import Config, Uniqueness
-from frontdesk.db import Database, Tx
-from frontdesk.eligibility import enrol, parse_member
-from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.config import Config
+from frontdesk.db import Database
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.log_output import LogOutput
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
+from tests.invitations.mails import enrol_members
 from tests.mail.memory import FaultInjector, MemoryMailer
 
 
@@ -51,7 +49,7 @@ class Post:
             context=DeliveryContext(
                 replace(policy_of(self.config), **policy), HourlyWindows(self.clock_seconds), random.Random(1)
             ),
-            read_time=self._time,
+            read_time=lambda _tx: self.clock(),
             log=LogOutput(self.log),
         )
         worker = DeliveryWorker(self.config, self.db, self.mailer, options)
@@ -61,24 +59,15 @@ class Post:
     def clock_seconds(self) -> float:
         return self.clock.now.timestamp()
 
-    def _time(self, _tx: Tx) -> datetime:
-        return self.clock()
-
     def enrol(
         self, count: int = 1, *, immediate: bool = True, plan: int | None = None, **fields: Any
     ) -> None:
         """New members with an invitation each; `fields` go into their records."""
-        now = self.clock()
-        submissions = []
-        for _ in range(count):
-            self._members += 1
-            body = member_body(self._members, invite_immediately=immediate, **fields)
-            record = parse_member(body, today=now.date().isoformat())
-            plan_id = plan if plan is not None else self.customer.plan_ids[0]
-            submissions.append(Submission(self.customer.account_id, plan_id, record, "client", "request"))
+        numbers = range(self._members + 1, self._members + count + 1)
+        self._members += count
+        bodies = [member_body(number, invite_immediately=immediate, **fields) for number in numbers]
         with self.db.write() as tx:
-            results = enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
-        assert all(isinstance(result, Enrolled) for result in results)
+            enrol_members(tx, self.customer, bodies, now=self.clock(), plan=plan)
 
     def as_customer(self, customer: Customer) -> "Post":
         """The same post, for members of another account."""

@@ -1,59 +1,49 @@
 """What a worker takes next: fairly, within the agreements, and nothing that must not be sent any more."""
 
+import threading
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
 
-from frontdesk.invitations import suppress
+from frontdesk.access.accounts import resume_account, suspend_account
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database
+from frontdesk.db.engine import write_alone
+from frontdesk.eligibility.enrol import UndoRequest, restore
+from frontdesk.errors import FrontdeskError, Suspended
+from frontdesk.invitations import delivery, suppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.invitations.tables import invitations
-from tests.factories import close_plan, make_customer
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, close_plan, make_customer, member_body
+from tests.files.loading import Desk, csv_of, row
+from tests.invitations.mails import enrol_members
 from tests.worker.conftest import Post
-
-
-def recipients(post: Post) -> list[str]:
-    return [message.recipient for message in post.mailer.messages]
+from tests.worker.test_delivery import links_of, text_of
 
 
 def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> None:
     post.enrol(100)
     other = make_customer(post.db, name="Small Health")
     post.as_customer(other).enrol(3)
-    worker = post.worker(connections=2)
-    worker.turn()
+    post.worker(connections=2).turn()
     assert Counter(row["account_id"] for row in post.rows() if row["state"] == "sent")[other.account_id] == 3
 
 
-def test_batched_ones_wait_until_the_account_has_switched_them_on(post: Post) -> None:
-    post.batches()
-    post.enrol(2, immediate=False)
-    for enabled, sent in ((False, 0), (True, 2)):
-        post.batches(enabled=enabled)
-        assert post.worker().turn() == sent
-
-
-def test_batches_have_their_size_and_interval(post: Post) -> None:
+def test_batched_ones_wait_until_they_are_switched_on_and_have_their_size_and_interval(post: Post) -> None:
     post.batches(batch_size=2, batch_interval_seconds=60)
     post.enrol(5, immediate=False)
+    post.batches(enabled=False)
     worker = post.worker()
+    assert worker.turn() == 0
+    post.batches()
     assert [worker.turn(), worker.turn()] == [2, 0]
     for _ in range(13):
         post.clock.advance(5)
         worker.turn()
     assert Counter(post.states()) == {"sent": 4, "pending": 1}
-
-
-def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_and_no_immediate_ones(
-    post: Post,
-) -> None:
-    post.batches()
-    first, second = post.customer.plan_ids
-    for immediate, plan in ((False, first), (True, first), (False, second)):
-        post.enrol(1, immediate=immediate, plan=plan)
-    close_plan(post.db, first)
-    post.worker().turn()
-    assert post.states() == ["pending", "sent", "sent"]
 
 
 def test_immediate_ones_ignore_the_accounts_limits(post: Post) -> None:
@@ -71,19 +61,122 @@ def test_an_address_that_was_suppressed_since_gets_nothing_in_any_spelling(post:
         tx.execute(update(invitations).values(address=stored))
         suppress(tx, "Robin.1@example.com", SuppressionReason.BY_HAND, now=post.clock())
     post.worker().turn()
-    assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "suppressed", [])
+    assert (post.row()["state"], post.row()["reason"]) == ("cancelled", "suppressed")
+    assert post.mailer.messages == []
 
 
 def test_a_member_whose_access_has_expired_meanwhile_gets_nothing(post: Post) -> None:
     post.enrol(expiry_date="2026-11-25")
     post.clock.advance(6 * 86_400)
     post.worker().turn()
-    assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "expired", [])
+    assert (post.row()["state"], post.row()["reason"]) == ("cancelled", "expired")
+    assert post.mailer.messages == []
 
 
-def test_the_message_is_in_the_accounts_name(post: Post) -> None:
-    post.batches(sender_name="Example Health", sender_address="care@health.example")
-    post.enrol()
+def move(post: Post, number: int, *plans: int, file_id: int | None = None) -> None:
+    """The member as `post.enrol` made it, under these plans one after the other."""
+    for plan in plans:
+        with post.db.write() as tx:
+            body = member_body(number)
+            enrol_members(tx, post.customer, [body], now=post.clock(), plan=plan, file_id=file_id)
+
+
+def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_until_their_member_moves(
+    post: Post,
+) -> None:
+    post.batches()
+    first, second = post.customer.plan_ids
+    for immediate, plan in ((False, first), (True, first), (False, second)):
+        post.enrol(1, immediate=immediate, plan=plan)
+    close_plan(post.db, first)
     post.worker().turn()
-    assert b"Example Health" in post.mailer.messages[0].content
-    assert b"care@health.example" in post.mailer.messages[0].content
+    assert post.states() == ["pending", "sent", "sent"]
+    move(post, 1, second, first)
+    assert post.worker().turn() == 0
+    move(post, 1, second)
+    assert post.worker().turn() == 1
+
+
+def test_a_mail_and_its_link_are_of_the_plan_that_the_member_has_then(post: Post, api: Api) -> None:
+    first, second = post.customer.plan_ids
+    body = member_body(1, invite_immediately=True)
+    answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
+    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
+    post.worker().turn()
+    [message] = post.mailer.messages
+    assert "Example Health Plan 1" in text_of(message)
+    assert "Plan 0" not in text_of(message)
+    move(post, 1, first)
+    assert "Example Health Plan 0" in api.as_(None).get(links_of(message)[0]).text
+
+
+def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:
+    first, second = post.customer.plan_ids
+    post.enrol()
+    move(post, 1, second, file_id=1)
+    assert post.row()["plan_id"] == second
+    undoing = UndoRequest(1, 2, "c", "undo", post.clock(), Uniqueness.SERVICE)
+    with post.db.write() as tx:
+        restore(tx, [post.row()["member_id"]], undoing)
+    assert post.row()["plan_id"] == first
+
+
+@pytest.mark.parametrize("immediate", [True, False])
+def test_mails_of_a_suspended_account_wait_and_those_of_others_go_on(post: Post, immediate: bool) -> None:
+    other = post.as_customer(make_customer(post.db, name="Other"))
+    for each in (post, other):
+        each.batches()
+        each.enrol(immediate=immediate)
+    write_alone(post.db, lambda tx: suspend_account(tx, post.customer.account_id))
+    post.clock.advance(3600)
+    worker = post.worker()
+    assert [worker.turn(), worker.turn()] == [1, 0]
+    assert [message.recipient for message in post.mailer.messages] == ["robin.1000001@example.com"]
+    write_alone(post.db, lambda tx: resume_account(tx, post.customer.account_id))
+    assert worker.turn() == 1
+
+
+def test_files_of_a_suspended_account_wait_and_those_of_others_go_on(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    desk, other = Desk(db, customer, clock), Desk(db, make_customer(db, name="Other"), clock)
+    file = desk.hand_in(csv_of([row(1)]))
+    write_alone(db, lambda tx: suspend_account(tx, customer.account_id))
+    assert not desk.work_on_any()
+    with pytest.raises(Suspended):
+        desk.hand_in(csv_of([row(2)]))
+    assert other.load(csv_of([row(3)])).state == "done"
+    write_alone(db, lambda tx: resume_account(tx, customer.account_id))
+    assert desk.work(file).state == "done"
+    assert desk.count("members") == 2
+
+
+def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(post: Post) -> None:
+    """Two members had the address, one after the other. A held ambiguous invitation is not in line."""
+    post.enrol(2)
+    first, second = (int(row["id"]) for row in post.rows())
+    with post.db.write() as tx:
+        tx.execute(update(invitations).values(address="one@example.com", address_folded="one@example.com"))
+        for id_ in (first, second):
+            delivery.cancel_invitation(tx, id_, now=post.clock())
+    answers: list[str] = []
+
+    def resend_second() -> None:
+        try:
+            write_alone(post.db, lambda tx: delivery.resend_invitation(tx, second, now=post.clock()))
+        except FrontdeskError as error:
+            answers.append(error.detail)
+
+    other = threading.Thread(target=resend_second)
+    with post.db.write() as tx:
+        delivery.resend_invitation(tx, first, now=post.clock())
+        other.start()
+        other.join(1)  # on neither database can it be answered before this commit
+    other.join()
+    assert answers == ["Another invitation to the address is in line already."]
+    assert post.states() == ["pending", "cancelled"]
+    held = {"state": "ambiguous", "due_at": post.clock() + timedelta(hours=20)}
+    with post.db.write() as tx:
+        tx.execute(update(invitations).where(invitations.c.id == first).values(held))
+    resend_second()
+    assert post.states() == ["ambiguous", "pending"]

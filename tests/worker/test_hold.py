@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -11,23 +10,22 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from frontdesk.config import read_config
-from frontdesk.db import Database, Tx, open_database
+from frontdesk.clock import system_clock
+from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.invitations import delivery, protocol, store
-from frontdesk.invitations.model import HoldReason, Invitation
+from frontdesk.invitations import delivery, protocol
+from frontdesk.invitations.model import HoldReason
 from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
-from tests.conftest import SetClock
 from tests.db.statements import statements
-from tests.factories import make_customer
 from tests.postgres import Databases
 from tests.worker.conftest import Post
 
 
 def held(db: Database) -> HoldReason | None:
     with db.write() as tx:
-        return find_hold(tx)
+        found = find_hold(tx, now=system_clock())
+    return found.reason if found else None
 
 
 def release(db: Database) -> None:
@@ -48,16 +46,25 @@ def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None
     assert post.worker().turn() == 1
 
 
-def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too(post: Post) -> None:
+def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too_page_by_page(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each would be sent by itself: after its lease, or after its hold."""
+    monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
     post.enrol(4)
-    states = {1: "claimed", 2: "offered", 3: "ambiguous"}
+    first, *_, last = [row["id"] for row in post.rows()]
     with post.db.write() as tx:
-        for row, (number, state) in zip(post.rows(), states.items(), strict=False):
-            values = {"state": state, "due_at": post.clock() + timedelta(hours=number), "losses": number == 3}
-            tx.execute(update(invitations).where(invitations.c.id == row["id"]).values(values))
-    with post.db.write() as tx:
+        for number, state in enumerate(("claimed", "offered", "ambiguous"), first):
+            values = {
+                "state": state,
+                "due_at": post.clock() + timedelta(hours=1),
+                "losses": state == "ambiguous",
+            }
+            tx.execute(update(invitations).where(invitations.c.id == number).values(values))
+    with statements(post.db, "ORDER BY invitations.id") as sent, post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 4
+    given = [list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent]
+    assert given == [[after, 2] for after in (0, first + 1, last)]  # no page is looked for from the beginning
     worker = post.worker()
     for _ in range(3):
         worker.turn()
@@ -66,50 +73,7 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
     assert post.mailer.messages == []
 
 
-def test_a_long_line_is_kept_back_page_by_page_once(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were each page looked for from the beginning, half a million would be read for hours."""
-    post.enrol(7)
-    monkeypatch.setattr(delivery, "PAGE_ROWS", 2)
-    first, *_, last = [row["id"] for row in post.rows()]
-    with statements(post.db, "ORDER BY invitations.id") as sent, post.db.write() as tx:
-        assert delivery.keep_back(tx, now=post.clock()) == 7
-    given = [list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent]
-    assert given == [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)]
-
-
-def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that settles one in between wins, whatever had been read before."""
-    post.enrol(3)
-    find = store.find_unsettled
-
-    def overtaken(tx: Tx, *, after: int, count: int) -> list[Invitation]:
-        rows = find(tx, after=after, count=count)
-        if rows:
-            mine = invitations.c.id == rows[0].id
-            tx.execute(update(invitations).where(mine).values(state="cancelled"))
-        return rows
-
-    monkeypatch.setattr(store, "find_unsettled", overtaken)
-    with post.db.write() as tx:
-        assert delivery.keep_back(tx, now=post.clock()) == 2
-    assert sorted(post.states()) == ["ambiguous", "ambiguous", "cancelled"]
-
-
-@pytest.fixture
-def path(sqlite_template: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(sqlite_template, tmp_path / "frontdesk.db"))
-
-
-@pytest.fixture
-def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
-    """A post on an SQLite file that a test may copy about."""
-    db = open_database(f"sqlite:///{path}")
-    post = Post(read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{path}"}), db, clock, make_customer(db))
-    yield post
-    post.close()
-    db.close()
-
-
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("has_delivered", "put_back", "reason"),
     [
@@ -120,50 +84,39 @@ def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
     ids=["copied over the file", "put in its place", "from before the first delivery"],
 )
 def test_a_backup_that_is_put_back_mails_nobody_twice(
-    on_file: Post, path: Path, tmp_path: Path, has_delivered: bool, put_back: Any, reason: HoldReason
+    post: Post, tmp_path: Path, has_delivered: bool, put_back: Any, reason: HoldReason
 ) -> None:
-    on_file.enrol()
-    assert not has_delivered or held(on_file.db) is None
-    with on_file.db.engine.connect() as connection:
+    path = Path(str(post.db.engine.url.database))
+    post.enrol()
+    assert not has_delivered or held(post.db) is None
+    with post.db.engine.connect() as connection:
         for statement in ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
             connection.exec_driver_sql(statement)
     shutil.copyfile(path, tmp_path / "backup")
-    on_file.worker().turn()
-    on_file.db.close()
+    post.worker().turn()
+    post.db.close()
     put_back(tmp_path / "backup", path)
-    assert on_file.states() == ["pending"]
-    assert on_file.worker().turn() == 0
-    assert held(on_file.db) is reason
-    assert len(on_file.mailer.messages) == 1
-    release(on_file.db)
-    assert held(on_file.db) is None
+    assert post.states() == ["pending"]
+    assert post.worker().turn() == 0
+    assert held(post.db) is reason
+    assert len(post.mailer.messages) == 1
+    release(post.db)
+    assert held(post.db) is None
 
 
-@pytest.fixture
-def migrated(tmp_path: Path) -> Path:
-    """A database as `frontdesk migrate` leaves it, at home."""
-    path = tmp_path / "home" / "frontdesk.db"
-    migrate(f"sqlite:///{path}")
-    return path
-
-
-def test_an_sqlite_file_is_held_elsewhere_than_where_it_was_migrated(migrated: Path, tmp_path: Path) -> None:
-    assert held_at(f"sqlite:///{migrated}") is None
-    copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
+def test_an_sqlite_file_is_at_home_where_it_was_migrated_as_long_as_it_has_its_mark(tmp_path: Path) -> None:
+    path, mark = tmp_path / "home.db", tmp_path / "home.db-delivered"
+    url = f"sqlite:///{path}"
+    migrate(url)
+    assert held_at(url) is None
+    copy = shutil.copy(path, tmp_path / "elsewhere.db")
     assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED
-
-
-def test_an_sqlite_file_without_its_mark_is_held(migrated: Path) -> None:
-    """On another machine a file may well have the same number."""
-    migrated.with_name("frontdesk.db-delivered").unlink()
-    assert held_at(f"sqlite:///{migrated}") is HoldReason.MOVED
-
-
-def test_a_new_sqlite_file_in_an_old_ones_place_is_at_home(migrated: Path) -> None:
-    migrated.with_name("frontdesk.db-delivered").write_text("41")
-    migrated.unlink()
-    migrate(f"sqlite:///{migrated}")
-    assert held_at(f"sqlite:///{migrated}") is None
+    mark.write_text("41")
+    path.unlink()
+    migrate(url)  # a new file in an old one's place
+    assert held_at(url) is None
+    mark.unlink()  # on another machine a file may well have the same number
+    assert held_at(url) is HoldReason.MOVED
 
 
 def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: Databases) -> None:
@@ -178,7 +131,7 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
 def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR)
+        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
     worker = post.worker()
     assert [worker.turn() for _ in range(3)] == [0, 0, 0]
     release(post.db)

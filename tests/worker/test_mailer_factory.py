@@ -4,7 +4,6 @@ import pytest
 
 from frontdesk.config import ConfigError, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
@@ -42,20 +41,6 @@ def test_production_delivers_by_its_relay_and_with_its_link_secret_or_not_at_all
     for lacking, named in ((production | SECRET, "SMTP_URL"), (production | RELAY, "LINK_SECRET")):
         with pytest.raises(FrontdeskError, match=f"FRONTDESK_{named}"):
             make_mailer(read_config(lacking), db)
-
-
-def test_a_check_asks_production_for_a_link_secret_and_says_how_to_make_one(db: Database) -> None:
-    production = {"FRONTDESK_DATABASE_URL": db.url} | PRODUCTION | RELAY
-    [problem] = problems(db, read_config(production))
-    assert "FRONTDESK_LINK_SECRET" in problem.what
-    assert "openssl rand" in problem.remedy
-    assert problems(db, read_config(production | SECRET)) == []
-
-
-def test_a_short_secret_is_refused_without_being_told() -> None:
-    with pytest.raises(ConfigError, match="at least 32 characters") as caught:
-        read_config({"FRONTDESK_LINK_SECRET": "short-but-secret"})
-    assert "short-but-secret" not in str(caught.value)
 
 
 def test_only_those_who_were_named_are_mailed_whatever_the_case() -> None:

@@ -1,34 +1,24 @@
-"""A relay that is away, and a database that is: nothing is lost, nothing counts against a message."""
+"""A relay that is away or slow: nothing is lost, nothing counts against a message; and the figures that show it."""
 
 import json
 import threading
-from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
 
+from frontdesk.db import Database, Tx
 from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.web.stored_metrics import StoredMetrics, delivery_metrics
+from tests.factories import NOW
 from tests.mail.memory import failing
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.worker.conftest import Post
 
 
 def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_gets_the_backlog_afterwards(post: Post) -> None:
-    post.enrol(20)
-    for _ in range(24):
-        post.worker(connections=1, fault=failing("offer", RelayRefused("connect", permanent=False))).turn()
-        post.clock.advance(3600)
-    assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
-    assert "example.com" not in post.log.getvalue()
-    post.mailer.fault = None
-    worker = post.worker(connections=4)
-    while worker.turn():
-        pass
-    assert Counter(post.states()) == {"sent": 20}
-    assert len(post.mailer.messages) == 20
-
-
-def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_message(post: Post) -> None:
+    """It is left alone for a while, then asked with one message."""
     post.enrol(20)
     asked: list[str] = []
 
@@ -36,11 +26,21 @@ def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_
         asked.append(message.recipient)
         raise RelayRefused("greeting", permanent=False, code=554)
 
-    worker = post.worker(connections=1, fault=refuse)
-    assert worker.turn() > 0
-    assert worker.turn() == 0  # it pauses
-    assert len(asked) < 20
+    for _ in range(24):
+        worker = post.worker(connections=1, fault=refuse)
+        assert worker.turn() > 0
+        assert worker.turn() == 0  # it pauses
+        post.clock.advance(3600)
+    assert len(asked) < 24 * 20
+    assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
     assert '"event": "relay_down"' in post.log.getvalue()
+    assert "example.com" not in post.log.getvalue()
+    post.mailer.fault = None
+    worker = post.worker(connections=4)
+    while worker.turn():
+        pass
+    assert post.states() == ["sent"] * 20
+    assert len(post.mailer.messages) == 20
 
 
 @pytest.mark.parametrize("code", [530, 534, 535, 538])
@@ -96,7 +96,7 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
 def test_a_fault_of_ours_is_told_by_its_kind_and_harms_no_other_message(post: Post) -> None:
     post.enrol(3)
     post.worker(fault=failing("offer", KeyError("robin"), recipient="robin.2@example.com")).turn()
-    assert Counter(post.states()) == {"sent": 2, "pending": 1}
+    assert sorted(post.states()) == ["pending", "sent", "sent"]
     assert '"error": "KeyError"' in post.log.getvalue()
     assert "robin" not in post.log.getvalue()
 
@@ -118,3 +118,40 @@ def test_a_relay_that_is_slower_than_a_lease_still_gets_its_message_and_only_onc
     worker.turn()
     assert post.states() == ["sent"]
     assert other.turn() == 0
+
+
+def metrics_of(post: Post) -> str:
+    registry = CollectorRegistry()
+    registry.register(StoredMetrics(post.db, post.clock, delivery_metrics))
+    return generate_latest(registry).decode()
+
+
+def test_states_windows_and_the_oldest_are_told(post: Post) -> None:
+    assert "frontdesk_invitations_oldest_due_seconds 0.0" in metrics_of(post)
+    post.batches()
+    post.enrol(2, immediate=False)
+    post.worker().turn()
+    post.enrol(3)
+    post.clock.advance(30)
+    text = metrics_of(post)
+    assert 'frontdesk_invitations{state="sent"} 2.0' in text
+    assert 'frontdesk_invitations{state="pending"} 3.0' in text
+    assert 'frontdesk_invitations{state="ambiguous"} 0.0' in text
+    assert f'frontdesk_invitations_window_used{{account_id="{post.customer.account_id}"}} 2.0' in text
+    assert "frontdesk_invitations_oldest_due_seconds 30.0" in text
+    assert "frontdesk_invitations_held 0.0" in text
+
+
+def test_metrics_that_take_long_to_read_are_read_seldom(db: Database) -> None:
+    # Each read asks at its start and at its end.
+    moments = iter([0.0, 0.2, 19.0, 21.0, 21.01, 25.0, 27.0, 27.0])
+    reads: list[Metric] = []
+
+    def read(_tx: Tx, _now: datetime) -> list[Metric]:
+        reads.append(GaugeMetricFamily("read", "A read.", value=len(reads)))
+        return reads[-1:]
+
+    metrics = StoredMetrics(db, lambda: NOW, read, fresh_seconds=5.0, monotonic=lambda: next(moments))
+    found = [next(metrics.collect()) for _ in range(5)]
+    # The first took 0.2 s and lasts 20 s; the second took 0.01 s and lasts 5 s.
+    assert [reads.index(one) for one in found] == [0, 0, 1, 1, 2]
