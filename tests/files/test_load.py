@@ -353,17 +353,13 @@ def as_csv(desk: Desk, file: EligibilityFile) -> list[list[str]]:
 
 
 @ON_SQLITE
-def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Desk) -> None:
+def test_cells_like_formulas_are_made_harmless_and_no_value_of_a_refused_field_is_there(desk: Desk) -> None:
     """Also behind a semicolon: spreadsheets of half the world part cells there."""
     keys = ["=1+1", "+1", "-1", "@SUM(A1)", "|calc", "%0", "\uff1d1"]
     hidden = "E1;=cmd|' /C calc'!A0; +1;x-1"
     file = desk.load(csv_of(row(n, external_id=key) for n, key in enumerate([*keys, hidden, "E1"])))
     cells = [line[1] for line in as_csv(desk, file)[1:]]
     assert cells == [*(f"'{key}" for key in keys), "E1;'=cmd|' /C calc'!A0;' +1;x-1", "E1"]
-
-
-@ON_SQLITE
-def test_a_report_holds_no_value_of_a_refused_field(desk: Desk) -> None:
     secret = "QUEBEC-CANARY"
     file = desk.load(csv_of([row(1, gender=secret, dob=secret, zipcode=secret, email=secret)]))
     assert secret not in str((desk.report(file), desk.reread(file)))

@@ -77,11 +77,9 @@ def test_a_header_that_can_not_be_used_refuses_the_file(header: str, code: str) 
     assert (found, sentence[:7]) == (code, "Row 1: ")
 
 
-@pytest.mark.parametrize(
-    "name", ["External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"']
-)
-def test_header_names_forgive_case_spaces_and_underscores(name: str) -> None:
-    assert rows_of(f"{name},city\nAB 1,Boston\n")[0].values == {"external_id": "AB 1", "city": "Boston"}
+def test_header_names_forgive_case_spaces_and_underscores() -> None:
+    for name in ("External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"'):
+        assert rows_of(f"{name},city\nAB 1,Boston\n")[0].values == {"external_id": "AB 1", "city": "Boston"}
 
 
 def test_a_mapping_names_the_columns_of_an_account_and_those_without_a_field_are_ignored() -> None:
