@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import func, select, text
 
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
