@@ -203,8 +203,7 @@ def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Worker:
-    """Takes turns, of no length by default: each ends at the next checkpoint if another account waits. Close it, or work to the
-    end."""
+    """Takes turns, of no length by default: each ends at the next checkpoint if another account waits."""
 
     def __init__(self, desk: Desk, *, seconds: float = 0.0) -> None:
         options = replace(desk.options, chunk_rows=10)

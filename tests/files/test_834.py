@@ -7,12 +7,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.files.model import EligibilityFile
+from frontdesk.files.tables import eligibility_files
 from frontdesk.formats.model import FileMode
 from frontdesk.mapping.parser import parse_mapping
 from tests.files.loading import ON_SQLITE, Desk, csv_of, row
-from tests.formats.reading import ADD, IDENTIFY, MEMBER, person
+from tests.formats.reading import ADD, IDENTIFY, MEMBER, file_834, person
 
 pytestmark = ON_SQLITE
 Access = tuple[str, str | None, str]
@@ -198,7 +200,6 @@ def test_a_file_that_only_compares_says_so_and_each_difference_and_writes_nothin
         ("4", "030", FileMode.FULL, {"created": 1, "ended": 1}),
         ("RX", "030", FileMode.CHANGE, {"created": 1}),
         ("4", "030", FileMode.CHANGE, {"created": 1}),
-        ("", "021", FileMode.CHANGE, {"created": 1}),
         ("2", "030", None, {"created": 1}),
     ],
 )
@@ -211,11 +212,15 @@ def test_the_mode_of_the_upload_goes_before_what_the_file_says(
     assert mode in (None, file.mode)
 
 
-def test_a_mapping_sends_rows_to_the_plan_that_they_name(desk: Desk) -> None:
+def test_a_mapping_sends_rows_to_plans_and_a_stored_bad_one_fails_the_file(desk: Desk) -> None:
     for name, told in (("plan-99", ("refused", "not_found")), ("plan-1", ("created", ""))):
         mapping = {"834": IDENTIFY | {"plan": "HD04"}, "plans": {"Gold": name}}
         assert desk.codes(desk.load_834(SUBSCRIBER, mapping=mapping)) == [told]
     assert desk.members()[KEY]["plan_id"] == desk.customer.plan_ids[1]
+    file = desk.hand_in(file_834().encode())
+    with desk.db.write() as tx:  # an earlier version took it
+        tx.execute(update(eligibility_files).values(mapping={"834": {"plan": "X"}}))
+    assert "bad_mapping" in str(desk.work(file).problem)
 
 
 def test_an_e_mail_of_another_record_is_dropped_and_never_refuses_the_member(desk: Desk) -> None:

@@ -95,9 +95,7 @@ def test_the_person_check(desk: Desk, row: str, agrees: bool) -> None:
 
 @ON_SQLITE
 @pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize(
-    "others", [{"first": "Toni"}, {"sequence": "2"}], ids=["another name", "another birth sequence"]
-)
+@pytest.mark.parametrize("others", [{"first": "Toni"}, {"sequence": "2"}])
 def test_two_people_with_one_identifier_are_both_refused(desk: Desk, others: Any, is_turned: bool) -> None:
     card = {"number": "REF*23*C-1~"}
     pair = [child(sequence="1", **card), child(**{"sequence": "1"} | others, **card)]
@@ -176,7 +174,7 @@ def dependent(last: str = "Sample", family: str = "K7700A", **said: str) -> str:
     return child(family=family, last=last, home="", **said)
 
 
-ADDRESSES: list[tuple[str, list[str], str | None]] = [
+HOMES: list[tuple[str, list[str], str | None]] = [
     ("family", [person(), dependent(family="FAMILY1")], "Boston"),
     ("family before", [dependent(family="FAMILY1"), person()], "Boston"),
     ("last name", [person(), dependent()], "Boston"),
@@ -188,9 +186,7 @@ ADDRESSES: list[tuple[str, list[str], str | None]] = [
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(
-    ("members", "city"), [each[1:] for each in ADDRESSES], ids=[each[0] for each in ADDRESSES]
-)
+@pytest.mark.parametrize(("members", "city"), [each[1:] for each in HOMES], ids=[each[0] for each in HOMES])
 def test_a_dependent_lives_with_its_subscriber(desk: Desk, members: list[str], city: str | None) -> None:
     told = desk.codes(load(desk, *members))
     again = load(desk, *members)
@@ -282,7 +278,7 @@ KIM, TONI = child(number="REF*23*C-2~"), child("Toni", "20180506")
 CARDS = [carded(), KIM, child("Toni", "20180506", number="REF*23*C-3~")]
 CODED = [person(number="REF*17*01~"), child(number="REF*17*02~")]
 SHARED = child("Toni", "20180506", number="REF*23*C-2~REF*SY*123456789~")
-SUGGESTED: list[tuple[str, list[str], Any]] = [
+WAYS: list[tuple[str, list[str], Any]] = [
     ("a number of everybody's own", CARDS, "REF*23"),
     ("a number that two share", [carded(), KIM, SHARED], BY_FAMILY),
     ("a number that somebody lacks", [carded(), KIM, TONI], BY_FAMILY),
@@ -297,9 +293,7 @@ SUGGESTED: list[tuple[str, list[str], Any]] = [
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(
-    ("members", "way"), [each[1:] for each in SUGGESTED], ids=[each[0] for each in SUGGESTED]
-)
+@pytest.mark.parametrize(("members", "way"), [each[1:] for each in WAYS], ids=[each[0] for each in WAYS])
 def test_a_file_without_a_way_is_held_with_the_strongest(desk: Desk, members: list[str], way: Any) -> None:
     file = unnamed(desk, *members)
     assert (file.state, desk.members(), file.rows_done) == ("held", {}, 0)

@@ -17,7 +17,7 @@ from frontdesk.files.model import FileKey, FileStep, NewFile
 from tests.conftest import SetClock
 from tests.files.loading import COLUMNS, OPTIONS, Desk, csv_of, row
 from tests.formats.workbooks import workbook
-from tests.patience import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 ROWS = [row(n, email=None) for n in range(30)]
 THIRTY = csv_of(ROWS)
@@ -183,8 +183,11 @@ def test_nothing_is_made_while_it_is_paused(running: threading.Event) -> None:
             made.append(-1)
             running.set()
 
+    rescue = threading.Timer(PATIENCE_SECONDS, running.set)  # else it would wait for ever
+    rescue.start()
     with reading_ahead(make, running, look_up=resume) as items:
         assert [*items] == [10 + 1]
+    rescue.cancel()
     assert made == [0, 1, 2, -1, *range(3, 10)]
 
 

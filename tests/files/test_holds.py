@@ -94,11 +94,8 @@ def test_rows_that_name_another_plan_than_that_of_their_members_are_held(desk: D
 def test_a_full_file_of_another_plan_says_both_what_it_would_move_and_end(desk: Desk) -> None:
     desk.load(HUNDRED, plan=1)
     held = sent_to_the_other_plan(desk, full=True)
-    assert held.problem is not None
-    assert held.problem["message"] == (
-        "26 of the file's 26 rows would move members here from other plans, more than 25. "
-        "60 of the plan's 60 members would be ended, more than 25."
-    )
+    moves = "26 of the file's 26 rows would move members here from other plans, more than 25. "
+    assert moves + "60 of the plan's 60 members would be ended, more than 25." in str(held.problem)
     assert held.counts == {"would_move": MANY, "would_end": 60}
     dry = desk.load(WRONG_PLAN, plan=1, full=True, dry_run=True)
     assert (dry.state, dry.problem, dry.needs_approval) == ("done", held.problem, True)
@@ -119,8 +116,7 @@ def test_a_full_file_with_an_unreadable_identifier_waits_for_approval(desk: Desk
     assert (whole.state, whole.counts) == ("done", {"unchanged": 3, "refused": 1}), "no member is missing"
     held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
     assert (held.state, held.counts) == ("held", {"would_end": 1})
-    assert held.problem is not None
-    assert (held.problem["code"], "can't be read" in held.problem["message"]) == ("too_many_ends", True)
+    assert [text in str(held.problem) for text in ("too_many_ends", "can't be read")] == [True, True]
     assert set(desk.ends().values()) == {None}
     assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
 
@@ -130,11 +126,9 @@ def test_a_sender_that_gave_everybody_a_new_number_is_held(desk: Desk) -> None:
     renumbered = [row(n, external_id=f"N{n}", member_id=f"N{n}") for n in range(MANY)]
     content = csv_of([*renumbered, *(row(n) for n in range(30, 60))])
     held = desk.load(content)
-    assert held.problem is not None
-    assert (held.state, held.problem["code"]) == ("held", "too_many_similar")
     said = "26 of the file's 56 rows would create members who look like stored ones"
-    assert said in held.problem["message"]
-    assert held.counts == {"would_be_similar": MANY}
+    assert [text in str(held.problem) for text in ("too_many_similar", said)] == [True, True]
+    assert (held.state, held.counts) == ("held", {"would_be_similar": MANY})
     first = desk.report(held)[0]
     assert (first["external_id"], first["code"]) == ("E00000", "similar_member")
     assert first["hint"] == "Row 2 would create a member who looks like this one."
@@ -180,8 +174,7 @@ def test_an_approved_file_that_is_overtaken_before_it_runs_ends_no_member(desk: 
     held = desk.approve(desk.load(csv_of([row(100)]), full=True), work=False)
     assert desk.load(HUNDRED, full=True).counts == {"unchanged": 60}
     held = desk.work(held)
-    assert held.problem is not None
-    assert (held.state, held.problem["code"]) == ("held", "overtaken")
+    assert (held.state, "'overtaken'" in str(held.problem)) == ("held", True)
     assert set(desk.ends().values()) == {None}
 
 

@@ -112,7 +112,7 @@ def test_a_stored_expiry_that_the_row_lacks_is_warned_of_once_it_is_past(desk: D
 
 
 @ON_SQLITE
-def test_a_row_of_another_account_or_a_contradiction_or_to_compare_is_parsed(desk: Desk, other: Desk) -> None:
+def test_a_row_of_another_account_or_a_contradiction_or_a_warning_is_parsed(desk: Desk, other: Desk) -> None:
     content = lines_of([row(1), row(2)])
     desk.load(content)
     [found] = desk.db.ask(lambda tx: find_members(tx, "E00001", None))
@@ -123,6 +123,10 @@ def test_a_row_of_another_account_or_a_contradiction_or_to_compare_is_parsed(des
     assert twice.counts == {"refused": 2, "unchanged": 2}
     compared = parsed_of(desk, content, {"unchanged": 2}, mode=FileMode.COMPARE)
     assert compared == ["E00001", "E00002"]
+    warned = [row(3, state="Nowhere"), row(4, dob="1980-02-03T05:00:00Z"), row(5, email="no address")]
+    desk.load(lines_of(warned))
+    parsed = parsed_of(desk, lines_of(warned), {"unchanged": 3, "warned": 3})
+    assert parsed == [each["external_id"] for each in warned]
 
 
 def test_digests_of_another_key_or_version_are_not_recognised(desk: Desk, owner: Database) -> None:

@@ -48,15 +48,6 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
-@pytest.fixture
-def workers(desk: Desk) -> Iterator[list[Worker]]:
-    """Two workers that are closed at the end."""
-    workers = [Worker(desk), Worker(desk)]
-    yield workers
-    for worker in workers:
-        worker.end()
-
-
 def rows_done(desk: Desk, file: EligibilityFile) -> int:
     return desk.reread(file).rows_done
 
@@ -122,12 +113,10 @@ def test_a_dry_run_that_pauses_reports_what_it_would_have_reported_at_once(desk:
     assert (done.state, done.counts, desk.report(done)) == ("done", whole.counts, desk.report(whole))
 
 
-def test_a_paused_file_stays_with_its_worker_until_that_ends_and_so_do_later_files_of_its_account(
-    desk: Desk, other: Desk, workers: list[Worker]
-) -> None:
+def test_a_paused_file_and_later_ones_stay_with_their_worker_until_that_ends(desk: Desk, other: Desk) -> None:
     large, later = desk.hand_in(LARGE), desk.hand_in(csv_of([row(500)]))
     small = other.hand_in(csv_of([row(1000)]))
-    first, second = workers
+    first, second = Worker(desk), Worker(desk)
     first.turn()
     assert desk.reread(large).state == "running"
     second.work()
@@ -138,10 +127,10 @@ def test_a_paused_file_stays_with_its_worker_until_that_ends_and_so_do_later_fil
     assert [desk.reread(file).counts["created"] for file in (large, later)] == [ROWS, 1]
 
 
-def test_a_paused_file_that_another_worker_has_taken_or_that_is_cancelled_is_dropped_at_its_next_turn(
-    desk: Desk, other: Desk, workers: list[Worker]
+def test_a_paused_file_that_is_taken_or_cancelled_is_dropped_at_its_next_turn(
+    desk: Desk, other: Desk
 ) -> None:
-    first, second = workers
+    first, second = Worker(desk), Worker(desk)
     desk.options = replace(desk.options, lease_seconds=-1)
     asleep = Worker(desk)
     large = desk.hand_in(LARGE, dry_run=True)

@@ -91,12 +91,9 @@ texts = odd_letters | st.text(st.characters(codec="utf-8"), max_size=20)
 tables = st.lists(st.lists(texts, min_size=3, max_size=3), min_size=1, max_size=6)
 
 
-quotings = st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-
-
 @example([["1", "", r"\N"]], ",", csv.QUOTE_ALL)
 @settings(max_examples=COUNT, deadline=None, derandomize=True)
-@given(tables, st.sampled_from(",;\t|"), quotings)
+@given(tables, st.sampled_from(",;\t|"), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
 def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_the_read_one(
     table: list[list[str]], delimiter: str, quoting: Literal[0, 1]
 ) -> None:

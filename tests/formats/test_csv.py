@@ -77,11 +77,9 @@ def test_a_header_that_can_not_be_used_refuses_the_file(header: str, code: str) 
     assert (found, sentence[:7]) == (code, "Row 1: ")
 
 
-@pytest.mark.parametrize(
-    "name", ["External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"']
-)
-def test_header_names_forgive_case_spaces_and_underscores(name: str) -> None:
-    assert rows_of(f"{name},city\nAB 1,Boston\n")[0].values == {"external_id": "AB 1", "city": "Boston"}
+def test_header_names_forgive_case_spaces_and_underscores() -> None:
+    for name in ("External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"'):
+        assert rows_of(f"{name},city\nAB 1,Boston\n")[0].values == {"external_id": "AB 1", "city": "Boston"}
 
 
 def test_a_mapping_names_the_columns_of_an_account_and_those_without_a_field_are_ignored() -> None:
@@ -108,7 +106,6 @@ def test_every_kind_of_line_end_is_read_and_the_last_line_needs_none_packed_or_n
         ("utf-16", "utf-16"),
         ("windows-1252", "cp1252"),
         ("latin-1", "iso8859-1"),
-        ("iso-8859-15", "iso8859-15"),
         ("mac-roman", "mac-roman"),
     ],
 )
@@ -127,7 +124,6 @@ CELLS: list[tuple[str, str, Any]] = [
     ("city", "=1+1", "=1+1"),
     ("city", "Ro\0bin", "Ro\0bin"),
     ("zipcode", "02134", "02134"),
-    ("phone", "(617) 555-0100", "(617) 555-0100"),
     ("invite_immediately", "TRUE", True),
     ("invite_immediately", "false", False),
     ("invite_immediately", "yes", "yes"),
@@ -136,7 +132,6 @@ CELLS: list[tuple[str, str, Any]] = [
     ("relationship_code_hipaa", "G8", "G8"),
     ("metadata", '"{""a"": ""b""}"', {"a": "b"}),
     ("metadata", '"{""a"": ""b"", ""a"": ""c""}"', '{"a": "b", "a": "c"}'),
-    ("metadata", "text", "text"),
     ("metadata", r"\N", None),
 ]
 

@@ -10,9 +10,8 @@ from frontdesk.formats.model import Format
 from frontdesk.mapping.model import Row
 from tests.formats.reading import Pieces, codes, read, refused, rows_of, rows_of_stream
 
-ONE: dict[str, object]
-TWO: dict[str, object]
-ONE, TWO = {"external_id": "1", "city": None}, {"external_id": "2", "metadata": {"a": "]}"}}
+ONE: dict[str, object] = {"external_id": "1", "city": None}
+TWO: dict[str, object] = {"external_id": "2", "metadata": {"a": "]}"}}
 
 
 def test_each_item_or_line_is_a_body_and_blank_lines_are_passed_over() -> None:
@@ -62,12 +61,10 @@ def test_what_is_no_body_is_refused_by_itself(item: str, message: str, is_array:
     assert bad.faults[0].message == message
 
 
-@pytest.mark.parametrize(
-    ("line", "message"), [("{", "is not valid JSON"), ("[" * 20_000, "is nested too deeply")]
-)
-def test_a_line_that_has_no_end_is_refused_by_itself(line: str, message: str) -> None:
-    bad, good = rows_of(f'{line}\n{{"external_id": "1"}}\n', format_=Format.JSON_LINES)
-    assert ([fault.message for fault in bad.faults], good) == ([message], Row(2, {"external_id": "1"}))
+def test_a_line_that_has_no_end_is_refused_by_itself() -> None:
+    for line, message in (("{", "is not valid JSON"), ("[" * 20_000, "is nested too deeply")):
+        bad, good = rows_of(f"{line}\n{json.dumps(ONE)}\n", format_=Format.JSON_LINES)
+        assert ([fault.message for fault in bad.faults], good) == ([message], Row(2, ONE))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +74,6 @@ def test_a_line_that_has_no_end_is_refused_by_itself(line: str, message: str) ->
         ("[]", "no_rows"),
         ("[ ", "cut_off"),
         ('[{"external_id": "1"}', "cut_off"),
-        ('[{"external_id": "1"},', "cut_off"),
         ('[{"external_id": "1', "cut_off"),
         ('[{"external_id": "1", {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"}, no words]', "bad_json_array"),

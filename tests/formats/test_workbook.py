@@ -65,6 +65,7 @@ def test_the_first_sheet_that_is_shown_is_read_or_the_named_one() -> None:
     for wanted, found in ((None, "Members"), (" leavers", "Leavers"), ("Lists", "Lists")):
         mapping = {} if wanted is None else {"sheet": wanted}
         assert [row.values["external_id"] for row in rows_of(content, mapping=mapping)] == [found]
+    assert refused(lambda: rows_of(b"external_id\n1\n", format_=Format.XLSX))[0] == "not_workbook"
     for name, code in (("Nobody", "no_sheet"), ("Empty", "no_rows")):
         assert refused(lambda name=name: rows_of(content, mapping={"sheet": name}))[0] == code  # type: ignore[misc]
 
