@@ -5,21 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
-from frontdesk.access.authentication import (
-    FAILURES_PER_ADDRESS,
-    FAILURES_PER_CLIENT_AND_ADDRESS,
-    WINDOW_SECONDS,
-    note_use,
-    recognise_client,
-    record_failure,
-    seconds_limited,
-)
+from frontdesk.access import authentication
+from frontdesk.access.authentication import Recognised, note_use, recognise_client, seconds_limited
 from frontdesk.access.tables import failed_attempts
 from frontdesk.db import Database
 from frontdesk.errors import RateLimited
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer
 
+PER_CLIENT, PER_ADDRESS = authentication.FAILURES_PER_CLIENT_AND_ADDRESS, authentication.FAILURES_PER_ADDRESS
+WINDOW = authentication.WINDOW_SECONDS
 HERE, THERE = "192.0.2.1", "198.51.100.7"
 
 
@@ -31,14 +26,16 @@ class Caller:
         self.clock = clock
         self.client_id = client_id
 
-    def let_in(self, client_id: str, secret: str, address: str = HERE) -> bool:
+    def let_in(self, client_id: str, secret: str, address: str = HERE) -> Recognised | None:
         """Whether the pair is right. A wrong one is recorded, or refused unheard (RateLimited)."""
         now = self.clock()
         with self.db.write() as tx:
             found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
             if found is None:
-                record_failure(tx, client_id=client_id, address=address, now=now)
-        return found is not None
+                authentication.record_failure(tx, client_id=client_id, address=address, now=now)
+            else:
+                note_use(tx, found, now=now)
+        return found
 
     def is_paused(self, address: str = HERE) -> bool:
         """Whether the right secret waits a moment."""
@@ -66,22 +63,7 @@ def row_count(db: Database) -> int:
     return db.ask(lambda tx: int(tx.execute(select(func.count()).select_from(failed_attempts)).scalar_one()))
 
 
-def test_the_right_secret_lets_in_and_is_no_failure(caller: Caller, customer: Customer, db: Database) -> None:
-    pair = {"client_id": customer.client_id, "client_secret": customer.client_secret}
-    for is_first in (True, False):
-        with db.write() as tx:
-            found = recognise_client(tx, **pair, now=caller.clock())
-            assert found is not None
-            note_use(tx, found, now=caller.clock())
-        client = found.client
-        assert (client.client_id, client.account_id) == (customer.client_id, customer.account_id)
-        assert found.is_first_today is is_first
-    assert row_count(db) == 0
-
-
-def test_an_unknown_client_and_a_wrong_secret_are_refused_whatever_they_are(
-    caller: Caller, db: Database
-) -> None:
+def test_unknown_clients_and_wrong_secrets_are_refused(caller: Caller, db: Database) -> None:
     for text in ("", "wrong", "nul\0", "\udcff", "пароль", "x" * 70_000, "' OR 1=1 --", "0" * 32):
         assert not caller.let_in(text, "a secret")
         assert not caller.let_in(caller.client_id, text)
@@ -91,23 +73,13 @@ def test_an_unknown_client_and_a_wrong_secret_are_refused_whatever_they_are(
 def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_old(caller: Caller) -> None:
     caller.fail(1)
     caller.clock.advance(100)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS - 1)
-    assert caller.wait_seconds() == WINDOW_SECONDS - 100
-    caller.clock.advance(WINDOW_SECONDS - 100 - 0.5)
+    caller.fail(PER_CLIENT - 1)
+    assert caller.wait_seconds() == WINDOW - 100
+    caller.clock.advance(WINDOW - 100 - 0.5)
     assert caller.wait_seconds() == 1
     caller.clock.advance(0.5)
     assert not caller.is_paused()
     caller.fail(1)
-
-
-def test_the_right_secret_is_let_in_from_any_address_and_pauses_only_where_others_failed(
-    caller: Caller, customer: Customer
-) -> None:
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
-    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
-    assert not caller.is_paused(THERE)
-    assert caller.let_in(customer.client_id, customer.client_secret)
-    assert caller.is_paused()
 
 
 def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(caller: Caller) -> None:
@@ -119,56 +91,18 @@ def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(call
         except RateLimited:
             pass
         caller.clock.advance(7)
-    most = max(sum(0 <= later - first < WINDOW_SECONDS for later in evaluated) for first in evaluated)
-    assert most == FAILURES_PER_CLIENT_AND_ADDRESS
-    assert len(evaluated) == 3 * FAILURES_PER_CLIENT_AND_ADDRESS
-
-
-def test_attempts_that_are_turned_away_do_not_prolong_the_wait(caller: Caller) -> None:
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
-    for _ in range(5):
-        caller.clock.advance(WINDOW_SECONDS / 5 - 1)
-        caller.wait_seconds()
-    caller.clock.advance(5)
-    assert not caller.is_paused()
-
-
-def test_a_stranger_elsewhere_locks_nobody_out(caller: Caller) -> None:
-    for n in range(20):
-        caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, address=f"203.0.113.{n}")
-    assert not caller.is_paused(THERE)
-
-
-def test_one_client_that_fails_does_not_stop_another_at_its_address(caller: Caller, db: Database) -> None:
-    other = make_customer(db, name="Other")
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, other.client_id)
-    assert not caller.is_paused()
-
-
-def test_an_address_that_tries_many_clients_is_stopped_for_all_of_them(caller: Caller) -> None:
-    caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
-    assert caller.wait_seconds() == WINDOW_SECONDS
-    assert not caller.is_paused(THERE)
-
-
-def test_of_two_limits_the_longer_wait_is_told(caller: Caller) -> None:
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
-    caller.clock.advance(60)
-    caller.fail(FAILURES_PER_ADDRESS - FAILURES_PER_CLIENT_AND_ADDRESS, *(f"guess-{n}" for n in range(20)))
-    # After 240 s neither limit holds: the ten oldest failures count for both.
-    assert caller.wait_seconds() == WINDOW_SECONDS - 60
-    caller.clock.advance(WINDOW_SECONDS - 60)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
-    assert caller.wait_seconds() == WINDOW_SECONDS
+    most = max(sum(0 <= later - first < WINDOW for later in evaluated) for first in evaluated)
+    assert most == PER_CLIENT
+    assert len(evaluated) == 3 * PER_CLIENT
 
 
 def test_an_ipv6_caller_is_known_by_its_network_and_a_mapped_address_by_its_ipv4_one(caller: Caller) -> None:
-    for n in range(FAILURES_PER_CLIENT_AND_ADDRESS):
+    for n in range(PER_CLIENT):
         caller.fail(1, address=f"2001:db8:0:1:{n:x}::1")
     caller.wait_seconds(address="2001:db8:0:1:ffff::")
     assert not caller.is_paused("2001:db8:0:2::1")
     for address, known_as in ((f"::ffff:{THERE}", THERE), ("no IP address", "no IP address")):
-        caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, address=address)
+        caller.fail(PER_CLIENT, address=address)
         caller.wait_seconds(address=known_as)
 
 
@@ -181,44 +115,59 @@ def test_guesses_that_are_sent_at_once_find_no_more_room_than_one_after_the_othe
 
     with ThreadPoolExecutor(8) as threads:
         tried = sum(threads.map(guess, range(40)))
-    assert tried == FAILURES_PER_CLIENT_AND_ADDRESS
+    assert tried == PER_CLIENT
 
 
 def test_what_no_longer_counts_is_cleared_away_by_later_failures(caller: Caller, db: Database) -> None:
     for n in range(8):
-        caller.fail(
-            FAILURES_PER_ADDRESS, f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c", address=f"203.0.113.{n}"
-        )
-        caller.clock.advance(WINDOW_SECONDS / 4)
+        guessed = (f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c")
+        caller.fail(PER_ADDRESS, *guessed, address=f"203.0.113.{n}")
+        caller.clock.advance(WINDOW / 4)
     # Four rounds are less than five minutes old, and one more may be half cleared away.
-    assert row_count(db) <= 5 * 2 * FAILURES_PER_ADDRESS
+    assert row_count(db) <= 5 * 2 * PER_ADDRESS
 
 
-def test_those_who_are_turned_away_write_nothing(caller: Caller, db: Database) -> None:
-    caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
+def test_failures_elsewhere_or_of_another_client_lock_nobody_out(caller: Caller, db: Database) -> None:
+    for n in range(20):
+        caller.fail(PER_CLIENT, address=f"203.0.113.{n}")
+    caller.fail(PER_CLIENT, make_customer(db, name="Other").client_id)
+    assert not caller.is_paused()
+
+
+def test_an_address_that_tries_many_clients_is_stopped_for_all_of_them(caller: Caller, db: Database) -> None:
+    caller.fail(PER_CLIENT)
+    caller.clock.advance(60)
+    caller.fail(PER_ADDRESS - PER_CLIENT, *(f"guess-{n}" for n in range(20)))
     before = row_count(db)
-    for n in range(50):
-        caller.wait_seconds(f"another-{n}")
-    assert row_count(db) == before == 2 * FAILURES_PER_ADDRESS
+    # After 240 s neither limit holds: the ten oldest failures count for both.
+    for client_id in (None, *(f"another-{n}" for n in range(20))):
+        assert caller.wait_seconds(client_id) == WINDOW - 60
+    assert not caller.is_paused(THERE)
+    assert row_count(db) == before <= 2 * PER_ADDRESS
+    caller.clock.advance(WINDOW - 60)
+    caller.fail(PER_CLIENT)
+    assert caller.wait_seconds() == WINDOW
 
 
-def test_a_clock_that_was_ahead_for_a_while_locks_nobody_out(caller: Caller, db: Database) -> None:
+def test_a_clock_a_day_ahead_locks_nobody_out_and_one_by_seconds_counts(caller: Caller, db: Database) -> None:
     caller.clock.advance(86_400)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     caller.clock.advance(-86_400)
     assert not caller.is_paused()
-    caller.fail(1)
-    assert row_count(db) == 2
-
-
-def test_machines_whose_clocks_differ_by_seconds_count_together(caller: Caller) -> None:
     caller.clock.advance(3)
-    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS)
+    caller.fail(PER_CLIENT)
     caller.clock.advance(-3)
-    assert caller.wait_seconds() == WINDOW_SECONDS
+    assert caller.wait_seconds() == WINDOW
+    kept = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
+    assert [len(subject) for subject in kept] == [32] * 2 * PER_CLIENT  # hashes only
 
 
-def test_no_address_and_no_client_id_is_kept_in_the_clear(caller: Caller, db: Database) -> None:
-    caller.fail(1)
-    rows = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
-    assert [len(subject) for subject in rows] == [32, 32]
+def test_the_right_secret_enters_and_pauses_where_others_failed(caller: Caller, customer: Customer) -> None:
+    for is_first, address, is_paused in ((True, HERE, False), (False, THERE, False), (False, HERE, True)):
+        found = caller.let_in(customer.client_id, customer.client_secret, address)
+        assert found is not None
+        assert (found.client.client_id, found.client.account_id) == (customer.client_id, customer.account_id)
+        assert (found.is_first_today, caller.is_paused(address)) == (is_first, is_paused)
+        if is_first:
+            assert row_count(caller.db) == 0
+            caller.fail(PER_CLIENT)

@@ -64,9 +64,7 @@ def test_a_usual_client_asks_nothing_of_the_database(process: Process, db: Datab
     assert sent == []
 
 
-def test_without_a_limit_of_its_own_a_client_has_the_installations_and_a_twentieth_more_of_another_process(
-    process: Process, other_process: Process, clock: SetClock
-) -> None:
+def test_another_process_adds_a_twentieth(process: Process, other_process: Process, clock: SetClock) -> None:
     process.limit = other_process.limit = None
     for _ in range(2):
         assert process.spend(DEFAULT + 50) == DEFAULT
@@ -87,34 +85,6 @@ def test_while_the_database_takes_no_writes_each_process_counts_by_itself(
         assert process.spend(1000) == let_through
 
 
-@pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
-def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: int) -> None:
-    process.limit = limit
-    assert process.spend(limit + 20) == limit
-
-
-def test_the_numbers_count_down_to_nothing(process: Process, clock: SetClock) -> None:
-    process.limit = 50
-    clock.advance(15)
-    told = [process.once() for _ in range(50)]
-    assert told == [RequestAllowance(50, left, 45) for left in range(49, -1, -1)]
-
-
-def test_who_has_spent_it_all_is_told_when_the_next_minute_begins(process: Process, clock: SetClock) -> None:
-    process.limit = 1
-    clock.advance(59.9)
-    process.once()
-    refused = process.once()
-    assert isinstance(refused, RateLimited)
-    assert refused.retry_after_seconds == 1
-    clock.advance(refused.retry_after_seconds)
-    assert process.once() == RequestAllowance(1, 0, 60)
-
-
-def test_callers_at_once_share_what_their_process_has_set_aside(process: Process) -> None:
-    assert process.spend(700, at_once=True) == 600
-
-
 def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
     process: Process, other_process: Process, db: Database, customer: Customer, clock: SetClock
 ) -> None:
@@ -123,28 +93,10 @@ def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
 
     assert sum(isinstance(answer, RequestAllowance) for answer in asyncio.run(both())) == 600
     with db.write() as tx:
-        client, _ = create_client(
-            tx, NewClient(customer.account_id, "Another", {Scope.CUSTOMER}), now=clock()
-        )
+        new = NewClient(customer.account_id, "Another", {Scope.CUSTOMER})
+        client, _ = create_client(tx, new, now=clock())
     process.client, process.limit = client.id, 5
     assert process.spend(10) == 5
-
-
-def test_a_process_that_is_asked_little_keeps_little(process: Process, other_process: Process) -> None:
-    used = other_process.spend(3)
-    assert used == 3
-    assert process.spend(700) >= 600 - 2 * used
-    assert process.spend(1) == 0
-
-
-def test_setting_requests_aside_takes_few_statements(process: Process, db: Database) -> None:
-    process.limit = 6000
-    with statements(db, "SELECT") as sent:
-        process.spend(6000)
-    assert len(sent) < 200
-    with statements(db) as sent:
-        assert process.spend(50) == 0
-    assert sent == []
 
 
 def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
@@ -165,18 +117,43 @@ def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
     assert max(taken.values()) <= 600
 
 
-def test_the_rows_of_past_minutes_are_cleared_away(process: Process, clock: SetClock, db: Database) -> None:
+@pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: int, *, at_once: bool) -> None:
+    process.limit = limit
+    assert process.spend(limit + 20, at_once=at_once) == limit
+
+
+def test_numbers_count_down_until_the_next_minute(process: Process, clock: SetClock, db: Database) -> None:
+    process.limit = 50
+    clock.advance(15)
     for _ in range(5):
-        process.once()
-        clock.advance(60)
-    with db.read() as tx:
+        told = [process.once() for _ in range(50)]
+        assert told == [RequestAllowance(50, left, 45) for left in range(49, -1, -1)]
+        clock.advance(44.9)
+        refused = process.once()
+        assert isinstance(refused, RateLimited)
+        assert refused.retry_after_seconds == 1
+        clock.advance(15.1)
+    with db.read() as tx:  # the rows of past minutes are cleared away
         assert len(tx.execute(request_allowances.select()).all()) == 2
 
 
 def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clock: SetClock) -> None:
     process.limit = 3
-    assert process.spend(5) == 3
-    clock.advance(-3600)
-    assert process.spend(5) == 3
-    clock.advance(3600)
-    assert process.spend(5) == 0
+    spent = []
+    for seconds in (0, -3600, 3600):
+        clock.advance(seconds)
+        spent.append(process.spend(5))
+    assert spent == [3, 3, 0]
+
+
+def test_little_is_kept_by_few_statements(process: Process, other_process: Process, db: Database) -> None:
+    process.limit = other_process.limit = 6000
+    assert other_process.spend(3) == 3
+    with statements(db, "SELECT") as sent:
+        assert process.spend(7000) >= 6000 - 2 * 3
+    assert len(sent) < 200
+    with statements(db) as sent:
+        assert process.spend(50) == 0
+    assert sent == []

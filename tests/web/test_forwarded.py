@@ -15,17 +15,9 @@ PROXY = "10.0.0.7"
     [
         # Nobody vouches for what a stranger forwards.
         ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
-        ("10.0.0.8", ["198.51.100.1"], "10.0.0.8"),
-        ("unknown", ["198.51.100.1"], "unknown"),
         # The proxy does: its entry is the last one.
         (PROXY, ["198.51.100.1"], "198.51.100.1"),
-        (PROXY, ["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
-        (PROXY, ["10.0.0.7, 192.168.4.9, 198.51.100.1"], "198.51.100.1"),
-        (PROXY, ["198.51.100.1,192.168.4.200"], "198.51.100.1"),
         (PROXY, ["6.6.6.6,198.51.100.1,192.168.4.1,10.0.0.7"], "198.51.100.1"),
-        # Several headers are one list, in order.
-        (PROXY, ["6.6.6.6", "198.51.100.1"], "198.51.100.1"),
-        (PROXY, ["198.51.100.1", "192.168.4.1"], "198.51.100.1"),
         # Ways to write an address.
         ("::ffff:10.0.0.7", ["198.51.100.1"], "198.51.100.1"),
         (PROXY, ["198.51.100.1:4711"], "198.51.100.1"),
@@ -35,19 +27,14 @@ PROXY = "10.0.0.7"
         (PROXY, ["  198.51.100.1\t"], "198.51.100.1"),
         # Without a usable entry the last proxy that is known counts.
         (PROXY, [], PROXY),
-        (PROXY, [""], PROXY),
         (PROXY, ["unknown"], PROXY),
-        (PROXY, ["198.51.100.1, unknown"], PROXY),
         (PROXY, ["198.51.100.1, not an address, 192.168.4.1"], "192.168.4.1"),
-        (PROXY, ["198.51.100.1,"], PROXY),
         (PROXY, ["1" * 30_000], PROXY),
         (PROXY, ["٣.1.1.1"], PROXY),
         (PROXY, ["192.168.4.1, 192.168.4.2"], "192.168.4.1"),
     ],
 )  # fmt: skip
-def test_the_caller_is_the_last_that_is_no_trusted_proxy(
-    peer: str, forwarded: list[str], address: str
-) -> None:
+def test_the_caller_is_the_last_that_is_no_proxy(peer: str, forwarded: list[str], address: str) -> None:
     assert caller_address(peer, ", ".join(forwarded), PROXIES) == address
 
 

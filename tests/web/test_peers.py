@@ -31,13 +31,13 @@ def sends(*pieces: bytes, pause: float = 0.0, ends: bool = True) -> Callable[[],
     return receive
 
 
-def request(receive: Any) -> Request:
+async def read(receive: Any, *, pause: float = 0.0) -> bytes:
     scope = {"headers": [], "method": "POST", "path": "/", "query_string": b""}
-    return Request(scope, receive, PeerDeadlines())
-
-
-async def read(sent: Request) -> bytes:
-    return b"".join([piece async for piece in sent.body_pieces(10_000_000)])
+    taken = b""
+    async for piece in Request(scope, receive, PeerDeadlines()).body_pieces(10_000_000):
+        await asyncio.sleep(pause)
+        taken += piece
+    return taken
 
 
 @pytest.mark.parametrize(
@@ -48,35 +48,24 @@ async def read(sent: Request) -> bytes:
         ({"UPLOAD_BYTES_SECONDS": 10 * TINY}, sends(*[b"x"] * 1000, pause=TINY)),
         ({"UPLOAD_BYTES": 1, "UPLOAD_SECONDS": 5 * TINY}, sends(*[b"x"] * 1000, pause=TINY)),
     ],
-    ids=["stalls", "a byte now and then", "too long in all"],
 )
-def test_an_upload_ends_that(limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_upload_ends(limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in limits.items():
         monkeypatch.setattr(deadlines, name, limit)
     with pytest.raises(HttpError) as error:
-        asyncio.run(read(request(receive)))
+        asyncio.run(read(receive))
     assert error.value.kind == "timeout"
 
 
 @in_event_loop
-async def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer in all than 64 KiB may take."""
+async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
+    assert await read(sends(*[b"x"] * 30), pause=0.05) == b"x" * 30
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES", 2)
     pace, receive = UploadPace(), sends(*[b"xx"] * 30, pause=0.05)
-
     while (message := await pace.wait(receive()))["more_body"]:
         pace.count(len(message["body"]))
-
-
-@in_event_loop
-async def test_the_time_that_the_service_takes_is_not_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
-    taken = b""
-    async for piece in request(sends(*[b"x"] * 30)).body_pieces(100):
-        await asyncio.sleep(0.05)
-        taken += piece
-    assert taken == b"x" * 30
 
 
 @in_event_loop

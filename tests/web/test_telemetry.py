@@ -39,8 +39,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from frontdesk.web.telemetry import Telemetry
 
 registry = CollectorRegistry()
-registry.register(Telemetry())
+registry.register(globals().get("TELEMETRY") or Telemetry())
 print(generate_latest(registry).decode())
+"""
+
+# Before a serving process: its disk has no space for its counts.
+FULL_DISK = """
+import errno, pathlib
+
+def fail(*_):
+    raise OSError(errno.ENOSPC, "full")
+
+pathlib.Path.write_bytes = fail
 """
 
 
@@ -64,27 +74,8 @@ def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(
     assert "# HELP frontdesk_requests_total Answered requests." in lines
 
 
-# A serving process whose disk has no space for its counts.
-ANSWER_ON_A_FULL_DISK = f"""
-import errno, pathlib
-
-def fail(*_):
-    raise OSError(errno.ENOSPC, "full")
-
-pathlib.Path.write_bytes = fail
-{ANSWER}
-from prometheus_client import CollectorRegistry, generate_latest
-
-registry = CollectorRegistry()
-registry.register(TELEMETRY)
-print(generate_latest(registry).decode())
-"""
-
-
 @in_event_loop
-async def test_counts_are_stored_a_second_after_a_request_while_the_process_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_counts_are_stored_soon_after_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     request: Any = SimpleNamespace(method="GET", known_caller=None, request_id="1")
     Telemetry(io.StringIO()).answered(request, "/v2/plans", 200, 0.02)
@@ -94,6 +85,6 @@ async def test_counts_are_stored_a_second_after_a_request_while_the_process_goes
 
 
 def test_a_process_without_space_for_its_counts_counts_in_memory(tmp_path: Path) -> None:
-    text = run(ANSWER_ON_A_FULL_DISK, "3", folder=tmp_path)
+    text = run(FULL_DISK + ANSWER + READ, "3", folder=tmp_path)
     assert 'frontdesk_requests_total{method="GET",route="/v2/plans",status="200"} 3.0' in text.splitlines()
     assert list(tmp_path.iterdir()) == []
