@@ -1,226 +1,311 @@
-"""Eligibility files over HTTP: upload, progress, report; whose they are."""
+"""Eligibility files over HTTP: upload, progress, decisions, lists, reports; whose they are."""
 
+import asyncio
 import gzip
-import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
-from urllib.parse import quote
 
-from frontdesk.audit import list_entries
+import pytest
+
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
 from frontdesk.audit.model import Requester
-from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files.actions import save_mapping
-from frontdesk.files.claims import RunOptions
-from frontdesk.files.model import MappingName
-from frontdesk.files.run import run_next
+from frontdesk.files import actions, set_file_settings
+from frontdesk.files.actions import Upload, begin_file
+from frontdesk.files.model import NewFile
+from frontdesk.web.telemetry import Telemetry
+from tests.api.conftest import BASE_URL, Files, Trail, codes
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, member_body
-from tests.files.loading import csv_of, lines_of, row
+from tests.factories import Customer, make_customer, second_token
+from tests.faults.in_process import Nowhere
+from tests.files.loading import Desk, csv_of, lines_of, row
+
+EVERY = "/v2/eligibility-files"
 
 
-def address(customer: Customer) -> str:
-    return f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
+def ids(answer: Any) -> list[int]:
+    assert answer.status_code == 200, answer.text
+    return [file["id"] for file in answer.json()["data"]]
 
 
-def upload(api: Api, customer: Customer, content: Any, query: str = "", kind: str = "text/csv") -> Any:
-    return api.request("POST", address(customer) + query, content=content, headers={"Content-Type": kind})
+def refused(answer: Any, status: int, code: str) -> None:
+    assert (answer.status_code, [*codes(answer).values()]) == (status, [code])
 
 
-def work(db: Database, clock: SetClock) -> bool:
-    return run_next(db, clock, RunOptions(Uniqueness.SERVICE))
-
-
-def test_an_uploaded_file_waits_is_loaded_and_reported(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    taken = upload(api, customer, csv_of([row(1), row(2, dob="never")]))
+def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -> None:
+    taken = files.upload(csv_of([row(1), row(2, dob="never")]))
     assert taken.status_code == 202
     assert taken.headers["Location"] == taken.json()["links"]["self"]
     assert taken.json()["data"]["state"] == "waiting"
-    path = taken.headers["Location"].removeprefix("https://api.example.com")
-    assert work(db, clock)
+    path = taken.headers["Location"].removeprefix(BASE_URL)
+    assert files.work()
     data = api.get(path).json()["data"]
     assert (data["state"], data["counts"], data["rows_done"]) == ("done", {"created": 1, "refused": 1}, 2)
-    lines = api.get(path + "/report").text.splitlines()
+    lines = files.report(data)
     said = '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""'
     assert lines[0] == said + ',"changed":[],"left_plan":null}'
-    assert api.get(path + "/report?external_id=E00002").text.splitlines() == lines[1:]
+    assert files.report(data, "?external_id=E00002") == lines[1:]
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")
 
 
-def test_a_file_says_what_it_was_read_by(api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
-    content = csv_of([row(1)]).replace(b",", b";")
-    sent = {"Content-Type": "text/csv", "Content-Disposition": 'attachment; filename="May 2026.csv"'}
-    one = api.request(
-        "POST", address(customer) + "?mapping=%7B%22clear%22:%22-%22%7D", content=content, headers=sent
-    )
-    two = upload(api, customer, content, "?file_name=list.csv")
-    assert work(db, clock)
-    path = one.headers["Location"].removeprefix("https://api.example.com")
-    data = api.get(path).json()["data"]
+def test_a_file_says_how_it_was_read_and_which_columns_are_no_field(files: Files, customer: Customer) -> None:
+    header, first, _ = csv_of([row(1)]).decode().split("\n")
+    content = f"{header.strip()},Shoe size é,100% sure\n{first.strip()},44,x\n".replace(",", ";").encode()
+    disposition = {"Content-Disposition": 'attachment; filename="May 2026.csv"'}
+    one = files.upload(content, "?mapping=%7B%22clear%22:%22-%22%7D", **disposition)
+    two = files.upload(content, "?file_name=list.csv")
+    assert files.work()
+    data = files.file(one)
     names = ("client", "file_name", "encoding", "delimiter", "sheet", "mapping")
     version = sha256(b'{"clear":"-"}').hexdigest()[:12]
     assert [data[name] for name in names] == [
         *(customer.client_id, "May 2026.csv", "utf-8", ";", None),
         {"name": None, "version": version},
     ]
+    assert data["ignored_columns"] == ["Shoe size é", "100% sure"]
     assert (two.json()["data"]["file_name"], two.json()["data"]["mapping"]) == ("list.csv", None)
     for name in ("a%0Ab", "x" * 256):
-        assert upload(api, customer, content, f"?file_name={name}").status_code == 422
+        assert files.upload(content, f"?file_name={name}").status_code == 422
 
 
-def test_the_columns_that_are_no_field_are_named_as_the_file_names_them(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    header, first, _ = csv_of([row(1)]).decode().split("\n")
-    content = f"{header.strip()},Shoe size \u00e9,100% sure\n{first.strip()},44,x\n".encode()
-    path = upload(api, customer, content).headers["Location"].removeprefix("https://api.example.com")
-    assert work(db, clock)
-    assert api.get(path).json()["data"]["ignored_columns"] == ["Shoe size \u00e9", "100% sure"]
-
-
-def test_a_day_that_does_not_exist_is_called_that_in_posts_and_files(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    refused = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(9, dob="2026-02-30"))
-    [fault] = refused.json()["errors"]
-    assert (fault["code"], fault["message"].partition("; ")[2]) == ("not_a_date", "this day does not exist")
-    mapping = quote('{"fields": {"dob": {"column": "dob", "dates": ["MM/DD/YYYY"]}}}')
-    rows = [row(1, dob="2026-02-30"), row(2, dob="02/30/1977"), row(3, dob="13/01/1977")]
-    taken = upload(api, customer, csv_of(rows), f"?mapping={mapping}")
-    assert work(db, clock)
-    path = taken.headers["Location"].removeprefix("https://api.example.com")
-    hints = [
-        json.loads(line)["hint"].partition("; ")[2] for line in api.get(path + "/report").text.splitlines()
-    ]
-    assert hints == ["this day does not exist", "this day does not exist", "it looks like day/month/year"]
-
-
-def test_a_large_upload_streams_in_and_out(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
+def test_a_large_upload_streams_in_and_out(files: Files) -> None:
     def pieces() -> Iterator[bytes]:
         content = csv_of(row(n, email="x" * 4000) for n in range(700))
         for start in range(0, len(content), 70_000):
             yield content[start : start + 70_000]
 
-    taken = upload(api, customer, pieces())
-    assert taken.json()["data"]["size_bytes"] > 2_500_000
-    assert work(db, clock)
-    report = api.get(f"{address(customer)}/1/report").text.splitlines()
+    data = files.load(pieces())
+    assert data["size_bytes"] > 2_500_000
+    report = files.report(data)
     assert sum('"outcome":"created"' in line for line in report) == 700
     assert sum('"code":"email_dropped"' in line for line in report) == 700
 
 
-def test_gzip_and_other_formats_are_recognised(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    upload(api, customer, gzip.compress(lines_of([row(1)])), kind="application/octet-stream")
-    upload(api, customer, csv_of([row(2)]), "?format=csv&dry_run=true", "application/json")
-    assert work(db, clock)
-    assert work(db, clock)
-    assert not work(db, clock)
-    assert api.get(f"{address(customer)}/1").json()["data"]["counts"] == {"created": 1}
-    dry = api.get(f"{address(customer)}/2").json()["data"]
+def test_gzip_and_other_formats_are_recognised(files: Files) -> None:
+    packed = gzip.compress(lines_of([row(1)]))
+    assert files.load(packed, kind="application/octet-stream")["counts"] == {"created": 1}
+    dry = files.load(csv_of([row(2)]), "?format=csv&dry_run=true", "application/json")
     assert (dry["dry_run"], dry["counts"]) == (True, {"created": 1})
 
 
-def test_parameters_that_mean_nothing_are_refused(api: Api, customer: Customer) -> None:
-    for query in ("?mode=all", "?format=xls", "?dry_run=1", "?encoding=%C3%A9", "?mode=full&mode=full"):
-        assert upload(api, customer, b"x", query).status_code == 422
-    assert api.get(address(customer) + "/1/report?format=pdf").status_code == 422
+@pytest.mark.parametrize("key", ["?mode=all", "?dry_run=1", "?mode=full&mode=full", "?dryrun=true"])
+def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: Files, key: str) -> None:
+    answer = files.upload(csv_of([row(1)]), key)
+    [fault] = answer.json()["errors"]
+    assert (answer.status_code, fault["field"]) == (422, key[1:].partition("=")[0])
+    assert fault.get("did_you_mean") == ("dry_run" if "dryrun" in key else None)
+    assert files.count() == 0
 
 
-def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    declared = api.request("POST", address(customer), content=b"x", headers={"Content-Length": str(2**31)})
-    assert declared.status_code == 413
-    with db.read() as tx:
-        assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 0
-        assert tx.exec_driver_sql("SELECT count(*) FROM file_parts").scalar() == 0
-
-
-def act(api: Api, customer: Customer, file_id: int, deed: str) -> Any:
-    return api.request("POST", f"{address(customer)}/{file_id}/{deed}")
-
-
-def held(api: Api, db: Database, customer: Customer, clock: SetClock) -> int:
-    """A full file that would end 40 members."""
-    upload(api, customer, csv_of(row(n) for n in range(41)))
-    assert work(db, clock)
-    file_id = upload(api, customer, csv_of([row(0)]), "?mode=full").json()["data"]["id"]
-    assert work(db, clock)
-    return int(file_id)
-
-
-def test_a_held_file_is_approved_by_its_customer(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    file_id = held(api, db, customer, clock)
-    approved = act(api, customer, file_id, "approve")
+def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: Api, db: Database) -> None:
+    file_id, account = files.held(), files.customer.account_id
+    with db.write() as tx:
+        set_file_settings(tx, account, second_approver=True)
+    refused(files.act(file_id, "approve"), 403, "second_person_needed")
+    approved = api.as_(second_token(db, account)).post(f"{files.path}/{file_id}/approve")
     assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
-    assert work(db, clock)
-    assert api.get(f"{address(customer)}/{file_id}").json()["data"]["counts"] == {"unchanged": 1, "ended": 40}
-    again = act(api, customer, file_id, "approve")
-    assert (again.status_code, again.json()["errors"][0]["code"]) == (409, "wrong_state")
+    assert files.work()
+    assert files.file(file_id)["counts"] == {"unchanged": 1, "ended": 40}
+    refused(files.act(file_id, "approve"), 409, "wrong_state")
 
 
-def test_a_held_file_is_cancelled_by_its_customer(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    file_id = held(api, db, customer, clock)
-    cancelled = act(api, customer, file_id, "cancel")
-    assert (cancelled.status_code, cancelled.json()["data"]["state"]) == (200, "cancelled")
-    assert not work(db, clock)
+def test_a_held_and_a_running_file_are_cancelled_by_their_customer(files: Files, db: Database) -> None:
+    held, running = files.held(), files.upload(csv_of([row(1)])).json()["data"]["id"]
+    with db.write() as tx:
+        tx.exec_driver_sql("UPDATE eligibility_files SET state = 'running' WHERE state = 'waiting'")
+    for file_id in (held, running):
+        cancelled = files.act(file_id, "cancel")
+        assert (cancelled.status_code, cancelled.json()["data"]["state"]) == (200, "cancelled")
+        again = files.act(file_id, "cancel")
+        assert (again.status_code, again.json()["type"]) == (409, f"{BASE_URL}/problems#wrong_state")
+    assert not files.work()
 
 
-def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
-    api: Api, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    file_id = upload(api, customer, csv_of([row(1)])).json()["data"]["id"]
-    assert work(db, clock)
-    undo = act(api, customer, file_id, "undo")
+def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(files: Files, trail: Trail) -> None:
+    file_id = files.load(csv_of([row(1)]))["id"]
+    undo = files.act(file_id, "undo")
     assert (undo.status_code, undo.json()["data"]["undoes_id"]) == (202, file_id)
-    path = undo.headers["Location"].removeprefix("https://api.example.com")
-    assert work(db, clock)
-    assert api.get(path).json()["data"]["counts"] == {"withdrawn": 1}
-    assert [
-        line["action"] for line in db.ask(list_entries) if line["subject_id"] == undo.json()["data"]["id"]
-    ][-1] == "file.undo_asked"
-    again = act(api, customer, file_id, "undo")
+    assert undo.headers["Location"] == f"{BASE_URL}{files.path}/{undo.json()['data']['id']}"
+    assert files.work()
+    assert files.file(undo)["counts"] == {"withdrawn": 1}
+    assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [undo.json()["data"]["id"]]
+    again = files.act(file_id, "undo")
     assert (again.status_code, "undone already" in again.json()["detail"]) == (409, True)
 
 
-def test_a_misspelt_dry_run_is_refused_and_nothing_is_taken(
-    api: Api, db: Database, customer: Customer
-) -> None:
-    refused = upload(api, customer, csv_of([row(1)]), "?dryrun=true")
-    assert refused.status_code == 422
-    [fault] = refused.json()["errors"]
-    assert (fault["field"], fault["code"]) == ("dryrun", "unknown_parameter")
-    assert fault["did_you_mean"] == "dry_run"
+def test_files_are_listed_newest_first_by_the_page(files: Files, api: Api, db: Database) -> None:
+    mine = [files.upload(csv_of([row(n)])).json()["data"]["id"] for n in range(5)]
+    other = files.of(make_customer(db, name="Other"))
+    theirs = other.upload(csv_of([row(9)])).json()["data"]["id"]
+    assert ids(api.get(EVERY)) == ids(api.get(files.path)) == mine[::-1]
+    pages, link = [], EVERY + "?page[size]=2&state=waiting"
+    while link:
+        pages.append(api.get(link))
+        link = pages[-1].json()["links"].get("next", "").removeprefix(BASE_URL)
+    assert [ids(page) for page in pages] == [mine[:2:-1], mine[2:0:-1], mine[:1]]
+    assert ids(other.api.get(EVERY)) == [theirs]
+    assert ids(api.get(f"/v2/plans/{files.customer.plan_ids[1]}/eligibility-files")) == []
+
+
+def test_files_are_filtered_by_state_and_content(files: Files, api: Api) -> None:
+    done = files.load(csv_of([row(1)]))["id"]
+    waiting = files.upload(csv_of([row(2)])).json()["data"]
+    for path in (EVERY, files.path):
+        assert ids(api.get(path + "?state=done")) == [done]
+        assert ids(api.get(path + "?state=waiting")) == [waiting["id"]]
+        assert ids(api.get(f"{path}?sha256={waiting['sha256']}")) == [waiting["id"]]
+        assert ids(api.get(f"{path}?sha256={waiting['sha256']}&state=done")) == []
+        wrong = api.get(path + "?state=open&page[size]=0&page[after]=x&sha256=1")
+        assert set(codes(wrong)) == {"state", "page[size]", "page[after]", "sha256"}
+
+
+def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: Api, db: Database) -> None:
+    content, key = csv_of([row(1)]), {"Idempotency-Key": "night-1"}
+    first, again = (files.upload(content, "?dry_run=true", **key) for _ in range(2))
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.headers["Location"] == again.headers["Location"]
+    changed = ((csv_of([row(2)]), "?dry_run=true"), (content, ""), (content, "?dry_run=true&mode=full"))
+    for other, query in changed:
+        refused(files.upload(other, query, **key), 422, "idempotency_key_reused")
+    assert ids(api.get(EVERY)) == [first.json()["data"]["id"]]
+    for odd in ("a b", "x" * 256, "\x7f"):
+        assert files.upload(content, **{"Idempotency-Key": odd}).status_code == 422
+    theirs = files.of(make_customer(db, name="Other")).upload(content, "?dry_run=true", **key)
+    assert theirs.json()["data"]["id"] != first.json()["data"]["id"]
+
+
+def test_of_racing_uploads_with_one_key_one_wins(db: Database, customer: Customer, clock: SetClock) -> None:
+    new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
+    requester = Requester("client", "id", clock())
+    start = threading.Barrier(6)
+
+    def send(_: int) -> int:
+        with db.write() as tx:
+            upload = Upload(db, begin_file(tx, new, requester))
+        upload.write(b"external_id\nE1\n")
+        start.wait()
+        return upload.finish(requester, new).id
+
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(send, range(6)))) == 1
     with db.read() as tx:
-        assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 0
+        assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 1
 
 
-def test_a_file_in_a_form_is_refused(api: Api, customer: Customer) -> None:
-    refused = api.request("POST", address(customer), files={"file": ("members.csv", csv_of([row(1)]))})
-    assert refused.status_code == 415
-
-
-def test_an_upload_is_read_by_the_accounts_mapping(
-    api: Api, db: Database, customer: Customer, clock: SetClock
+def test_so_many_files_and_bytes_wait_and_no_more(
+    files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mapping = {"columns": {"Employee No": "external_id"}, "delimiter": "|"}
-    with db.write() as tx:
-        key = MappingName(customer.account_id, "usual")
-        save_mapping(tx, key, mapping, Requester("test", "test", clock()), default=True)
-    content = csv_of([row(1)]).replace(b",", b"|").replace(b"external_id", b"Employee No")
-    path = f"{address(customer)}/{upload(api, customer, content).json()['data']['id']}"
-    assert work(db, clock)
-    assert api.get(path).json()["data"]["counts"] == {"created": 1}
+    monkeypatch.setattr(actions, "MOST_FILES", 2)
+    for n in range(2):
+        assert files.upload(csv_of([row(n)])).status_code == 202
+    answer = files.upload(csv_of([row(9)]))
+    refused(answer, 429, "too_many_files")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert files.of(make_customer(db, name="Other")).upload(csv_of([row(3)])).status_code == 202
+    assert files.work()
+    assert files.upload(csv_of([row(9)])).status_code == 202
+    monkeypatch.setattr(actions, "MOST_FILES", 9)
+    monkeypatch.setattr(actions, "MOST_BYTES", 1 << 20)
+    waiting = files.count()
+    assert files.upload(b"external_id\n" + b"x" * 700_000).status_code == 202
+    refused(files.upload(b"external_id\n" + b"y" * 700_000), 413, "too_many_bytes")
+    assert files.count() == waiting + 1
+    assert files.upload(csv_of([row(1)])).status_code == 202
+
+
+def test_a_report_is_read_by_outcome_by_code_and_by_the_page(files: Files, api: Api) -> None:
+    file = files.file(files.held())
+    assert (file["counts"], file["codes"]) == ({"would_end": 40}, {"ended_by_absence": 40})
+    whole = files.report(file)
+    assert len(whole) == 40
+    assert files.report(file, "?outcome=would_end") == files.report(file, "?code=ended_by_absence") == whole
+    path = f"{files.path}/{file['id']}/report"
+    none = api.get(path + "?code=not_a_date&page[size]=5")
+    assert (none.text, none.headers["Content-Type"]) == ("", "application/x-ndjson")
+    for query in ("", "outcome=would_end&"):
+        pages, link = [], f"{path}?{query}page[size]=15"
+        while link:
+            answer = api.get(link)
+            pages.append(answer.text.splitlines())
+            link = answer.links.get("next", {}).get("url", "").removeprefix(BASE_URL)
+        assert [len(page) for page in pages] == [15, 15, 10]
+        assert [line for page in pages for line in page] == whole
+    table = files.report(file, "?format=csv&page[size]=1&page[after]=0.0")
+    assert [line.partition(",")[0] for line in table] == ["row", ""]
+    for query in (
+        "outcome=gone",
+        "code=%20",
+        "page[size]=0",
+        "page[size]=10001",
+        "page[after]=1",
+        "format=pdf",
+    ):
+        assert api.get(f"{path}?{query}").status_code == 422
+
+
+def test_a_report_is_compressed_for_callers_that_take_it(files: Files, api: Api) -> None:
+    file = files.load(csv_of(row(n) for n in range(50)))
+    accepted = dict.fromkeys(("gzip", "br, gzip;q=0.5", "*"), True)
+    accepted |= dict.fromkeys(("identity", "gzip;q=0, *", "gzip; q=0.0"), False)
+    for accepts, is_packed in accepted.items():
+        asked = {"Authorization": f"Bearer {api.token}", "Accept-Encoding": accepts}
+        for query in ("", "?page[size]=50"):
+            path = f"{files.path}/{file['id']}/report{query}"
+            plain = api.get(path, headers={"Accept-Encoding": "identity"})
+            with api.http.stream("GET", path, headers=asked) as answer:
+                raw = b"".join(answer.iter_raw())
+            assert (answer.headers.get("Content-Encoding") == "gzip") is is_packed, accepts
+            assert answer.headers["Vary"] == "accept-encoding"
+            assert (gzip.decompress(raw) if is_packed else raw) == plain.content
+
+
+def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Customer, clock: SetClock) -> None:
+    """docs/interface.md, Limits."""
+    file = Desk(db, customer, clock).load(csv_of([row(1)]))
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{file.id}/report"
+    other_client = second_token(db, customer.account_id)
+    asgi = build_asgi(app, Telemetry(Nowhere()))
+    told: list[tuple[int, int, int]] = []
+
+    async def read(during: Any = None, *, token: str = customer.token, query: bytes = b"") -> Any:
+        """The messages of the answer; `during` is called whenever a piece of the report is on its way."""
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if during is not None and message["type"] == "http.response.body":
+                await during()
+
+        headers = [(b"host", b"api.example.com"), (b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "query_string": query}
+        await asgi(scope | {"root_path": ""}, receive, send)
+        return sent
+
+    async def others() -> None:
+        start, body = await read()
+        if "report_open" in str(body["body"]) and (b"retry-after", b"5") in start["headers"]:
+            paged, theirs = await read(query=b"page%5Bsize%5D=10"), await read(token=other_client)
+            told.append((start["status"], paged[0]["status"], theirs[0]["status"]))
+
+    async def gone() -> None:
+        raise ConnectionError
+
+    async def run() -> None:
+        assert (await read(others))[0]["status"] == 200
+        assert set(told) == {(429, 200, 200)}
+        with suppress(ConnectionError):
+            await read(gone)
+        assert (await read())[0]["status"] == 200
+        await app.close()
+
+    asyncio.run(run())

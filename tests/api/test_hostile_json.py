@@ -19,9 +19,7 @@ WRONG_VALUES = [*wrong_types(), *wrong_texts(), *wrong_metadata()]
 
 
 @pytest.fixture(scope="module")
-def both(
-    sqlite_template: Path, postgres_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Both]:
+def both(sqlite_template: Path, postgres_url: str, tmp_path_factory: Any) -> Iterator[Both]:
     with serving_both(sqlite_template, postgres_url, tmp_path_factory.mktemp("both")) as services:
         yield services
 
@@ -49,14 +47,10 @@ def test_the_corpus_is_as_large_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("route", [enrol, patch, token])
-def test_a_body_that_no_reader_may_take_is_malformed_on_every_route(
-    both: Both, route: Callable[..., Reply]
-) -> None:
+def test_a_body_that_no_reader_takes_is_malformed_everywhere(both: Both, route: Callable[..., Reply]) -> None:
     with both.storing_nothing():
         replies = {case.name: route(both, case.raw) for case in UNREADABLE}
-    assert {name: reply.status for name, reply in replies.items()} == {
-        case.name: case.status for case in UNREADABLE
-    }
+    assert [name for name, reply in replies.items() if reply.status != 400] == []
     if route is token:
         assert {reply.body["error"] for reply in replies.values()} == {"invalid_request"}
     else:
@@ -83,20 +77,15 @@ def test_a_wrong_value_is_refused_alike_when_the_member_is_known(both: Both) -> 
     assert [(reply.status, reply.faults) for reply in replies] == [(422, faults) for _, _, faults in some]
 
 
-ENDING_TOO_EARLY: list[tuple[Callable[..., Reply], dict[str, Any]]] = [
-    (enrol, member_body(2, first_name="Zoë", metadata={"a": "\u20ac", "b": "\U0001f600"})),
-    (patch, {"name": "Zoë's plan \U0001f600", "description": None, "external_id": "x", "id": 1}),
-    (
-        token,
-        {"grant_type": "client_credentials", "client_id": "x", "client_secret": "é", "scope": "customer"},
-    ),
-]
-
-
-@pytest.mark.parametrize(("route", "body"), ENDING_TOO_EARLY, ids=["eligibility", "plan", "token"])
-def test_json_that_ends_too_early_is_malformed_wherever_it_ends(
-    both: Both, route: Callable[..., Reply], body: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        (enrol, member_body(2, first_name="Zoë", metadata={"a": "\u20ac", "b": "\U0001f600"})),
+        (patch, {"name": "Zoë's plan \U0001f600", "description": None, "external_id": "x", "id": 1}),
+        (token, {"grant_type": "client_credentials", "client_id": "x", "client_secret": "é"}),
+    ],
+)
+def test_json_cut_short_is_malformed(both: Both, route: Callable[..., Reply], body: dict[str, Any]) -> None:
     whole = compact(body)
     with both.storing_nothing():
         statuses = [route(both, whole[:length]).status for length in range(len(whole))]
@@ -104,38 +93,23 @@ def test_json_that_ends_too_early_is_malformed_wherever_it_ends(
 
 
 _DEEP = {"k": json.loads("[" * 98 + "]" * 98)}
+_ODD_NAMES = ("", "__proto__", "constructor", "id", "plan_id", "\0", "é" * 50, "%0d%0a")
 ODD_BUT_GOOD: dict[str, dict[str, Any]] = {
     "spaces around": {"first_name": "  Robin \n", "city": "\u3000Boston\u00a0"},
     "newline after a date": {"dob": "1977-01-11\n", "zipcode": "02134\n", "phone": "9999999999\n"},
-    "emoji and many letters": {
-        "first_name": "\U0001f600",
-        "last_name": "Ñandú 王 \u05d0\u202d",
-        "city": "a\u200db",
-    },
+    "many letters": {"first_name": "\U0001f600", "last_name": "Ñandú 王 \u05d0\u202d", "city": "a\u200db"},
     "decomposed": {"first_name": "Zoe\u0308", "last_name": "\u1112\u1161\u11ab"},
     "at the limit": {"first_name": "x" * 100, "city": "\U0001f600" * 255, "county": "e\u0301" * 255},
     "minus zero": {"relationship_code_hipaa": -0},
     "unknown numbers": {"a": 2**64, "b": -(2**63) - 1, "c": 1e308, "d": -0.0, "e": 5e-324, "f": 10**300},
     "unknown and deep": {"deep": _DEEP},
-    "odd names": {
-        "": 1,
-        "__proto__": {},
-        "constructor": 1,
-        "id": 7,
-        "plan_id": 9,
-        "\0": 1,
-        "é" * 50: 1,
-        "%0d%0a": 1,
-    },
-    "five thousand names": {f"n{n}": n for n in range(3_000)},
+    "odd names": dict.fromkeys(_ODD_NAMES, 7),
+    "three thousand names": {f"n{n}": n for n in range(3_000)},
     "quotes": {"last_name": "O'Hara; DROP TABLE members; --", "city": '"\\%s{}$1?:x', "county": "null"},
     "words": {"first_name": "null", "last_name": "true", "city": "NaN", "payor_name": "undefined"},
-    "direction marks": {"last_name": "\u202eelpmaS"},
     "noncharacters": {"last_name": "a\ufffe\uffffb", "city": "\ufdd0", "county": "\U0010ffff"},
     "full metadata": {"metadata": {f"{n:040d}": "v" * 500 for n in range(50)}},
-    "metadata of marks": {
-        "metadata": {"\u0301" * 40: "\u0301\u0316" * 250, "a b": "", "é": "\U0001f600" * 500}
-    },
+    "metadata of marks": {"metadata": {"\u0301" * 40: "\u0301\u0316" * 250, "é": "\U0001f600" * 500}},
     "nulls": dict.fromkeys(("email", "phone", "city", "metadata", "expiry_date", "invite_immediately")),
     "a leap day": {"dob": "2000-02-29", "effective_date": "9999-12-31"},
 }
@@ -151,55 +125,38 @@ def test_what_is_odd_but_good_is_stored_alike_and_read_back_unchanged(both: Both
     assert again.body == created.body
 
 
-def padded(length: int, number: int) -> bytes:
-    raw = compact(member_body(number))
-    return raw + b" " * (length - len(raw))
-
-
 @pytest.mark.parametrize("trickle", [False, True])
 def test_the_largest_body_is_read_and_one_byte_more_is_too_large(both: Both, trickle: bool) -> None:
-    assert enrol(both, padded(LIMIT, 30_000 + trickle), trickle=trickle).status == 201
+    assert enrol(both, compact(member_body(30_000 + trickle)).ljust(LIMIT), trickle=trickle).status == 201
     with both.storing_nothing():
         for route in (enrol, patch, token):
-            check_problem(route(both, padded(LIMIT + 1, 30_002), trickle=trickle), 413)
+            too_large = compact(member_body(30_002)).ljust(LIMIT + 1)
+            check_problem(route(both, too_large, trickle=trickle), 413)
+            for declared in ("65537", "9" * 30):
+                check_problem(route(both, b"{}", headers={"Content-Length": declared}), 413)
 
 
-@pytest.mark.parametrize("declared", ["65537", "9" * 30])
-def test_a_body_that_is_declared_too_large_is_not_awaited(both: Both, declared: str) -> None:
-    for route in (enrol, patch, token):
-        check_problem(route(both, b"{}", headers={"Content-Length": declared}), 413)
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Content-Type": "text/plain"},
-        {"Content-Type": "text/json"},
-        {"Content-Type": "application/x-www-form-urlencoded"},
-        {"Content-Type": "multipart/form-data; boundary=x"},
-        {"Content-Type": "application/json; charset=utf-16"},
-        {"Content-Type": "application/json; charset=latin-1"},
-        {"Content-Type": "application/json5"},
-        {"Content-Type": "application/jsonx+xml"},
-        {"Content-Type": "json"},
-        {"Content-Type": "application/octet-stream"},
-        {"Content-Type": "x" * 15_000},
-        {"Content-Type": "application/json, text/plain"},
-        {"Content-Encoding": "gzip"},
-        {"Content-Encoding": "br, identity"},
-    ],
+OTHER_TYPES = (
+    *("text/plain", "text/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"),
+    *("application/json; charset=utf-16", "application/json; charset=latin-1", "application/json5", "json"),
+    *("application/jsonx+xml", "application/octet-stream", "application/json, text/plain", "x" * 15_000),
 )
-def test_a_body_declared_as_something_else_is_not_read(both: Both, headers: dict[str, str]) -> None:
+
+
+def test_a_body_declared_as_something_else_is_not_read(both: Both) -> None:
+    wrong = [("Content-Type", kind) for kind in OTHER_TYPES]
     with both.storing_nothing():
-        check_problem(enrol(both, compact(member_body(31_000)), headers=headers), 415)
-        check_problem(patch(both, b'{"name":"x"}', headers=headers), 415)
+        for header in (*wrong, ("Content-Encoding", "gzip"), ("Content-Encoding", "br, identity")):
+            check_problem(enrol(both, compact(member_body(31_000)), headers=dict([header])), 415)
+            check_problem(patch(both, b'{"name":"x"}', headers=dict([header])), 415)
+        for good in ("json", "json; charset=UTF-8", "merge-patch+json", "json;" + "a=b;" * 3_000):
+            assert patch(both, b"{}", headers={"Content-Type": f"application/{good}"}).status == 200
 
 
 CHANGEABLE, READ_ONLY = ("name", "description", "external_id"), ("id", "type", "active", "created_at")
 MARKS = "\u0301\u0316" * 15_000
 NOT_TEXT: tuple[Any, ...] = (True, 0, 1.5, 2**64, [], {}, ["x"])
-NOT_AS_STORED: tuple[Any, ...] = (None, "x", -1, 2**64, [], {})
-ALMOST: tuple[tuple[str, Any], ...] = (("id", True), ("id", 1.0), ("active", 1), ("active", "true"))
+NOT_AS_STORED: tuple[Any, ...] = (None, "x", -1, 2**64, [], {}, 1.5)
 WRONG_IN_A_PLAN: list[tuple[dict[str, Any], str]] = [
     *(({name: value}, "wrong_type") for name in CHANGEABLE for value in NOT_TEXT),
     *(({name: blank}, "required") for name in ("name", "external_id") for blank in (None, "", " \n")),
@@ -207,7 +164,7 @@ WRONG_IN_A_PLAN: list[tuple[dict[str, Any], str]] = [
     *(({name: text}, "too_long") for name in ("name", "external_id") for text in ("a" * 256, "é" * 256, MARKS)),
     *(({"description": text}, "too_long") for text in ("a" * 2_001, MARKS, "a" * 60_000)),
     *(({name: value}, "read_only") for name in READ_ONLY for value in NOT_AS_STORED),
-    *(({name: value}, "read_only") for name, value in ALMOST),
+    *(({name: value}, "read_only") for name, value in (("id", True), ("id", 1.0), ("active", 1), ("active", "true"))),
 ]  # fmt: skip
 
 
@@ -218,21 +175,18 @@ def test_a_wrong_value_of_a_plan_is_the_fault_of_its_field(both: Both) -> None:
     assert [(reply.status, reply.faults) for reply in replies] == expected
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"provider_group": _DEEP}, {"queue_info": None}, {"unknown": 2**64}, {"": 1, "\0": 2}]
-)
-def test_what_a_patch_does_not_know_changes_nothing(both: Both, body: dict[str, Any]) -> None:
-    with both.storing_nothing():
-        assert patch(both, compact(body)).status == 200
+CLIENT = {
+    "grant_type": "client_credentials",
+    "client_id": "nobody",
+    "client_secret": "x",
+    "scope": "customer",
+}
 
 
-GOOD = {"grant_type": "client_credentials", "client_id": "nobody", "client_secret": "x", "scope": "customer"}
-
-
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", CLIENT)
 def test_hostile_parameters_of_a_token_request_are_the_callers_fault(both: Both, name: str) -> None:
     with both.storing_nothing():
         for unreadable_value in (*NOT_TEXT, "a\0b", "a\nb"):
-            assert token(both, compact(GOOD | {name: unreadable_value})).status == 400
+            assert token(both, compact(CLIENT | {name: unreadable_value})).status == 400
         for wrong in (None, "", " ", "é" * 1_000, "x" * 60_000, MARKS, "' OR 1=1 --"):
-            assert token(both, compact(GOOD | {name: wrong})).status == 401
+            assert token(both, compact(CLIENT | {name: wrong})).status == 401

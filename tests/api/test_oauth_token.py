@@ -1,7 +1,7 @@
-"""`POST /oauth/token`, as a customer sees it (RFC 6749)."""
+"""`POST /oauth/token`, as a customer sees it (RFC 6749). Whatever is sent, a refusal is the caller's fault (4xx)."""
 
 import base64
-import json
+import random
 import re
 from typing import Any
 from urllib.parse import quote_plus, urlencode
@@ -12,45 +12,22 @@ from frontdesk.access.accounts import revoke_client, rotate_secret
 from frontdesk.access.authentication import PAUSE_SECONDS
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
+from tests.api.conftest import URLENCODED, OAuth, as_json, urlencoded
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
 
 PATH = "/oauth/token"
-BOUNDARY = "a-boundary"
+MULTIPART = "multipart/form-data; boundary=X"
 
 
-@pytest.fixture
-def form(customer: Customer) -> dict[str, str]:
-    return {
-        "grant_type": "client_credentials",
-        "client_id": customer.client_id,
-        "client_secret": customer.client_secret,
-        "scope": "customer",
-    }
-
-
-@pytest.fixture
-def stranger(api: Api) -> Api:
-    """A caller without a token."""
-    return api.as_(None)
+def part(name: str, value: bytes, head: bytes = b"") -> bytes:
+    disposition = f'Content-Disposition: form-data; name="{name}"'.encode()
+    return b"--X\r\n" + disposition + head + b"\r\n\r\n" + value + b"\r\n"
 
 
 def multipart(form: dict[str, str]) -> dict[str, Any]:
-    parts = "".join(
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-        for name, value in form.items()
-    )
-    headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
-    return {"content": f"{parts}--{BOUNDARY}--\r\n".encode(), "headers": headers}
-
-
-def urlencoded(form: dict[str, str]) -> dict[str, Any]:
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    return {"content": urlencode(form).encode(), "headers": headers}
-
-
-def as_json(form: dict[str, str]) -> dict[str, Any]:
-    return {"content": json.dumps(form).encode(), "headers": {"Content-Type": "application/json"}}
+    parts = b"".join(part(name, value.encode()) for name, value in form.items())
+    return {"content": parts + b"--X--\r\n", "headers": {"Content-Type": MULTIPART}}
 
 
 def basic(client_id: str, secret: str) -> dict[str, str]:
@@ -59,8 +36,7 @@ def basic(client_id: str, secret: str) -> dict[str, str]:
 
 
 def by_basic(form: dict[str, str]) -> dict[str, Any]:
-    rest = {name: form[name] for name in form if not name.startswith("client_")}
-    request = urlencoded(rest)
+    request = urlencoded({name: form[name] for name in form if not name.startswith("client_")})
     request["headers"] |= basic(form["client_id"], form["client_secret"])
     return request
 
@@ -80,10 +56,8 @@ def refused(answer: Any, status: int, error: str) -> str:
 
 
 @WAYS
-def test_a_token_is_had_in_each_of_the_four_ways(
-    stranger: Api, api: Api, form: dict[str, str], send: Any
-) -> None:
-    answer = stranger.post(PATH, **send(form))
+def test_a_token_is_had_in_four_ways_and_lives_two_hours(oauth: OAuth, clock: SetClock, send: Any) -> None:
+    answer = oauth.token(send, scope="customer")
     assert answer.status_code == 200
     assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
     token = answer.json()["access_token"]
@@ -95,225 +69,137 @@ def test_a_token_is_had_in_each_of_the_four_ways(
         "created_at": int(NOW.timestamp()),
     }
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
-    assert api.as_(token).get("/v2/plans").status_code == 200
-
-
-def test_a_token_lives_for_what_expires_in_says(stranger: Api, form: dict[str, str], clock: SetClock) -> None:
-    answer = stranger.post(PATH, **urlencoded(form)).json()
-    holder = stranger.as_(answer["access_token"])
-    clock.advance(answer["expires_in"] - 1)
-    assert holder.get("/v2/plans").status_code == 200
+    clock.advance(7199)
+    assert oauth.caller.as_(token).get("/v2/plans").status_code == 200
     clock.advance(1)
-    assert holder.get("/v2/plans").status_code == 401
+    assert oauth.caller.as_(token).get("/v2/plans").status_code == 401
 
 
-def test_a_form_without_a_content_type_is_read_as_urlencoded(stranger: Api, form: dict[str, str]) -> None:
-    assert stranger.post(PATH, content=urlencode(form).encode()).status_code == 200
+@pytest.mark.parametrize("declared", [None, "", URLENCODED.upper(), f"{URLENCODED};charset=nonsense"])
+def test_charset_letter_case_and_unknown_parameters_do_not_matter(oauth: OAuth, declared: str | None) -> None:
+    body = urlencode(oauth.form) + "&audience=all&audience=more&flag&"
+    headers = {} if declared is None else {"Content-Type": declared}
+    assert oauth.caller.post(PATH, content=body.encode(), headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        "APPLICATION/X-WWW-FORM-URLENCODED",
-        "application/x-www-form-urlencoded; charset=ISO-8859-1",
-        "application/x-www-form-urlencoded;charset=nonsense",
-        "",
-    ],
-)
-def test_letter_case_and_charset_of_the_content_type_do_not_matter(
-    stranger: Api, form: dict[str, str], declared: str
-) -> None:
-    request = urlencoded(form) | {"headers": {"Content-Type": declared}}
-    assert stranger.post(PATH, **request).status_code == 200
-
-
-def test_unknown_parameters_and_a_trailing_ampersand_are_ignored(stranger: Api, form: dict[str, str]) -> None:
-    body = urlencode(form) + "&audience=all&audience=more&flag&"
-    answer = stranger.post(PATH, content=body.encode(), headers=urlencoded({})["headers"])
-    assert answer.status_code == 200
-
-
-@pytest.mark.parametrize("scope", [None, ""])
-def test_without_a_scope_the_token_has_all_of_the_clients(
-    stranger: Api, db: Database, scope: str | None
-) -> None:
+def test_without_a_scope_the_token_has_all_of_the_clients(api: Api, db: Database) -> None:
     narrow = make_customer(db, name="Narrow", scopes=frozenset({Scope.PLANS_READ, Scope.ELIGIBILITY_WRITE}))
-    form = {"grant_type": "client_credentials"} | ({} if scope is None else {"scope": scope})
-    headers = basic(narrow.client_id, narrow.client_secret)
-    answer = stranger.post(PATH, data=form, headers=headers)
-    assert answer.json()["scope"] == "eligibility:write plans:read"
+    for scope in (None, ""):
+        answer = OAuth(api, narrow).token(by_basic, scope=scope)
+        assert answer.json()["scope"] == "eligibility:write plans:read"
 
 
-def test_a_narrower_scope_is_granted_and_no_more_than_that(
-    stranger: Api, form: dict[str, str], customer: Customer
-) -> None:
-    answer = stranger.post(PATH, **urlencoded(form | {"scope": "plans:read"}))
+def test_a_narrower_scope_is_granted_and_no_more_than_that(oauth: OAuth, customer: Customer) -> None:
+    answer = oauth.token(scope="plans:read")
     assert answer.json()["scope"] == "plans:read"
-    reader = stranger.as_(answer.json()["access_token"])
+    reader = oauth.caller.as_(answer.json()["access_token"])
     assert reader.get("/v2/plans").status_code == 200
     assert reader.patch(f"/v2/plans/{customer.plan_ids[0]}", {}).status_code == 403
 
 
 @pytest.mark.parametrize("scope", ["operator", "customer operator", "everything", "Customer", " ", '"'])
-def test_a_scope_that_the_client_lacks_is_invalid(stranger: Api, form: dict[str, str], scope: str) -> None:
-    refused(stranger.post(PATH, **urlencoded(form | {"scope": scope})), 400, "invalid_scope")
-
-
-@pytest.mark.parametrize("grant_type", ["password", "authorization_code", "Client_Credentials", "é"])
-def test_another_grant_is_not_supported(stranger: Api, form: dict[str, str], grant_type: str) -> None:
-    answer = stranger.post(PATH, **urlencoded(form | {"grant_type": grant_type}))
-    refused(answer, 400, "unsupported_grant_type")
+def test_a_scope_that_the_client_lacks_is_invalid(oauth: OAuth, scope: str) -> None:
+    refused(oauth.token(scope=scope), 400, "invalid_scope")
 
 
 @WAYS
-def test_a_request_without_a_grant_type_is_invalid(stranger: Api, form: dict[str, str], send: Any) -> None:
-    del form["grant_type"]
-    assert "grant_type" in refused(stranger.post(PATH, **send(form)), 400, "invalid_request")
-    refused(stranger.post(PATH, **send(form | {"grant_type": ""})), 400, "invalid_request")
+def test_another_grant_is_not_supported(oauth: OAuth, send: Any) -> None:
+    for other in ("password", "authorization_code", "Client_Credentials", "é"):
+        refused(oauth.token(send, grant_type=other), 400, "unsupported_grant_type")
+    for nothing in (None, ""):
+        assert "grant_type" in refused(oauth.token(send, grant_type=nothing), 400, "invalid_request")
 
 
-@pytest.mark.parametrize("changes", [{"client_secret": "wrong"}, {"client_id": "unknown"}])
 @WAYS
-def test_an_unknown_client_and_a_wrong_secret_are_told_alike(
-    stranger: Api, form: dict[str, str], changes: dict[str, str], send: Any
-) -> None:
-    answer = stranger.post(PATH, **send(form | changes))
-    description = refused(answer, 401, "invalid_client")
-    assert description == "The client is unknown or its secret is wrong."
-    assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
+def test_an_unknown_client_and_a_wrong_secret_are_told_alike(oauth: OAuth, send: Any) -> None:
+    wrong: list[dict[str, Any]] = [{"client_secret": "wrong"}, {"client_id": "unknown"}]
+    missing = [{name: nothing} for name in ("client_id", "client_secret") for nothing in ("", None)]
+    for changes in wrong if send is by_basic else wrong + missing:
+        answer = oauth.token(send, "token", **changes)
+        description = refused(answer, 401, "invalid_client")
+        assert (description == "The client is unknown or its secret is wrong.") is (changes in wrong)
+        assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
 
 
-@pytest.mark.parametrize("missing", ["client_id", "client_secret"])
-@pytest.mark.parametrize("send", [multipart, urlencoded, as_json])
-def test_a_client_that_does_not_prove_itself_is_invalid(
-    stranger: Api, form: dict[str, str], missing: str, send: Any
-) -> None:
-    refused(stranger.post(PATH, **send(form | {missing: ""})), 401, "invalid_client")
-    del form[missing]
-    answer = stranger.post(PATH, **send(form))
-    refused(answer, 401, "invalid_client")
-    assert answer.headers["WWW-Authenticate"].startswith("Basic ")
-
-
-def test_credentials_in_the_address_are_not_taken(stranger: Api, form: dict[str, str]) -> None:
-    answer = stranger.post(f"{PATH}?{urlencode(form)}", **urlencoded({}))
+def test_credentials_in_the_address_are_not_taken(oauth: OAuth) -> None:
+    answer = oauth.caller.post(f"{PATH}?{urlencode(oauth.form)}", **urlencoded({}))
     refused(answer, 401, "invalid_client")
 
 
-def test_a_revoked_client_gets_no_token(stranger: Api, form: dict[str, str], db: Database) -> None:
+def test_two_secrets_get_tokens_until_the_client_ends(oauth: OAuth, customer: Customer, db: Database) -> None:
     with db.write() as tx:
-        revoke_client(tx, form["client_id"], now=NOW)
-    refused(stranger.post(PATH, **urlencoded(form)), 401, "invalid_client")
-
-
-def test_both_secrets_of_a_rotation_get_tokens(stranger: Api, form: dict[str, str], db: Database) -> None:
+        second = rotate_secret(tx, customer.client_id, now=NOW)
+    assert [oauth.token().status_code, oauth.token(client_secret=second).status_code] == [200, 200]
     with db.write() as tx:
-        second = rotate_secret(tx, form["client_id"], now=NOW)
-    for secret in (form["client_secret"], second):
-        assert stranger.post(PATH, **urlencoded(form | {"client_secret": secret})).status_code == 200
+        revoke_client(tx, customer.client_id, now=NOW)
+    refused(oauth.token(), 401, "invalid_client")
 
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "scope"])
-def test_a_parameter_that_is_given_twice_is_invalid_even_with_the_same_value(
-    stranger: Api, form: dict[str, str], name: str
-) -> None:
-    twice = [*form.items(), (name, form[name])]
-    body = urlencode(twice).encode()
-    answer = stranger.post(PATH, content=body, headers=urlencoded({})["headers"])
-    assert refused(answer, 400, "invalid_request") == f"{name} is given twice."
-    request = multipart(form)
-    first, _, rest = request["content"].partition(f"--{BOUNDARY}".encode())
-    part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n\r\n--{BOUNDARY}'.encode()
-    refused(stranger.post(PATH, **request | {"content": first + part + rest}), 400, "invalid_request")
-    twice_in_json = json.dumps(form)[:-1] + f', "{name}": "x"}}'
-    answer = stranger.post(PATH, **as_json({}) | {"content": twice_in_json.encode()})
-    refused(answer, 400, "invalid_request")
+def test_a_parameter_that_is_given_twice_is_invalid_even_with_the_same_value(oauth: OAuth, name: str) -> None:
+    form = oauth.form | {"scope": "customer"}
+    twice = urlencode([*form.items(), (name, form[name])]).encode()
+    parts = part(name, b"") + multipart(form)["content"]
+    json_twice = as_json(form)["content"][:-1] + f', "{name}": "x"}}'.encode()
+    for kind, content in ((URLENCODED, twice), (MULTIPART, parts), ("application/json", json_twice)):
+        answer = oauth.caller.post(PATH, content=content, headers={"Content-Type": kind})
+        description = refused(answer, 400, "invalid_request")
+        assert kind == "application/json" or description == f"{name} is given twice."
 
 
-@pytest.mark.parametrize("send", [multipart, urlencoded, as_json])
-def test_two_ways_of_authenticating_at_once_are_invalid(
-    stranger: Api, form: dict[str, str], send: Any
-) -> None:
-    request = send(form)
-    request["headers"] |= basic(form["client_id"], form["client_secret"])
-    refused(stranger.post(PATH, **request), 400, "invalid_request")
+def test_http_basic_is_accompanied_by_its_own_client_id_at_most(oauth: OAuth, api: Api) -> None:
+    client_id, secret = oauth.form["client_id"], oauth.form["client_secret"]
+    header = basic(client_id, secret)["Authorization"]
+    rest: dict[str, str] = {"grant_type": "client_credentials"}
+    for more, status in (({"client_id": client_id}, 200), ({"client_id": "another"}, 400), (oauth.form, 400)):
+        for send in (multipart, urlencoded, as_json):
+            request = send(rest | more)
+            request["headers"]["Authorization"] = header
+            answer = oauth.caller.post(PATH, **request)
+            told = answer.json().get("error", "invalid_request")
+            assert (answer.status_code, told) == (status, "invalid_request")
+    two = [("Authorization", header), ("Authorization", header)]
+    refused(oauth.caller.http.post(PATH, data=rest, headers=two), 400, "invalid_request")
+    assert api.post(PATH, data=oauth.form).status_code == 200  # a bearer token is no second way
 
 
-def test_http_basic_may_be_accompanied_by_its_own_client_id_only(stranger: Api, form: dict[str, str]) -> None:
-    headers = basic(form.pop("client_id"), form.pop("client_secret"))
-    own = form | {"client_id": make_id(headers)}
-    assert stranger.post(PATH, data=own, headers=headers).status_code == 200
-    refused(
-        stranger.post(PATH, data=form | {"client_id": "another"}, headers=headers), 400, "invalid_request"
-    )
-
-
-def make_id(headers: dict[str, str]) -> str:
-    return base64.b64decode(headers["Authorization"].split()[1]).decode().partition(":")[0]
-
-
-def test_two_authorization_headers_are_invalid(stranger: Api, form: dict[str, str]) -> None:
-    header = basic(form["client_id"], form["client_secret"])["Authorization"]
-    answer = stranger.http.post(
-        PATH,
-        data={"grant_type": "client_credentials"},
-        headers=[("Authorization", header), ("Authorization", header)],
-    )
-    refused(answer, 400, "invalid_request")
-
-
-def test_http_basic_is_form_urlencoded_inside(stranger: Api, customer: Customer) -> None:
+def test_http_basic_is_form_urlencoded_inside(oauth: OAuth, customer: Customer) -> None:
     """RFC 6749, section 2.3.1: every character may come percent-encoded."""
-    pair = ":".join(
-        "".join(f"%{ord(c):02X}" for c in part) for part in (customer.client_id, customer.client_secret)
-    )
+    halves = (customer.client_id, customer.client_secret)
+    pair = ":".join("".join(f"%{ord(c):02X}" for c in half) for half in halves)
     headers = {"Authorization": "bAsIc  " + base64.b64encode(pair.encode()).decode()}
-    answer = stranger.post(PATH, data={"grant_type": "client_credentials"}, headers=headers)
+    answer = oauth.caller.post(PATH, data={"grant_type": "client_credentials"}, headers=headers)
     assert answer.status_code == 200
 
 
-def test_a_bearer_token_beside_a_forms_credentials_is_no_second_way(api: Api, form: dict[str, str]) -> None:
-    assert api.post(PATH, **urlencoded(form)).status_code == 200
-
-
 @pytest.mark.parametrize(
-    "declared", ["text/plain", "application/xml", "application/octet-stream", "nonsense"]
+    ("headers", "status"),
+    [
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "nonsense"}, 415),
+        ({"Content-Encoding": "gzip"}, 415),
+        ({"Content-Length": "65537"}, 413),
+    ],
 )
-def test_another_content_type_is_a_problem_415(stranger: Api, form: dict[str, str], declared: str) -> None:
-    request = urlencoded(form) | {"headers": {"Content-Type": declared}}
-    answer = stranger.post(PATH, **request)
-    assert (answer.status_code, answer.headers["Content-Type"]) == (415, "application/problem+json")
+def test_a_body_that_is_no_form_is_a_problem(oauth: OAuth, headers: dict[str, str], status: int) -> None:
+    request = urlencoded(oauth.form)
+    answer = oauth.caller.post(PATH, content=request["content"], headers=request["headers"] | headers)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_a_compressed_body_is_a_problem_415(stranger: Api, form: dict[str, str]) -> None:
-    request = urlencoded(form)
-    request["headers"]["Content-Encoding"] = "gzip"
-    assert stranger.post(PATH, **request).status_code == 415
-
-
-def test_a_body_above_64_kib_is_a_problem_413(stranger: Api, form: dict[str, str]) -> None:
-    answer = stranger.post(PATH, **urlencoded(form | {"other": "x" * 65_536}))
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (413, "no-store")
-
-
-def test_who_keeps_guessing_is_told_when_to_come_back_and_the_failures_are_kept(
-    stranger: Api, form: dict[str, str], clock: SetClock
-) -> None:
+def test_a_guesser_is_told_when_to_come_back_and_the_failures_are_kept(oauth: OAuth, clock: SetClock) -> None:
     for _ in range(10):
-        refused(stranger.post(PATH, **urlencoded(form | {"client_secret": "wrong"})), 401, "invalid_client")
-    wrong = form | {"client_secret": "wrong"}
-    answer = stranger.post(PATH, **urlencoded(wrong))
+        refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
+    answer = oauth.token(client_secret="wrong")
     refused(answer, 429, "rate_limited")
     assert answer.headers["Retry-After"] == "300"
-    refused(stranger.post("/oauth/revoke", **urlencoded(wrong | {"token": "x"})), 429, "rate_limited")
+    refused(oauth.revoke("x", client_secret="wrong"), 429, "rate_limited")
     clock.advance(300)
-    refused(stranger.post(PATH, **urlencoded(wrong)), 401, "invalid_client")
+    refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
 
 
-def test_the_right_secret_is_let_in_after_a_pause_where_others_guessed(
-    stranger: Api, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_right_secret_waits_where_others_guessed(oauth: OAuth, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -321,50 +207,99 @@ def test_the_right_secret_is_let_in_after_a_pause_where_others_guessed(
 
     monkeypatch.setattr("frontdesk.api.oauth.asyncio.sleep", pause)
     for _ in range(30):
-        stranger.post(PATH, **urlencoded(form | {"client_secret": "wrong"}))
-        stranger.post(PATH, **urlencoded(form | {"client_id": "unknown"}))
-    assert stranger.post(PATH, **urlencoded(form)).status_code == 200
+        oauth.token(client_secret="wrong")
+        oauth.token(client_id="unknown")
+    assert oauth.token().status_code == 200
     assert pauses == [PAUSE_SECONDS]
 
 
-def test_token_requests_count_against_the_limit_once_the_secret_is_right(stranger: Api, db: Database) -> None:
-    limited = make_customer(db, name="Limited", requests_per_minute=4)
-    own = {
-        "grant_type": "client_credentials",
-        "client_id": limited.client_id,
-        "client_secret": limited.client_secret,
-    }
+def test_token_requests_count_against_the_limit_once_the_secret_is_right(api: Api, db: Database) -> None:
+    oauth = OAuth(api, make_customer(db, name="Limited", requests_per_minute=4))
     for _ in range(3):  # a stranger who knows the public client_id uses none of them up
-        refused(stranger.post(PATH, **urlencoded(own | {"client_secret": "wrong"})), 401, "invalid_client")
-    answer = stranger.post(PATH, **urlencoded(own))
+        refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
+    answer = oauth.token()
     assert (answer.status_code, answer.headers["RateLimit-Remaining"]) == (200, "3")
-    token = {"token": answer.json()["access_token"]}
-    assert stranger.as_(token["token"]).get("/v2/plans").headers["RateLimit-Remaining"] == "2"
-    assert stranger.post("/oauth/revoke", **urlencoded(own | token)).headers["RateLimit-Remaining"] == "1"
-    assert stranger.post(PATH, **urlencoded(own)).status_code == 200
-    answer = stranger.post(PATH, **urlencoded(own))
+    token = answer.json()["access_token"]
+    assert api.as_(token).get("/v2/plans").headers["RateLimit-Remaining"] == "2"
+    assert oauth.revoke(token).headers["RateLimit-Remaining"] == "1"
+    assert oauth.token().status_code == 200
+    answer = oauth.token()
     refused(answer, 429, "rate_limited")
-    told = [
-        answer.headers[name]
-        for name in ("Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-    ]
-    assert told == ["60", "4", "0", "60"]
+    names = ("Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    assert [answer.headers[name] for name in names] == ["60", "4", "0", "60"]
 
 
-def test_what_a_caller_sent_is_in_no_log_and_no_answer(
-    stranger: Api, form: dict[str, str], customer: Customer
-) -> None:
-    answers = [
-        stranger.post(PATH, **send(form | {"client_secret": "canary-secret"}))
-        for send in (multipart, urlencoded, as_json, by_basic)
-    ]
-    answers.append(stranger.post(PATH, **as_json(form | {"scope": "canary-scope"})))
-    answers.append(stranger.post(PATH, **as_json(form | {"grant_type": "canary-grant"})))
-    good = stranger.post(PATH, **urlencoded(form))
-    stranger.http.__exit__(None, None, None)
-    log = stranger.log.getvalue()
-    stranger.http.__enter__()
-    for text in (*(answer.text for answer in answers), log):
-        assert "canary" not in text
-        assert customer.client_secret not in text
-        assert good.json()["access_token"] not in text
+def test_what_a_caller_sent_is_in_no_log_and_no_answer(oauth: OAuth, api: Api, customer: Customer) -> None:
+    ways = (multipart, urlencoded, as_json, by_basic)
+    answers = [oauth.token(send, client_secret="canary-secret") for send in ways]
+    answers += [oauth.token(as_json, scope="canary-scope"), oauth.token(as_json, grant_type="canary-grant")]
+    good = oauth.token().json()["access_token"]
+    api.http.__exit__(None, None, None)
+    api.http.__enter__()
+    assert "/oauth/token" in api.log.getvalue()
+    for text in (*(answer.text for answer in answers), api.log.getvalue()):
+        assert [secret for secret in ("canary", customer.client_secret, good) if secret in text] == []
+
+
+# JSON bodies that no reader may take are those of tests/api/hostile.py.
+FORMS: dict[bytes, int] = {
+    b"": 401,
+    b"client_secret=x&client_id=a%00b": 400,
+    b"client_secret=x&client_id=%ff%fe": 400,
+    b"client_secret=x&client_id=\xff": 400,
+    b"client_secret=x&client_id=%zz%": 401,
+    "client_secret=x&client_id=пароль".encode(): 401,
+    b"a=&" * 20_000: 400,
+    b"&&&===&&&": 401,
+    b'{"grant_type": "client_credentials"}': 401,
+}
+A_CLIENT = part("client_id", b"a") + part("client_secret", b"x")
+MULTIPARTS: list[tuple[str, bytes, int]] = [
+    *((boundary, A_CLIENT + b"--X--\r\n", 400) for boundary in ("", 'a=""', "=Y", '="X\\""', "=é", "=" + "X" * 9000)),
+    *(("=X", part("client_id", value) + A_CLIENT + b"--X--\r\n", 400) for value in (b"a\0b", b"\xff\xfe")),
+    ("=X; charset=unicode_escape", part("other", rb"\ud800") + A_CLIENT + b"--X--\r\n", 401),
+    ("=X; charset=idna", part("other", b"\xff") + A_CLIENT + b"--X--\r\n", 400),
+    ("=X; charset=utf-16", part("other", b"abc") + A_CLIENT + b"--X--\r\n", 401),
+    ("=X", A_CLIENT[:-20], 401),
+    ("=X", part("client_id", b"a", b'; filename="f"') + b"--X--\r\n", 400),
+    ("=X", b"--X\r\nContent-Disposition: form-data\r\n\r\na\r\n--X--\r\n", 400),
+    ("=X", b"--X\r\nA: b\r\n\r\na\r\n--X--\r\n", 400),
+    ("=X", part("a", b"") * 900 + b"--X--\r\n", 400),
+    ("=X", b"--X\r\nA: " + b"b" * 50_000 + b"\r\n\r\na\r\n--X--\r\n", 400),
+]  # fmt: skip
+FORGED = [(URLENCODED, body, status) for body, status in FORMS.items()]
+FORGED += [(f"multipart/form-data; boundary{end}", body, status) for end, body, status in MULTIPARTS]
+
+
+@pytest.mark.parametrize("path", [PATH, "/oauth/revoke"])
+def test_a_hostile_body_is_the_callers_fault(oauth: OAuth, clock: SetClock, path: str) -> None:
+    for declared, body, status in FORGED:
+        headers = {"Content-Type": declared.encode("latin-1")}
+        answer = oauth.caller.post(path, content=body, headers=headers)
+        error = "invalid_request" if status == 400 else "invalid_client"
+        assert (answer.status_code, answer.json()["error"]) == (status, error), (declared, body[:80])
+        clock.advance(60)  # the limit on failures is not what is tested here
+
+
+@pytest.mark.parametrize("pair", [b"client", b":", b"a\0b:c", b"a%00b:c", b"a%ff:c", b"\xff\xfe:c", None])
+def test_hostile_http_basic_is_an_invalid_client(oauth: OAuth, pair: bytes | None) -> None:
+    for encoded in [base64.b64encode(pair)] if pair else [b"", b"!!!", b"YTpiYQ", "Ã©".encode()]:
+        headers = {"Authorization": b"Basic " + encoded}
+        answer = oauth.caller.post(PATH, data={"grant_type": "client_credentials"}, headers=headers)
+        refused(answer, 401, "invalid_client")
+        assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
+
+
+def test_bytes_changed_at_random_are_never_our_fault(oauth: OAuth, clock: SetClock) -> None:
+    chance = random.Random(6749)
+    requests = [send(oauth.form | {"client_secret": "wrong"}) for send in (multipart, urlencoded, as_json)]
+    for _ in range(300):
+        request = chance.choice(requests)
+        body = bytearray(request["content"])
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(body))
+            put = bytes(chance.choices(b'\0\r\n"%&=;-X\xff{}[]' + bytes(range(256)), k=chance.randrange(3)))
+            body[at : at + chance.randint(0, 5)] = put
+        answer = oauth.caller.post(PATH, content=bytes(body), headers=request["headers"])
+        assert answer.status_code in {400, 401}, bytes(body)
+        clock.advance(40)  # so that the limit on failures does not end the test

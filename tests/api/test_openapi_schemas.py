@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.errors import Invalid
+from frontdesk.mapping.parser import parse_mapping
 from frontdesk.plans import parse_plan_patch
 from frontdesk.plans.changes import CHANGEABLE
+from tests.api.test_mappings import HR
 from tests.api.test_openapi import DOCUMENT, schema_validator
 from tests.faults.callers import LEVEL, times
+from tests.mapping.test_parser import FAULTS
 
-TODAY = "2026-11-20"
 NOT_IN_A_SCHEMA = {"control_character", "malformed_email", "not_a_date", "in_the_future", "before_1900"}
-MEMBER = DOCUMENT["components"]["schemas"]["MemberChange"]
-PLAN_PATCH = DOCUMENT["components"]["schemas"]["PlanPatch"]
+SCHEMAS = DOCUMENT["components"]["schemas"]
 
 # JSON Schema's white space and Python's are the same but for these, of which none is ever meant.
 ODD_SPACE = "\x1c\x1d\x1e\x1f\x85\ufeff"
@@ -42,31 +44,78 @@ def values(schema: dict[str, Any], likely: Any) -> st.SearchStrategy[Any]:
 
 
 # Made once: patterns and schemas take long to compile.
-MEMBER_SCHEMA, PLAN_SCHEMA = schema_validator(MEMBER), schema_validator(PLAN_PATCH)
-MEMBER_VALUES = {name: values(MEMBER["properties"][name], field.example) for name, field in FIELDS.items()}
-PLAN_VALUES = {name: values(PLAN_PATCH["properties"][name], "Gold") for name in CHANGEABLE}
+MEMBER, PLAN, MAPPING = (schema_validator(SCHEMAS[name]) for name in ("MemberChange", "PlanPatch", "Mapping"))
+VALUES = {
+    ("MemberChange", name): values(SCHEMAS["MemberChange"]["properties"][name], field.example)
+    for name, field in FIELDS.items()
+}
+VALUES |= {("PlanPatch", name): values(SCHEMAS["PlanPatch"]["properties"][name], "x") for name in CHANGEABLE}
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(("schema", "name"), VALUES)
 @settings(max_examples=times(50, long=1000), database=None, deadline=None, derandomize=LEVEL == "")
 @given(data=st.data())
-def test_a_members_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
-    value = data.draw(MEMBER_VALUES[name])
-    body = {"external_id": "1"} | {name: value}
-    check(MEMBER_SCHEMA.is_valid(body), [fault.code for fault in parse_member(body, today=TODAY).faults])
-
-
-@pytest.mark.parametrize("name", CHANGEABLE)
-@settings(max_examples=times(50, long=1000), database=None, deadline=None, derandomize=LEVEL == "")
-@given(data=st.data())
-def test_a_plans_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
-    value = data.draw(PLAN_VALUES[name])
-    codes = [fault.code for fault in parse_plan_patch({name: value}).faults]
-    check(PLAN_SCHEMA.is_valid({name: value}), codes)
-
-
-def check(fits: bool, codes: list[str]) -> None:
-    if fits:
-        assert set(codes) <= NOT_IN_A_SCHEMA
+def test_schema_and_parser_agree_on_every_field(schema: str, name: str, data: st.DataObject) -> None:
+    body = {name: data.draw(VALUES[schema, name])}
+    if schema == "PlanPatch":
+        fits, faults = PLAN.is_valid(body), parse_plan_patch(body).faults
     else:
-        assert codes
+        body = {"external_id": "1"} | body
+        fits, faults = MEMBER.is_valid(body), parse_member(body, today="2026-11-20").faults
+    codes = {fault.code for fault in faults}
+    assert codes <= NOT_IN_A_SCHEMA if fits else codes
+
+
+IDENTIFY = {"subscriber": "ssn", "dependent": "REF*0F+first_name+dob"}
+GOOD: list[dict[str, Any]] = [
+    {},
+    HR,
+    {"columns": {"a": "metadata.k", " B ": "city"}, "clear": ["NULL", "n/a"], "delimiter": "\t"},
+    {"fields": {"city": {}, "metadata.Cost Center": {"constant": True}}},
+    {"fields": {"plan": {"column": ["a", "b"], "join": ""}, "member_id": {"column": "a", "blank": "00"}}},
+    {"fields": {"dob": {"dates": ["MM/DD/YY", "excel"], "pivot": 0}, "expiry_date": {"dates": "YYYYMMDD"}}},
+    {"fields": {"dob": {"dates": ["D. MON YYYY", "YYYY-MM-DD"], "open": ["9999-12-31"], "pad": 1.0}}},
+    {"fields": {"gender": {"values": {"": None, "m f": "male", "x": False}, "part": "first_name"}}},
+    {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
+    {"834": {"identify": "REF*0F + person_code", "member_id": "REF*1L+REF*3H", "person_code": "REF*23"}},
+    {"834": {"identify": IDENTIFY, "plan": "HD03+HD04", "coverages": "all"}, "plans": {"a": "b"}},
+    {"834": {"coverages": ["HLT"], "family_coverage": "own", "verify": "full", "counts": "lenient"}},
+    {"end": [{"column": "a", "equals": "x"}], "ssn": "plain", "questions": {"Status": "unrelated"}},
+    {"columns": {"Member ID": None}, "header_row": 50, "sheet": "Members"},
+]
+BAD: dict[str, list[Any]] = {
+    "colour": [1],
+    "columns": [{"-": "city"}, {"a": "shoe"}, {"a": "metadata." + "k" * 41}],
+    "questions": [{"a": "yes"}, {"a": None}, {"a": []}, {"-": "unrelated"}, "open"],
+    "ssn": ["hashed"],
+    "end": [[{"column": "a"}]],
+    "clear": [" ", []],
+    "header_row": [0, 51, 1.5, "1", True],
+    "sheet": ["", "x" * 32, 1],
+    "delimiter": ["x"],
+    "plans": [{"a": " "}],
+    "fields": [{"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}],
+    "834": [
+        *(None, {"person_code": "NM109"}, {"plan": "INS02"}, {"family_coverage": "all"}, {"coverages": []}),
+        *({"coverages": None}, {"verify": "all"}, {"counts": True}, {"identify": []}, {"identify": "NM108"}),
+        *({"identify": way} for way in ("person_code", "REF*1L+REF*38", "first_name+dob", "NM109+HD04")),
+        *({"identify": "NM109" + "+NM109" * 20}, {"identify": {"subscriber": "NM109"}}),
+        {"identify": {"subscriber": "NM109", "dependent": ""}},
+    ],
+}
+
+
+@pytest.mark.parametrize("mapping", GOOD)
+def test_a_mapping_that_is_parsed_fits_the_schema(mapping: dict[str, Any]) -> None:
+    parse_mapping(mapping)
+    MAPPING.validate(mapping)
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [{part: value} for part, wrong in BAD.items() for value in wrong] + [each[0] for each in FAULTS],
+)
+def test_a_mapping_that_is_refused_does_not_fit(mapping: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        parse_mapping(mapping)
+    assert not MAPPING.is_valid(mapping)
