@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files.claims import RunOptions

@@ -38,12 +38,12 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
 def test_many_failures_are_one_outage_with_the_cause_of_the_first(told: Told) -> None:
     for error in (unavailable(DatabaseState.BUSY), unavailable(DatabaseState.FULL), LOST):
         told.outage.failed(error)  # none of these is an outage
-    told.outage.answered()
+    told.outage.ended()
     told.outage.failed(unavailable(DatabaseState.NO_SERVER))
     told.outage.failed(unavailable(DatabaseState.STARTING))
     told.seconds += 60
-    told.outage.answered()
-    told.outage.answered()
+    told.outage.ended()
+    told.outage.ended()
     assert told.events == ["database_away", "database_back"]
     assert told.values == ["database_no_server", 60]
 
@@ -51,7 +51,7 @@ def test_many_failures_are_one_outage_with_the_cause_of_the_first(told: Told) ->
 def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: Told) -> None:
     for _ in range(100):
         told.outage.failed(unavailable(DatabaseState.CROWDED))
-        told.outage.answered()
+        told.outage.ended()
     told.seconds += QUIET_SECONDS
     told.outage.failed(unavailable(DatabaseState.CROWDED))
     assert told.events == ["database_away", "database_back", "database_away"]

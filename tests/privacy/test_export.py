@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db.schema import metadata
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.clock import wire_time
 from frontdesk.queues.events import FAULT_CODES, parse_event
+from frontdesk.text import wire_time
 from tests.factories import NOW
 from tests.queues.feed import joined
 

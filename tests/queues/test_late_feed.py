@@ -22,7 +22,7 @@ from frontdesk.queues.estimate.model import (
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import QueueEvent
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW

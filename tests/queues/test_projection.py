@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from frontdesk.db import Database
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventType
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
 from tests.factories import NOW
