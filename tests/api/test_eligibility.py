@@ -54,13 +54,6 @@ def test_an_inactive_plan_is_warned_about(api: Api, db: Database, customer: Cust
     assert told == ["moved", "plan_inactive"]
 
 
-def test_expiry_is_compared_on_the_merged_record(api: Api, path: str) -> None:
-    api.post(path, member_body(effective_date="2026-05-01"))
-    answer = api.post(path, {"external_id": "AB 000001", "expiry_date": "2026-04-30"})
-    assert codes(answer) == {"expiry_date": "expiry_before_effective"}
-    assert api.post(path, {"external_id": "AB 000001", "expiry_date": "2026-05-01"}).status_code == 200
-
-
 def test_warnings_tell_of_likely_mistakes_that_are_no_faults(api: Api, path: str) -> None:
     created = api.post(path, member_body(dob="1977-01-11T18:00:00-05:00", state="Atlantis"))
     assert created.headers["Eligibility-Warnings"] == "dob_not_midnight,state_not_recognised"
@@ -87,7 +80,10 @@ def test_null_clears_optional_fields_and_is_a_fault_on_required_ones(api: Api, p
     assert before["metadata"] == {"c": "3"}
     refused = change(first_name="New", last_name=None, zipcode=" ")
     assert codes(refused) == {"last_name": "required", "zipcode": "required"}
+    too_early = change(first_name="New", expiry_date="2025-12-31")  # compared on the merged record
+    assert codes(too_early) == {"expiry_date": "expiry_before_effective"}
     assert change().json() == before
+    assert change(expiry_date="2026-01-01").status_code == 200
     assert change(metadata=None).json()["metadata"] == {}
 
 

@@ -29,6 +29,12 @@ OPEN = {
     *("GET /", "GET /problems", "GET /healthz", "GET /readyz"),
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
 }
+ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+def endpoints(of: Sequence[Endpoint]) -> pytest.MarkDecorator:
+    names = [f"{endpoint.method} {endpoint.path}" for endpoint in of]
+    return pytest.mark.parametrize("endpoint", of, ids=names)
 
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

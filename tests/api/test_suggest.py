@@ -23,6 +23,7 @@ from tests.api.conftest import Files, Trail, codes
 from tests.api.test_mappings import put
 from tests.factories import make_customer
 from tests.files.exports import hr_export, synthea, written
+from tests.files.loading import COLUMNS
 from tests.formats.workbooks import workbook
 from tests.mapping.test_suggest import suggested
 
@@ -54,6 +55,21 @@ def test_a_workbook_gets_a_suggestion_too(files: Files, monkeypatch: pytest.Monk
     monkeypatch.setattr("frontdesk.api.eligibility_files.WORKBOOK_BYTES", 1000)
     refused = files.upload(content, "?suggest_mapping=true", WORKBOOK)
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
+
+
+def test_a_suggestion_with_an_open_question_is_not_stored_until_it_is_answered(files: Files) -> None:
+    person = "Robin,Sample,1980-02-03,male,02134,2026-01-01"
+    lines = [
+        ",".join((*COLUMNS[:-1], "Employment Status")),
+        f"1,1,{person},Active",
+        f"2,2,{person},Terminated",
+    ]
+    content = "\n".join(lines).encode()
+    found = suggestion(files, content)
+    assert codes(put(files.api, "hr", found["mapping"])) == {"questions.Employment%20Status": "not_allowed"}
+    answered = found["mapping"] | found["questions"][0]["choices"][0]["mapping"]
+    assert put(files.api, "hr", answered).status_code == 201
+    assert files.load(content, "?mapping=hr")["counts"] == {"created": 1, "skipped": 1, "warned": 1}
 
 
 def test_an_account_gets_one_suggestion_at_a_time(app: App, files: Files, db: Database) -> None:
