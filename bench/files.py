@@ -20,7 +20,7 @@ import pysqlite3
 from rich.progress import Progress
 
 from bench.harness import Bench, Databases, Option, Row, chosen, databases, peak_mib, processor_seconds
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database

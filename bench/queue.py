@@ -19,7 +19,7 @@ from rich.progress import Progress
 
 from bench.harness import Bench, Databases, Installation, Option, Row, chosen, databases
 from bench.load import frontdesk
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 from tests.factories import make_operator
 from tests.faults.callers import call
 

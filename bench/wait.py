@@ -22,8 +22,8 @@ from bench.harness import Bench, Option, Row
 from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import AHEAD, HIGH, LOW, OURS, Day
 from frontdesk.queues.backtest.judge import RIVALS
-from frontdesk.queues.estimate.intervals import WIDTHS
 from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.waits import WIDTHS
 
 PROCESSES = 2
 IDLE_SEEN = "AHT x position, idle seen"

@@ -7,9 +7,10 @@ import psycopg
 import pysqlite3
 from sqlalchemy import Table
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.tables import member_history, members
+from frontdesk.text import stored_time
 
 STEP = 5_000  # rows in one transaction: within what a statement may take, also on a machine that is busy with other tests
 

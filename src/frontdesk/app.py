@@ -14,8 +14,9 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.checks import WriteProbe
+from frontdesk.db.engine import write_alone
+from frontdesk.db.group_commit import Writers, overdue
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SharedReads, SqliteLookups
-from frontdesk.db.races import Writers, overdue, write_alone
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable

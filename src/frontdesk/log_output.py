@@ -9,7 +9,8 @@ import threading
 from collections.abc import Sequence
 from typing import TextIO
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
+from frontdesk.text import stored_time
 
 WAITING_LINES = 20_000  # about 4 MB; while so many wait, further lines are dropped and counted
 LAST_SECONDS = 1.0

@@ -1,10 +1,12 @@
-"""What is taken from callers: texts in NFC, trimmed, without control characters, and JSON that two parsers read alike."""
+"""What is taken from callers: texts in NFC, trimmed, without control characters, and JSON that two parsers read alike; and the
+two ways in which times are written."""
 
 import json
 import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any
@@ -238,3 +240,13 @@ def _constant(_name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
+
+
+def wire_time(moment: datetime) -> str:
+    """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+
+
+def stored_time(moment: datetime) -> str:
+    """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts like time."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file

@@ -7,8 +7,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester, list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files.actions import save_mapping

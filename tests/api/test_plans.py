@@ -9,7 +9,7 @@ from frontdesk import audit, plans
 from frontdesk.access.model import Scope
 from frontdesk.api import plans as api_plans
 from frontdesk.app import App
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery
 from frontdesk.db import Database
 from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan

@@ -6,8 +6,7 @@ import pytest
 
 from frontdesk.access.accounts import close_account, resume_account, suspend_account
 from frontdesk.access.callers import CACHE_SECONDS
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, make_operator, member_body

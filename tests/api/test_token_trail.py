@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db import Database
 from tests.conftest import Api
 from tests.factories import Customer

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db import Database
 from frontdesk.files.actions import begin_file
 from frontdesk.files.model import EligibilityFile

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.clock import system_clock
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.tables import encounters, estimate_log
 from tests.cli.conftest import CommandLine

@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.audit.model import Requester
-from frontdesk.clock import wire_time
+from frontdesk.audit import Requester
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
@@ -34,6 +33,7 @@ from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
+from frontdesk.text import wire_time
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
 from tests.conftest import Api, SetClock

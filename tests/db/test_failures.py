@@ -147,19 +147,19 @@ def test_many_failures_are_one_outage_with_the_cause_of_the_first(told: Told) ->
     lost = Unavailable("The connection to the database was lost.", stale_connection=True)
     for error in (unavailable(DatabaseState.BUSY), unavailable(DatabaseState.FULL), lost):
         told.outage.failed(error)  # none of these is an outage
-    told.outage.answered()
+    told.outage.ended()
     told.outage.failed(unavailable(DatabaseState.NO_SERVER))
     told.outage.failed(unavailable(DatabaseState.STARTING))
     told.seconds += 60
-    told.outage.answered()
-    told.outage.answered()
+    told.outage.ended()
+    told.outage.ended()
     assert told.events == [("database_away", "database_no_server"), ("database_back", 60)]
 
 
 def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: Told) -> None:
     for _ in range(100):
         told.outage.failed(unavailable(DatabaseState.CROWDED))
-        told.outage.answered()
+        told.outage.ended()
     told.seconds += QUIET_SECONDS
     told.outage.failed(unavailable(DatabaseState.CROWDED))
     assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]

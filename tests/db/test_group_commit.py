@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.db import races
-from frontdesk.db.races import GroupCommit, Writers
+from frontdesk.db import group_commit
+from frontdesk.db.group_commit import GroupCommit, Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
 from tests.patience import PATIENCE_SECONDS, in_event_loop
@@ -119,7 +119,7 @@ async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_
 @pytest.mark.parametrize("is_long", [True, False])
 @in_event_loop
 async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(races, "LONG_SECONDS", 0.0 if is_long else 60.0)
+    monkeypatch.setattr(group_commit, "LONG_SECONDS", 0.0 if is_long else 60.0)
     commits = Commits(refuse, limit=1)
     refused, *others = await commits.outcomes(13, 2, 3)
     assert isinstance(refused, Unavailable)
@@ -161,7 +161,7 @@ async def test_the_free_lane_takes_what_came_while_both_were_busy() -> None:
     calls += commits.submitted(1)
     await commits.begun()
     calls += commits.submitted(2)
-    await asyncio.sleep(2 * races.HELD_UP_SECONDS)
+    await asyncio.sleep(2 * group_commit.HELD_UP_SECONDS)
     commits.go = asyncio.Event()
     second.set()
     await commits.begun()

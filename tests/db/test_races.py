@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
+from frontdesk.db.engine import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import provider_groups
 from tests.factories import NOW

@@ -14,15 +14,14 @@ import pytest
 
 from frontdesk import queues
 from frontdesk.access.accounts import list_secrets
-from frontdesk.audit import record
-from frontdesk.audit.model import AuditEntry, Requester
+from frontdesk.audit import AuditEntry, Requester, record
 from frontdesk.eligibility import find_kept_digests
 from frontdesk.invitations.model import InvitationState
 from frontdesk.invitations.protocol import DeliveryContext, seconds_to_work
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.retention import RetentionTurn, kept_days
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.cli.conftest import CommandLine

@@ -15,11 +15,10 @@ from starlette.testclient import TestClient
 from frontdesk.access.tables import access_tokens
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission

@@ -4,7 +4,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone, write_together
+from frontdesk.db.engine import write_alone, write_together
 from frontdesk.invitations import suppress
 from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import func, select, text
 
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database

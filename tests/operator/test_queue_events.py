@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
+from frontdesk.text import wire_time
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_operator
 from tests.queues.feed import joined

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.schema import metadata

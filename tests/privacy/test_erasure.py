@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery, Requester
+from frontdesk.audit import AuditQuery, Requester, list_entries
 from frontdesk.db import Database
 from frontdesk.db.schema import metadata
 from frontdesk.eligibility import find_members, list_history

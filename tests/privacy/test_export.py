@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db.schema import metadata
 from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row

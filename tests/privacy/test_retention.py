@@ -10,9 +10,8 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.access.tables import failed_attempts
-from frontdesk.audit import entries_after, list_entries, record
+from frontdesk.audit import AuditEntry, AuditQuery, Requester, entries_after, list_entries, record
 from frontdesk.audit.chain import TrailPruning, first_line, sealed
-from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.config import SETTINGS, Config, ConfigError, read_config
 from frontdesk.db import Database

@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from frontdesk import access
-from frontdesk.clock import wire_time
 from frontdesk.db import Database, Tx
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventResult, EventType, QueueEvent
 from frontdesk.queues.tables import duties, encounters
+from frontdesk.text import wire_time
 from tests.factories import NOW
 
 ON, OFF = EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY

@@ -11,19 +11,17 @@ from frontdesk.db import Database
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.backtest.judge import run_backtest
 from frontdesk.queues.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.intervals import (
+from frontdesk.queues.estimate.model import (
     MOST_WAITS,
     NARROWEST,
     WIDEST,
-    WIDTHS,
     IntervalRecord,
+    WaitEstimate,
     note_wait,
-    with_interval,
 )
-from frontdesk.queues.estimate.model import WaitEstimate
+from frontdesk.queues.estimate.waits import WIDTHS, with_interval
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, ReplayEvent
-from frontdesk.queues.queue_state import queue_state
-from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted
+from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted, queue_state
 from frontdesk.queues.store.snapshots import list_records, save_snapshot
 from tests.conftest import SetClock
 from tests.factories import NOW

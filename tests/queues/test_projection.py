@@ -17,7 +17,7 @@ from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from frontdesk.queues.tables import encounters, queue_events

@@ -4,7 +4,7 @@ import email
 import email.policy
 import re
 
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.invitations import suppress
 from frontdesk.invitations.model import DeliveryReport, ReportEvent, SuppressionReason
 from frontdesk.invitations.reports import receive_report

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, update
 
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations

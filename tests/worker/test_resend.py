@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.db import Database
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import delivery
 from frontdesk.invitations.tables import invitations

@@ -4,7 +4,7 @@ import pytest
 
 from frontdesk.access.accounts import resume_account, suspend_account
 from frontdesk.db import Database
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import Suspended
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer

@@ -22,7 +22,7 @@ from frontdesk.access import store
 from frontdesk.access.model import ApiClient, Caller, RequestAllowance, Scope, scope_text
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import RateLimited, Unauthorized, Unavailable
 
 LIFETIME_SECONDS = 7200

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from frontdesk import audit
 from frontdesk.app import App
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.invitations import suppress
 from frontdesk.invitations.message import find_link_target, registration_link

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from frontdesk.clock import stored_time
+from frontdesk.text import stored_time
 
 
 class TrailPruning(NamedTuple):

@@ -1,21 +1,62 @@
-"""The SQL of the audit trail."""
+"""Entries of the audit trail, what asks for the actions in them, and their SQL."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, or_, select
 
-from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import SetTransaction, insert_set
-
-ALL = AuditQuery()
+from frontdesk.text import stored_time
 
 _columns = audit_entries.c
+
+
+class AuditEntry(NamedTuple):
+    """One action. `actor` is an API client's client_id, or `cli:` and a login name; `detail` holds names and ids only."""
+
+    action: str
+    actor: str
+    request_id: str
+    account_id: int | None = None
+    subject_id: int | None = None
+    detail: dict[str, Any] | None = None
+
+
+class Requester(NamedTuple):
+    """What asks for an action: an API client by its client_id, `cli:` and a login name, or a part of the service; the id of its
+    request, its time, and over HTTP its network as a keyed hash."""
+
+    actor: str
+    request_id: str
+    now: datetime
+    network: str | None = None
+
+    def entry(
+        self, action: str, account_id: int | None = None, subject_id: int | None = None, **detail: Any
+    ) -> AuditEntry:
+        """The entry about an action of this request. `detail` holds names and ids only."""
+        if self.network is not None:
+            detail["network"] = self.network
+        return AuditEntry(action, self.actor, self.request_id, account_id, subject_id, detail or None)
+
+
+class AuditQuery(NamedTuple):
+    """Which entries are wanted; None asks for all. `action` is a whole one (`client.rotated`) or its noun (`client`). `since`
+    and `until` are included."""
+
+    account_id: int | None = None
+    actor: str | None = None
+    action: str | None = None
+    subject_id: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ALL = AuditQuery()
 
 
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:

@@ -1,18 +1,18 @@
 """The table of audit entries; rows are only ever added (the database refuses to change or delete one)."""
 
-from sqlalchemy import Column, String, Table
+from sqlalchemy import String, Table
 
-from frontdesk.db.schema import Id, Json, UtcTime, metadata
+from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required
 
 audit_entries = Table(
     "audit_entries",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("at", UtcTime, nullable=False),
-    Column("account_id", Id, nullable=True),
-    Column("actor", String(64), nullable=False),
-    Column("action", String(40), nullable=False),
-    Column("subject_id", Id, nullable=True, index=True),
-    Column("request_id", String(64), nullable=False),
-    Column("detail", Json, nullable=True),
+    *key(Id, "id"),
+    *required(UtcTime(), "at"),
+    *optional(Id, "account_id"),
+    *required(String(64), "actor"),
+    *required(String(40), "action"),
+    *optional(Id, "subject_id", index=True),
+    *required(String(64), "request_id"),
+    *optional(Json, "detail"),
 )

@@ -10,9 +10,8 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from frontdesk.audit import entries_after, last_entry_id, list_entries
+from frontdesk.audit import AuditQuery, entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
-from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import progress
 from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, start_of

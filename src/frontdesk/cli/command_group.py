@@ -15,15 +15,15 @@ import typer
 
 from frontdesk import audit
 from frontdesk.access.accounts import get_account
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, Output, fail, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.checks import HEAD, other_schema, revision_of
+from frontdesk.db.engine import write_alone
 from frontdesk.db.failures import DatabaseState
-from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
 
 ACTOR_LENGTH = 64  # the audit trail's column

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import typer
 from rich.progress import MofNCompleteColumn
 
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import Part, json_text, progress, table
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, id_option, option

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from frontdesk.clock import wire_time
+from frontdesk.text import wire_time
 
 # Output that goes to a file or another program is never wrapped or cut to a terminal's width.
 UNWRAPPED_COLUMNS = 10_000

@@ -18,7 +18,7 @@ from frontdesk.cli.options import LARGEST_ID, OnlyAccount, end_of, option, read_
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
 from frontdesk.eligibility.enrol import dry_run as dry_runs
 from frontdesk.eligibility.model import Enrolled, Submission
@@ -54,7 +54,8 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
     names = "changed_at outcome plan_id changes member_id client request_id file_id"
-    history = [picked(entry, names) for entry in list_history(tx, member["id"], merged=True)]
+    ids = [person.member_id for person in erasure.find_persons_of(tx, member["id"])]
+    history = [picked(entry, names) for entry in list_history(tx, *ids)]
     parts: list[Part] = [
         heading("Record"),
         field_table(record),

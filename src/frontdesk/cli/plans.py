@@ -24,7 +24,7 @@ from frontdesk.plans.changes import change_plan, create_plan, create_provider_gr
 from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import list_on_duty
 from frontdesk.queues.ingest import set_duty
-from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import queue_state
 
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
 DoctorReference = Annotated[str, option("Reference of the doctor, such as a staff number.", metavar="REF")]

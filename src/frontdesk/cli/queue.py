@@ -21,17 +21,18 @@ from frontdesk.cli.layout import Part, console, heading, minutes_text, table
 from frontdesk.cli.options import OnlyAccount, PlanId, option, read_text
 from frontdesk.cli.output import Output, listing, settings
 from frontdesk.cli.queue_backtest import accuracy_item, backtest
-from frontdesk.clock import system_clock, wire_time
+from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.plans import get_plan, list_plans
 from frontdesk.queues import list_outcomes, list_waiting
 from frontdesk.queues.ingest import set_waiting
-from frontdesk.queues.model import PruneReport, WaitOutcome
-from frontdesk.queues.queue_state import accuracy_of, measure_accuracy, queue_state
+from frontdesk.queues.model import PruneReport, WaitOutcome, accuracy_of, measure_accuracy
+from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
 from frontdesk.queues.upkeep import rebuild as rebuild_all
+from frontdesk.text import wire_time
 
 Patient = Annotated[
     str, option("Opaque reference of the patient; never a name, an e-mail or a phone number.", metavar="REF")

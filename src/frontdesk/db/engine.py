@@ -1,22 +1,31 @@
 """Connections and transactions over SQLite and PostgreSQL.
 
-A `Tx` is one open transaction. Features take it and never commit: the door that opened it does.
+A `Tx` is one open transaction. Features take it and never commit: the door that opened it does, or a function here that runs the
+work again when the transaction lost a race (`write_alone`, `write_together`, `write_in_one`).
 """
 
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
-from frontdesk.db.failures import DatabaseOutage, as_unavailable, as_unknown_outcome
+from frontdesk.db.failures import (
+    DatabaseOutage,
+    StateChanged,
+    as_unavailable,
+    as_unknown_outcome,
+    is_deadlock,
+    lost_race,
+)
 from frontdesk.db.notifications import WorkNotifier
 from frontdesk.db.postgresql import (
     ANY_SCAN,
@@ -30,6 +39,12 @@ from frontdesk.errors import FrontdeskError, Unavailable
 
 Tx = Connection
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+OpenTx_co = TypeVar("OpenTx_co", covariant=True)
+AnyTx = TypeVar("AnyTx")
+# One result, or the item's own error, per item.
+Work = Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]]
 
 MIGRATION_LOCK = 0x66726F6E74  # "front", an advisory lock of PostgreSQL
 # As autovacuum does it: after changes to a tenth of the rows that the statistics know of.
@@ -38,6 +53,15 @@ _OUTDATED = """
     ORDER BY relname
 """
 POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
+
+ATTEMPTS_TOGETHER = 3
+ATTEMPTS_ALONE = 8
+
+# When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
+SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
+SHORTEST_WAIT_SECONDS = 0.02
+
+OTHERS_WRITE = "Others keep writing the same record."
 
 
 class Database:
@@ -147,7 +171,8 @@ class Database:
         except Unavailable as error:
             self.outage.failed(error)
             raise
-        self.outage.answered()
+        if self.outage.began_at is not None:
+            self.outage.ended()
 
     def _begin_sqlite(self, connection: Connection) -> None:
         options = connection.get_execution_options()
@@ -220,3 +245,131 @@ def refresh_statistics(db: Database, tables: Sequence[str], *, written: int) -> 
     for name in db.ask(lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()):
         with db.write() as tx:
             tx.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {name}")
+
+
+class Writable(Protocol[OpenTx_co]):
+    """A database that opens writing transactions: `Database` or `PipelineDatabase`."""
+
+    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[OpenTx_co]: ...
+
+
+def write_together(
+    db: Writable[AnyTx],
+    items: Sequence[Item],
+    work: Work[AnyTx, Item, Result],
+    *,
+    wait_seconds: float | None = None,
+) -> list[Result | Exception]:
+    """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
+
+    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
+    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. Raises
+    Unavailable when none of the items can be written.
+    """
+    is_alone = len(items) == 1
+    try:
+        return [*_attempt(db, lambda tx: work(tx, items), ATTEMPTS_TOGETHER, wait_seconds)]
+    except Unavailable as error:
+        if is_alone or not error.busy:
+            raise
+        is_busy = True
+    except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
+        if is_alone and not lost_race(error):
+            return [error]  # it would only fail again
+        is_busy = False
+    return _one_by_one(db, items, work, is_busy=is_busy)
+
+
+def _one_by_one(
+    db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
+) -> list[Result | Exception]:
+    """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
+    results: list[Result | Exception] = []
+    started = time.monotonic()
+    for position, item in enumerate(items):
+        left = SHARED_SECONDS - (time.monotonic() - started)
+        share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - position)) if is_busy else None
+        try:
+            results += _attempt(db, partial(_write_one, work, item), ATTEMPTS_ALONE, share)
+        except Exception as error:  # noqa: BLE001  # it is the item's answer
+            results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
+        is_away = isinstance(results[-1], Unavailable) and not results[-1].busy
+        if is_busy and (is_away or time.monotonic() - started > LAST_SECONDS):
+            break
+    refused = Unavailable("The database is busy.", busy=True)
+    return results + [refused] * (len(items) - len(results))
+
+
+def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequence[Result | Exception]:
+    return work(tx, [item])
+
+
+def write_alone(
+    db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
+) -> Result:
+    """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
+    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def write_in_one(
+    db: Writable[Tx],
+    items: Sequence[Item],
+    work: Work[Tx, Item, Result],
+    *,
+    save: Callable[[Tx, Sequence[Result | Exception]], None],
+    begin: Callable[[], None] | None = None,
+) -> None:
+    """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
+
+    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
+    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
+    Raises Unavailable, and what `save` raises.
+    """
+
+    def attempt(tx: Tx, *, is_split: bool = False) -> None:
+        if begin is not None:
+            begin()
+        if is_split:
+            save(tx, [_behind_savepoint(tx, item, work) for item in items])
+        else:
+            save(tx, work(tx, items) if items else [])
+
+    try:
+        _attempt(db, attempt, ATTEMPTS_TOGETHER)
+    except (DBAPIError, StateChanged):
+        _attempt(db, lambda tx: attempt(tx, is_split=True), ATTEMPTS_ALONE)
+
+
+def _attempt(
+    db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
+) -> Result:
+    """`work(tx)` in one transaction, again while it loses races. Raises what the last attempt raised."""
+    while True:
+        limit -= 1
+        try:
+            with db.write(wait_seconds=wait_seconds) as tx:
+                result = work(tx)
+        except (DBAPIError, StateChanged, Unavailable) as error:
+            is_stale = isinstance(error, Unavailable) and error.stale_connection
+            if limit == 0 or not (is_stale or lost_race(error)):
+                raise
+        else:
+            return result
+
+
+def _behind_savepoint(tx: Tx, item: Item, work: Work[Tx, Item, Result]) -> Result | Exception:
+    for _ in range(ATTEMPTS_ALONE):
+        try:
+            with tx.begin_nested():
+                [result] = work(tx, [item])
+        except (DBAPIError, StateChanged) as error:
+            if isinstance(error, DBAPIError) and is_deadlock(error):
+                raise  # the whole transaction is gone
+            if not lost_race(error):
+                return error
+        else:
+            return result
+    return Unavailable(OTHERS_WRITE)

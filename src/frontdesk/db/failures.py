@@ -161,7 +161,7 @@ def unavailable(state: DatabaseState, *, busy: bool = False) -> Unavailable:
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     """`Unavailable` when the database's state is the cause: away, locked, full, read-only. None when the statement is.
 
-    None for a lost race too, though the driver counts deadlocks as such a state: `db.races` runs it again.
+    None for a lost race too, though the driver counts deadlocks as such a state: `db.engine` runs it again.
     """
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
@@ -205,7 +205,7 @@ def _state(error: DBAPIError) -> str | None:
 
 
 class DatabaseOutage:
-    """Gets every failure of this process's connections and, during an outage, the first success.
+    """Gets every failure of this process's connections and, during an outage, the first success (`ended`).
 
     `tell(event, **values)` writes a line of the log; a command has no log, so by default nothing is told. A connection that turns
     out to be dead is no outage: it is replaced, and only when that fails too is the database away. An outage that begins within
@@ -214,7 +214,7 @@ class DatabaseOutage:
 
     def __init__(self) -> None:
         self.tell: Callable[..., Any] = lambda *_, **__: None
-        self._began_at: float | None = None
+        self.began_at: float | None = None  # None while the database answers
         self._quiet_until = float("-inf")
         self._changing = threading.Lock()
 
@@ -223,15 +223,13 @@ class DatabaseOutage:
             return
         with self._changing:
             now = monotonic()
-            if self._began_at is not None or now < self._quiet_until:
+            if self.began_at is not None or now < self._quiet_until:
                 return
-            self._began_at, self._quiet_until = now, now + QUIET_SECONDS
+            self.began_at, self._quiet_until = now, now + QUIET_SECONDS
         self.tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
 
-    def answered(self) -> None:
-        if self._began_at is None:
-            return
+    def ended(self) -> None:
         with self._changing:
-            began_at, self._began_at = self._began_at, None
+            began_at, self.began_at = self.began_at, None
         if began_at is not None:
             self.tell(BACK_EVENT, pid=os.getpid(), seconds=round(monotonic() - began_at, 1))

@@ -24,8 +24,9 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.engine import Database
+from frontdesk.db.engine import Database, Item, Result, Writable
 from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
@@ -36,7 +37,6 @@ from frontdesk.db.postgresql import (
     settings_query,
     verify_settings,
 )
-from frontdesk.db.races import GroupCommit, Item, Result, Writable
 from frontdesk.db.sets import SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
@@ -47,7 +47,7 @@ Parameters = tuple[Any, ...]
 PipelineRows = list[list[bytes | None]]
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
-# A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
+# A record that another transaction locks must not hold up its neighbours: `db.engine` then writes them without it.
 LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
@@ -85,7 +85,8 @@ class PipelineDatabase:
         try:
             yield tx
             tx.commit()
-            self._outage.answered()
+            if self._outage.began_at is not None:
+                self._outage.ended()
         finally:
             tx.roll_back()
             if connection.is_alive:
@@ -133,7 +134,8 @@ class PipelineDatabase:
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
-        self._outage.answered()
+        if self._outage.began_at is not None:
+            self._outage.ended()
         return answer.rows or []
 
     def translated(self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False) -> Exception:

@@ -6,12 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import TIMESTAMP, BigInteger, Date, Enum, Integer, MetaData, String
+from sqlalchemy import TIMESTAMP, BigInteger, Column, Date, Enum, ForeignKey, Integer, MetaData, String
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 
-from frontdesk.clock import stored_time
+from frontdesk.text import stored_time
 
 metadata = MetaData(
     naming_convention={
@@ -46,7 +46,7 @@ def words(kind: type[StrEnum], length: int) -> Enum:
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `clock.stored_time`, which sorts."""
+    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `text.stored_time`, which sorts."""
 
     impl = TIMESTAMP(timezone=True)
     cache_ok = True
@@ -76,3 +76,21 @@ class IsoDate(TypeDecorator[str]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else str(value)
+
+
+def key(column_type: TypeEngine[Any], *names: str, to: str | None = None) -> list[Column[Any]]:
+    """Columns of the primary key; `to` is the `table.column` that they refer to."""
+    return optional(column_type, *names, to=to, nullable=False, primary_key=True)
+
+
+def required(
+    column_type: TypeEngine[Any], *names: str, to: str | None = None, **options: Any
+) -> list[Column[Any]]:
+    """Columns without NULL. `options`: of SQLAlchemy's Column."""
+    return optional(column_type, *names, to=to, nullable=False, **options)
+
+
+def optional(
+    column_type: TypeEngine[Any], *names: str, to: str | None = None, **options: Any
+) -> list[Column[Any]]:
+    return [Column(name, column_type, *([ForeignKey(to)] if to else []), **options) for name in names]

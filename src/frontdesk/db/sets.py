@@ -6,7 +6,7 @@ A set of thousands of rows goes by COPY, where the transaction can: the server r
 parameter, and reads it while the rest is still being written out. An ordinary `Tx` is a `SetTransaction`, and so is a
 `PipelineTransaction`.
 The text of a statement is built once from the Table objects, never from values.
-A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
+A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `text.stored_time` text; dicts for JSON columns.
 """
 
 import threading
@@ -294,7 +294,7 @@ def _copy(
             for values in values_of_rows(table, columns, rows):
                 write(values)
     except psycopg.Error as error:
-        # As SQLAlchemy would raise it: `db.races` decides by it, and it holds no value.
+        # As SQLAlchemy would raise it: `db.engine` decides by it, and it holds no value.
         raise DBAPIError.instance(
             "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
         ) from None

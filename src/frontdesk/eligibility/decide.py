@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit import AuditEntry
 from frontdesk.config import Uniqueness
 from frontdesk.db.failures import StateChanged
 from frontdesk.db.sets import Found, SetTransaction

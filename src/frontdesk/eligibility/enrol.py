@@ -1,7 +1,7 @@
 """Writes members: `enrol` takes a chunk of records and gives their outcomes, in the caller's transaction; `restore` undoes it.
 
 One statement reads every stored record that a key of the chunk touches, plain Python decides each record, and one statement
-writes members, history, audit entries and invitations. `db.races` settles what transactions do to each other.
+writes members, history, audit entries and invitations. `db.engine` settles what transactions do to each other.
 
 A dry run makes the same decisions and writes them to a scratch database only, so that later chunks see them. A restored member
 has the values of its history; one that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
-from frontdesk.clock import Clock, stored_time
+from frontdesk.audit import AuditEntry
+from frontdesk.clock import Clock
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx, sets
-from frontdesk.db.engine import scratch_database
+from frontdesk.db.engine import Writable, scratch_database, write_together
 from frontdesk.db.pipeline import GroupWriter
-from frontdesk.db.races import Writable, write_together
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, model, persons, store
@@ -39,11 +38,11 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
-from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
+from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.plans import find_owners
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, stored_time
 
 MANY = 100  # so many updated records are worth a statement of their own
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")

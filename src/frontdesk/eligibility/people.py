@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from frontdesk import audit
-from frontdesk.audit.model import Requester
-from frontdesk.clock import stored_time
+from frontdesk.audit import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import insert_missing, update_set
@@ -22,7 +21,8 @@ from frontdesk.eligibility.enrol import UndoRequest, restore
 from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Outcome, SimilarPair, Submission
 from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
-from frontdesk.invitations.delivery import cancel_of_members
+from frontdesk.invitations.protocol import cancel_of_members
+from frontdesk.text import stored_time
 
 SEARCHED_TOGETHER = 1000  # ids
 RENAMED, UNCHANGED = "renamed", "unchanged"

@@ -44,17 +44,6 @@ def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict
     return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
 
 
-def merged_with(tx: Tx, ids: Collection[int]) -> set[int]:
-    """The ids, and those of all members that were merged with them, either way."""
-    found, new = set(ids), set(ids)
-    while new:
-        kept = sets.find_pairs(tx, members, "id", new, pair=("id", "merged_into"))
-        merged = sets.find_pairs(tx, members, "merged_into", new, pair=("id", "merged_into"))
-        new = {*kept.values(), *merged} - found - {None}
-        found |= new
-    return found
-
-
 # A member's id, what happened to it, its plan, the changes; by which client, request and file.
 NewEntry = tuple[int, model.Outcome, int, dict[str, list[Any]], str, str, int | None]
 
@@ -245,9 +234,9 @@ def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
     return dict(tx.execute(select(*_SHOWN).where(members.c.id == member_id)).mappings().one())
 
 
-def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[model.HistoryEntry]:
-    """The member's history, oldest first; with `merged`, also that of all members that were merged with it."""
-    histories = find_histories(tx, merged_with(tx, [member_id]) if merged else [member_id])
+def list_history(tx: Tx, *member_ids: int) -> list[model.HistoryEntry]:
+    """The history of a member, or of those that were merged, oldest first."""
+    histories = find_histories(tx, member_ids)
     return sorted((entry for each in histories.values() for entry in each), key=attrgetter("id"))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, metadata, optional, required
 from frontdesk.eligibility.fields import EMAIL_LENGTH, FIELDS, UNIQUE, Field, Storage
 
 _TYPES: dict[Storage, Any] = {Storage.DATE: IsoDate, Storage.JSON: Json}
@@ -27,26 +27,24 @@ def _index_of_some(column: str) -> sa.Index:
 members = sa.Table(
     "members",
     metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("account_id", Id, nullable=False),
-    sa.Column("plan_id", Id, nullable=False),
+    *key(Id, "id"),
+    *required(Id, "account_id", "plan_id"),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
     # A record that an undo withdrew is alone in the scope -id, so its keys are free again.
-    sa.Column("uniqueness_scope", Id, nullable=False),
+    *required(Id, "uniqueness_scope"),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
-    sa.Column("email_folded", sa.String(2 * EMAIL_LENGTH), nullable=True),
+    *optional(sa.String(2 * EMAIL_LENGTH), "email_folded"),
     # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.decide).
-    sa.Column("expiry_before_absence", IsoDate, nullable=True),
+    *optional(IsoDate(), "expiry_before_absence"),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
-    sa.Column("row_digest", sa.String(32), nullable=True),
+    *optional(sa.String(32), "row_digest"),
     # Stands for the account and REF*0F of an 834: the members that belong together (docs/834.md).
-    sa.Column("family_digest", sa.String(32), nullable=True),
+    *optional(sa.String(32), "family_digest"),
     # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
-    sa.Column("person_digest", sa.String(32), nullable=True),
+    *optional(sa.String(32), "person_digest"),
     # The member that this one's external_id leads to, after `member merge`.
-    sa.Column("merged_into", Id, nullable=True),
-    sa.Column("created_at", UtcTime, nullable=False),
-    sa.Column("updated_at", UtcTime, nullable=False),
+    *optional(Id, "merged_into"),
+    *required(UtcTime(), "created_at", "updated_at"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     *(sa.UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
@@ -60,16 +58,15 @@ members = sa.Table(
 member_history = sa.Table(
     "member_history",
     metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("member_id", Id, sa.ForeignKey("members.id"), nullable=False),
-    sa.Column("outcome", sa.String(9), nullable=False),
-    sa.Column("plan_id", Id, nullable=False),
-    sa.Column("changes", Json, nullable=False),
-    sa.Column("client", sa.String(64), nullable=False),
-    sa.Column("request_id", sa.String(64), nullable=False),
+    *key(Id, "id"),
+    *required(Id, "member_id", to="members.id"),
+    *required(sa.String(9), "outcome"),
+    *required(Id, "plan_id"),
+    *required(Json, "changes"),
+    *required(sa.String(64), "client", "request_id"),
     # The eligibility file that did it; null for a POST. An undo goes by this, never by a request id, which callers choose.
-    sa.Column("file_id", Id, nullable=True),
-    sa.Column("changed_at", UtcTime, nullable=False),
+    *optional(Id, "file_id"),
+    *required(UtcTime(), "changed_at"),
     sa.Index("ix_member_history_member_id_id", "member_id", "id"),
 )
 
@@ -77,19 +74,20 @@ member_history = sa.Table(
 distinct_members = sa.Table(
     "distinct_members",
     metadata,
-    sa.Column("lower_id", Id, sa.ForeignKey("members.id"), primary_key=True),
-    sa.Column("higher_id", Id, sa.ForeignKey("members.id"), primary_key=True, index=True),
-    sa.Column("account_id", Id, nullable=False),
+    *key(Id, "lower_id", to="members.id"),
+    *key(Id, "higher_id", to="members.id"),
+    *required(Id, "account_id"),
+    sa.Index("ix_distinct_members_higher_id", "higher_id"),
 )
 
 # How many records of a client told it that another account has their value, on the last day (UTC) that had any.
 uniqueness_probes = sa.Table(
     "uniqueness_probes",
     metadata,
-    sa.Column("client", sa.String(64), primary_key=True),
-    sa.Column("account_id", Id, nullable=False),
-    sa.Column("day", sa.String(10), nullable=False),
-    sa.Column("taken", sa.Integer, nullable=False),
+    *key(sa.String(64), "client"),
+    *required(Id, "account_id"),
+    *required(sa.String(10), "day"),
+    *required(sa.Integer(), "taken"),
 )
 
 # One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), the key of
@@ -97,8 +95,8 @@ uniqueness_probes = sa.Table(
 installation = sa.Table(
     "installation",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("uniqueness", sa.String(7), nullable=False),
-    sa.Column("row_digest_key", sa.String(64), nullable=False),
-    sa.Column("written", sa.LargeBinary, nullable=True),
+    *key(sa.Integer(), "id"),
+    *required(sa.String(7), "uniqueness"),
+    *required(sa.String(64), "row_digest_key"),
+    *optional(sa.LargeBinary(), "written"),
 )

@@ -14,15 +14,15 @@ from typing import Any
 
 from frontdesk import audit
 from frontdesk.access.accounts import refuse_unless_active
-from frontdesk.audit.model import Requester
-from frontdesk.clock import wire_time
+from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model, store
 from frontdesk.formats.model import FileMode
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
+from frontdesk.text import wire_time
 
 PART_BYTES = 1024 * 1024
 MOST_FILES, MOST_BYTES = 100, 4096 * 1024 * 1024  # of an account, that arrive, wait or run

@@ -20,7 +20,7 @@ import orjson
 
 from frontdesk import eligibility
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_in_one
+from frontdesk.db.engine import write_in_one
 from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
 from frontdesk.eligibility.enrol import DryRun, dry_run
 from frontdesk.eligibility.fields import FIELDS, REQUIRED

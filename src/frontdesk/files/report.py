@@ -14,11 +14,11 @@ from urllib.parse import unquote
 
 import orjson
 
-from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
 from frontdesk.files import model, store
 from frontdesk.plans import external_ids_of
+from frontdesk.text import wire_time
 
 _HINTS = WARNINGS | model.REPORT_CODES
 

@@ -16,12 +16,10 @@ from typing import Any
 
 from greenlet import greenlet
 
-from frontdesk.audit import record_action
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester, record_action
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.engine import database_time, refresh_statistics
-from frontdesk.db.races import write_in_one
+from frontdesk.db.engine import database_time, refresh_statistics, write_in_one
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.enrol import UndoRequest

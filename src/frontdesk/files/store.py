@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from frontdesk.access import account_is_active
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.db.sets import SameKey, insert_set

@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata, words
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, metadata, optional, required, words
 from frontdesk.files.model import FileState, FileStep
 from frontdesk.formats.model import FileMode, Format
 
@@ -17,47 +17,37 @@ def _where(condition: str) -> dict[str, Any]:
 eligibility_files = sa.Table(
     "eligibility_files",
     metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("account_id", Id, nullable=False),
-    sa.Column("plan_id", Id, nullable=False),
+    *key(Id, "id"),
+    *required(Id, "account_id", "plan_id"),
     # An undo is a file without content that takes back what another one did.
-    sa.Column("undoes_id", Id, sa.ForeignKey("eligibility_files.id"), nullable=True),
-    sa.Column("format", words(Format, 8), nullable=True),
-    sa.Column("encoding", sa.String(32), nullable=True),
-    sa.Column("delimiter", sa.String(1), nullable=True),
-    sa.Column("file_name", sa.String(255), nullable=True),
-    sa.Column("mapping", Json, nullable=True),
-    sa.Column("mapping_name", sa.String(64), nullable=True),  # of the account's mapping that was copied
-    sa.Column("mode", words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
-    sa.Column("asked_mode", words(FileMode, 7), nullable=True),
-    sa.Column("dry_run", sa.Boolean, nullable=False, default=False),
-    sa.Column("state", words(FileState, 9), nullable=False),
-    sa.Column("step", words(FileStep, 5), nullable=False, default=FileStep.CHECK),
-    sa.Column("approved", sa.Boolean, nullable=False, default=False),
-    sa.Column("size_bytes", Id, nullable=False, default=0),
-    sa.Column("sha256", sa.String(64), nullable=True),
-    sa.Column("file_date", IsoDate, nullable=True),
-    sa.Column("rows_total", sa.Integer, nullable=True),
-    sa.Column("rows_done", sa.Integer, nullable=False, default=0),
-    sa.Column("chunks_done", sa.Integer, nullable=False, default=0),
-    # The plan's members before a full file was applied, and how many of them it omits.
-    sa.Column("members_before", sa.Integer, nullable=True),
-    sa.Column("members_missing", sa.Integer, nullable=True),
-    sa.Column("counts", Json, nullable=False, default=dict),
-    sa.Column("codes", Json, nullable=False, default=dict, server_default="{}"),
-    sa.Column("ignored", Json, nullable=False, default=list),
-    sa.Column("problem", Json, nullable=True),
-    sa.Column("client", sa.String(64), nullable=False),
-    sa.Column("request_id", sa.String(64), nullable=False),
-    sa.Column("created_at", UtcTime, nullable=False),
-    sa.Column("started_at", UtcTime, nullable=True),
-    sa.Column("finished_at", UtcTime, nullable=True),
+    *optional(Id, "undoes_id", to="eligibility_files.id"),
+    *optional(words(Format, 8), "format"),
+    *optional(sa.String(32), "encoding"),
+    *optional(sa.String(1), "delimiter"),
+    *optional(sa.String(255), "file_name"),
+    *optional(Json, "mapping"),
+    *optional(sa.String(64), "mapping_name"),  # of the account's mapping that was copied
+    *required(words(FileMode, 7), "mode", default=FileMode.CHANGE),
+    *optional(words(FileMode, 7), "asked_mode"),
+    *required(sa.Boolean(), "dry_run", "approved", default=False),
+    *required(words(FileState, 9), "state"),
+    *required(words(FileStep, 5), "step", default=FileStep.CHECK),
+    *required(Id, "size_bytes", default=0),
+    *optional(sa.String(64), "sha256"),
+    *optional(IsoDate(), "file_date"),
+    # `members_before`, `members_missing`: the plan's members before a full file was applied, and how many of them it omits.
+    *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),
+    *required(Json, "counts", "codes", default=dict),
+    *required(Json, "ignored", default=list),
+    *optional(Json, "problem"),
+    *required(sa.String(64), "client", "request_id"),
+    *required(UtcTime(), "created_at"),
+    *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
-    sa.Column("epoch", sa.Integer, nullable=False, default=0),
-    sa.Column("lease_until", UtcTime, nullable=True),
+    *required(sa.Integer(), "rows_done", "chunks_done", "epoch", default=0),
     # The caller's name for an upload, by which a retry finds the file.
-    sa.Column("idempotency_key", sa.String(255), nullable=True),
-    sa.Column("idempotency_digest", sa.String(64), nullable=True),
+    *optional(sa.String(255), "idempotency_key"),
+    *optional(sa.String(64), "idempotency_digest"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.Index("ix_eligibility_files_state_id", "state", "id"),
     sa.Index("ix_eligibility_files_account_id_id", "account_id", "id"),
@@ -74,11 +64,11 @@ eligibility_files = sa.Table(
 eligibility_mappings = sa.Table(
     "eligibility_mappings",
     metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("name", sa.String(64), primary_key=True),
-    sa.Column("mapping", Json, nullable=False),
-    sa.Column("is_default", sa.Boolean, nullable=False),
-    sa.Column("changed_at", UtcTime, nullable=False),
+    *key(Id, "account_id", to="accounts.id"),
+    *key(sa.String(64), "name"),
+    *required(Json, "mapping"),
+    *required(sa.Boolean(), "is_default"),
+    *required(UtcTime(), "changed_at"),
     sa.Index("uq_eligibility_mappings_account_id", "account_id", unique=True, **_where("is_default")),
 )
 
@@ -86,26 +76,22 @@ eligibility_mappings = sa.Table(
 file_settings = sa.Table(
     "file_settings",
     metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("reopen_absent", sa.Boolean, nullable=False),
-    sa.Column("second_approver", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
+    *key(Id, "account_id", to="accounts.id"),
+    *required(sa.Boolean(), "reopen_absent", "second_approver"),
 )
 
 # When a worker last took a file of the account in hand: accounts take turns.
 file_turns = sa.Table(
-    "file_turns",
-    metadata,
-    sa.Column("account_id", Id, sa.ForeignKey("accounts.id"), primary_key=True),
-    sa.Column("taken_at", UtcTime, nullable=False),
+    "file_turns", metadata, *key(Id, "account_id", to="accounts.id"), *required(UtcTime(), "taken_at")
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.
 file_parts = sa.Table(
     "file_parts",
     metadata,
-    sa.Column("file_id", Id, sa.ForeignKey("eligibility_files.id"), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),
+    *key(Id, "file_id", to="eligibility_files.id"),
+    *key(sa.Integer(), "number"),
+    *required(sa.LargeBinary(), "content"),
 )
 
 # What happened to each row, in the order of the report; written in the transaction that applied the chunk. No foreign keys: their
@@ -113,19 +99,15 @@ file_parts = sa.Table(
 file_rows = sa.Table(
     "file_rows",
     metadata,
-    sa.Column("file_id", Id, primary_key=True, autoincrement=False),
-    sa.Column("chunk", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column(
-        "place", sa.Integer, nullable=True
-    ),  # of the row in the file; null for a member that the file omits
-    sa.Column("member_id", Id, nullable=True),
-    sa.Column("external_id", sa.String(255), nullable=True),
-    sa.Column("outcome", sa.String(16), nullable=False),
-    sa.Column("changed", Json, nullable=True),  # names of fields
-    sa.Column("faults", Json, nullable=True),  # [field, code, message]
-    sa.Column("warnings", Json, nullable=True),  # [field, code, message or nothing]
-    sa.Column("left_plan_id", Id, nullable=True),  # the plan that a moved member left
+    *key(Id, "file_id"),
+    *key(sa.Integer(), "chunk", "position"),
+    *optional(sa.Integer(), "place"),  # of the row in the file; null for a member that the file omits
+    *optional(Id, "member_id"),
+    *optional(sa.String(255), "external_id"),
+    *required(sa.String(16), "outcome"),
+    # Names of fields; [field, code, message]; [field, code, message or nothing].
+    *optional(Json, "changed", "faults", "warnings"),
+    *optional(Id, "left_plan_id"),  # the plan that a moved member left
     sa.Index("ix_file_rows_member_id", "member_id"),
     # For the erasure of a person: of rows without a member, which are few.
     sa.Index(
@@ -138,7 +120,7 @@ file_rows = sa.Table(
 file_unchanged = sa.Table(
     "file_unchanged",
     metadata,
-    sa.Column("file_id", Id, primary_key=True, autoincrement=False),
-    sa.Column("chunk", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),
+    *key(Id, "file_id"),
+    *key(sa.Integer(), "chunk"),
+    *required(sa.LargeBinary(), "content"),
 )

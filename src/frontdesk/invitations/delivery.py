@@ -1,7 +1,7 @@
 """What operators and files decide about invitations (cancel, resend, settle, keep back), the forecast and the statistics."""
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,13 +21,12 @@ from frontdesk.invitations.model import (
     InvitationStep,
     StateChange,
 )
-from frontdesk.invitations.protocol import apply_changes, find_hold_reason
+from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
 from frontdesk.text import fold_email
 
 PAGE_ROWS = 1000
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
 
-CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
 RESENDABLE = {
     InvitationState.SENT,
     InvitationState.FAILED,
@@ -44,21 +43,6 @@ def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[Invitat
 def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
     _change(tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now)
-
-
-def cancel_of_members(
-    tx: Tx, member_ids: Collection[int], *, now: datetime, reason: InvitationStep = InvitationStep.WITHDRAWN
-) -> int:
-    """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns their number.
-
-    One that a worker claims at this moment may leave; each later claim looks at the member.
-    """
-    changes = [
-        (StateChange(found.state, InvitationState.CANCELLED, reason, closes=True), found)
-        for found in store.find_of_members(tx, member_ids)
-        if found.state in CANCELLABLE
-    ]
-    return len(apply_changes(tx, changes, now=now))
 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:

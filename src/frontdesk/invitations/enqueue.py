@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
-from frontdesk.clock import stored_time
 from frontdesk.db.sets import SetTransaction, find_set, insert_set, one_round_trip, update_set
 from frontdesk.invitations.model import (
     Delivery,
@@ -15,7 +14,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.invitations.tables import deliverability, invitations
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, stored_time
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
 

@@ -27,7 +27,6 @@ from email_validator import validate_email
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import insert_missing
 from frontdesk.errors import Fault, Invalid
@@ -42,7 +41,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.tables import invitation_links
 from frontdesk.mail.model import MailMessage
-from frontdesk.text import Rejected, refuse_control_characters
+from frontdesk.text import Rejected, refuse_control_characters, stored_time
 
 
 def load_message_context(

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.database_identity import (
     counter_path,
@@ -45,8 +44,9 @@ from frontdesk.invitations.model import (
     ReportEvent,
     StateChange,
 )
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, stored_time
 
+CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
 # From these states a message may have left by now: its place in the hourly window is counted.
 MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
 MAX_RETRY_SECONDS = 3600.0
@@ -277,6 +277,21 @@ def apply_changes(
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)
     return {row[0] for row in written}
+
+
+def cancel_of_members(
+    tx: Tx, member_ids: Collection[int], *, now: datetime, reason: InvitationStep = InvitationStep.WITHDRAWN
+) -> int:
+    """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns their number.
+
+    One that a worker claims at this moment may leave; each later claim looks at the member.
+    """
+    changes = [
+        (StateChange(found.state, InvitationState.CANCELLED, reason, closes=True), found)
+        for found in store.find_of_members(tx, member_ids)
+        if found.state in CANCELLABLE
+    ]
+    return len(apply_changes(tx, changes, now=now))
 
 
 def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:

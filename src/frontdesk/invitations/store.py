@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
@@ -48,7 +47,7 @@ from frontdesk.invitations.tables import (
     suppressions,
 )
 from frontdesk.plans.tables import plans
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, stored_time
 
 
 def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.mail.model import MailMessage, RelayRefused

@@ -5,7 +5,7 @@ from typing import Any
 
 from frontdesk.app import App
 from frontdesk.db import Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import read_message_id, read_status, receive_report

@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from frontdesk.access.model import Scope
 from frontdesk.app import App
-from frontdesk.clock import wire_time
 from frontdesk.config import Environment, is_this_machine
 from frontdesk.errors import Forbidden, NotFound
 from frontdesk.mailbox import get_message, list_messages
 from frontdesk.mailbox.model import CaughtMessage, decode_message
+from frontdesk.text import wire_time
 from frontdesk.web.page import PRIVATE, page_response, page_template
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response

@@ -1,8 +1,8 @@
 """A person's data over the operator's interface: shown whole, erased (docs/erasure.md)."""
 
 from frontdesk.app import App
-from frontdesk.clock import wire_time
 from frontdesk.privacy.erasure import erase_person, export_person, get_person
+from frontdesk.text import wire_time
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response, json_response

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from frontdesk.app import App
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.errors import Fault, Invalid
 from frontdesk.plans import get_plan
 from frontdesk.queues.events import parse_event

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
+from frontdesk.text import wire_time
 
 
 class ProviderGroup(NamedTuple):

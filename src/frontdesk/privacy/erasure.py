@@ -7,16 +7,16 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from frontdesk import audit
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.eligibility.people import get_members_named
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
 from frontdesk.files import unfinished_files
 from frontdesk.invitations import hash_suppressions
-from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
+from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.privacy import store
 from frontdesk.privacy.model import (
     Erasure,

@@ -10,13 +10,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from frontdesk import audit
+from frontdesk.audit import Requester
 from frontdesk.audit.chain import ChainEnd, TrailPruning, sealed
-from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
-from frontdesk.db.engine import database_time
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import database_time, write_alone
 from frontdesk.privacy import store
 from frontdesk.privacy.erasure import erase_old
 from frontdesk.privacy.model import RetentionKind

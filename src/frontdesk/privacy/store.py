@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from frontdesk.access.tables import access_tokens, failed_attempts, request_allowances
+from frontdesk.audit import Requester
 from frontdesk.audit.chain import TrailPruning
-from frontdesk.audit.model import Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
-from frontdesk.eligibility import merged_with
+from frontdesk.db.sets import find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
 from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
 from frontdesk.invitations.tables import (
@@ -51,8 +51,13 @@ def persons_of(tx: Tx, member_ids: Collection[int]) -> list[Person]:
 
 
 def with_merged(tx: Tx, persons: Sequence[Person]) -> list[Person]:
-    """The members, and those that were merged with them: they are one person, of one account."""
-    ids = merged_with(tx, [person.member_id for person in persons])
+    """The members, and all that were merged with them, either way: they are one person, of one account."""
+    ids = new = {person.member_id for person in persons}
+    while new:
+        kept = find_pairs(tx, members, "id", new, pair=("id", "merged_into"))
+        merged = find_pairs(tx, members, "merged_into", new, pair=("id", "merged_into"))
+        new = {*kept.values(), *merged} - ids - {None}
+        ids = ids | new
     added = ids - {person.member_id for person in persons}
     return [*persons, *(Person(id_, persons[0].account_id) for id_ in sorted(added))]
 

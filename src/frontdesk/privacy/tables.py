@@ -1,30 +1,29 @@
 """The tables of erasures, legal holds and retention."""
 
-from sqlalchemy import Column, ForeignKey, String, Table
+from sqlalchemy import String, Table
 
-from frontdesk.db.schema import Id, UtcTime, metadata, words
+from frontdesk.db.schema import Id, UtcTime, key, metadata, required, words
 from frontdesk.privacy.model import ErasureCause
 
 # The fact that a member was erased. Rows are only ever added. The triggers of `member_history` look here.
 erasures = Table(
     "erasures",
     metadata,
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("account_id", Id, nullable=False),
-    Column("erased_at", UtcTime, nullable=False),
-    Column("cause", words(ErasureCause, 9), nullable=False),
-    Column("actor", String(64), nullable=False),
-    Column("request_id", String(64), nullable=False),
+    *key(Id, "member_id", to="members.id"),
+    *required(Id, "account_id"),
+    *required(UtcTime(), "erased_at"),
+    *required(words(ErasureCause, 9), "cause"),
+    *required(String(64), "actor", "request_id"),
 )
 
 legal_holds = Table(
     "legal_holds",
     metadata,
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("account_id", Id, nullable=False, index=True),
-    Column("reference", String(100), nullable=False),
-    Column("held_at", UtcTime, nullable=False),
-    Column("actor", String(64), nullable=False),
+    *key(Id, "member_id", to="members.id"),
+    *required(Id, "account_id", index=True),
+    *required(String(100), "reference"),
+    *required(UtcTime(), "held_at"),
+    *required(String(64), "actor"),
 )
 
 # Up to which entry the audit trail was pruned, with the chain of its export at that entry (audit.chain). Rows are only ever
@@ -32,15 +31,12 @@ legal_holds = Table(
 audit_prunings = Table(
     "audit_prunings",
     metadata,
-    Column("through_id", Id, primary_key=True, autoincrement=False),
-    Column("chain", String(64), nullable=False),
-    Column("pruned_at", UtcTime, nullable=False),
+    *required(Id, "through_id", primary_key=True, autoincrement=False),
+    *required(String(64), "chain"),
+    *required(UtcTime(), "pruned_at"),
 )
 
 # How far retention has read a table that it goes through by id.
 retention_positions = Table(
-    "retention_positions",
-    metadata,
-    Column("kind", String(32), primary_key=True),
-    Column("position", Id, nullable=False),
+    "retention_positions", metadata, *key(String(32), "kind"), *required(Id, "position")
 )

@@ -3,7 +3,7 @@
 The nouns are in `model`, the estimate in `estimate`.
 """
 
-from frontdesk.queues.queue_state import measure_accuracy
+from frontdesk.queues.model import measure_accuracy
 from frontdesk.queues.snapshot import QueueSnapshots
 from frontdesk.queues.store.events import list_in_visit, list_on_duty, list_waiting
 from frontdesk.queues.store.snapshots import list_current, list_outcomes

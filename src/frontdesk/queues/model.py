@@ -1,16 +1,17 @@
 """The nouns of the encounter queue. Doctors, patients and visits are opaque references; times are aware UTC datetimes."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 from operator import add
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
-from frontdesk.queues.estimate.intervals import IntervalRecord
-from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.model import READY_SECONDS, IntervalRecord
+from frontdesk.text import wire_time
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
@@ -267,6 +268,33 @@ class EstimateAccuracy(NamedTuple):
     p90_error_seconds: float
     wrong_zero_share: float | None
     coverage_share: float | None
+
+
+def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
+    """The accuracy of each plan, by plan id."""
+    by_plan: defaultdict[int, list[WaitOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_plan[outcome.plan_id].append(outcome)
+    return [accuracy_of(own, plan_id) for plan_id, own in sorted(by_plan.items())]
+
+
+def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAccuracy:
+    """Of one outcome at least; `plan_id` 0: of several plans."""
+    errors = [outcome.error_seconds for outcome in outcomes]
+    zeros = [outcome.is_wrong_zero for outcome in outcomes if outcome.estimate_seconds == 0]
+    sides = [outcome.side for outcome in outcomes if outcome.side is not None]
+    sizes = sorted(map(abs, errors))
+    count = len(errors)
+    return EstimateAccuracy(
+        plan_id=plan_id,
+        matched=count,
+        mean_wait_seconds=sum(outcome.wait_seconds for outcome in outcomes) / count,
+        mean_error_seconds=sum(sizes) / count,
+        bias_seconds=sum(errors) / count,
+        p90_error_seconds=sizes[ceil(0.9 * count) - 1],
+        wrong_zero_share=sum(zeros) / len(zeros) if zeros else None,
+        coverage_share=sides.count(0) / len(sides) if sides else None,
+    )
 
 
 class RebuildReport(NamedTuple):

@@ -1,4 +1,5 @@
-"""The snapshot of an account's queues, served for `ttl` seconds: one and the same in every process.
+"""The state of each plan's queue, with the wait estimate; and the snapshot of an account's queues, served for `ttl` seconds: the
+same in every process.
 
 The values of all plans come from ONE consistent read. The first process that finds the shared row expired computes and stores
 a new one, and the others take what was stored. In one process all readers wait for one renewal. When the database is slow the
@@ -7,7 +8,8 @@ last snapshot is served for some ttls more; its `expires_at` says that it is old
 
 import threading
 import time
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -16,12 +18,19 @@ from typing import NamedTuple
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.queues.estimate.intervals import note_wait
-from frontdesk.queues.model import IntervalRecords, QueueSnapshot
-from frontdesk.queues.queue_state import queue_state
-from frontdesk.queues.store.snapshots import find_snapshot, list_outcomes, plan_ids_of, save_snapshot
+from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, IntervalRecord, note_wait
+from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.model import IntervalRecords, PlanQueue, QueueInfo, QueueSnapshot
+from frontdesk.queues.store.pools import plans_by_group, select_pools
+from frontdesk.queues.store.snapshots import (
+    find_snapshot,
+    list_outcomes,
+    list_records,
+    plan_ids_of,
+    save_snapshot,
+)
 
 # A renewal is waited for this long from its start: while there is an older snapshot to serve, and when there is none.
 READ_SECONDS = 1.0
@@ -147,6 +156,29 @@ class QueueSnapshots:
             logged, fresh = shared.queues, replace(shared, queues=fresh.queues | shared.queues)
         save_snapshot(tx, account_id, fresh, logged=logged)
         return fresh
+
+
+def queue_state(
+    tx: Tx, account_id: int | None, now: datetime, records: Mapping[int, IntervalRecord] | None = None
+) -> dict[int, PlanQueue]:
+    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in seven statements.
+
+    `records`: by plan, how the intervals have held; None: as stored, which takes one statement more.
+    """
+    if records is None:
+        records = list_records(tx, account_id)
+    plans = plans_by_group(tx, account_id)
+    pools = select_pools(tx, plans.keys(), now)
+    queues = {}
+    for group, pool in pools.items():
+        waits = estimate_waits(pool, plans[group], records)
+        lengths = Counter(pool.waiting)
+        for plan in plans[group]:
+            seconds, low, high = waits[plan]
+            info = QueueInfo(seconds, lengths[plan], seconds != NOBODY_ON_DUTY, low, high)
+            serving = [doctor for doctor in pool.doctors if doctor.serves(plan)]
+            queues[plan] = PlanQueue(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
+    return dict(sorted(queues.items()))
 
 
 def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datetime) -> IntervalRecords:

@@ -19,7 +19,7 @@ from frontdesk.cli.output import fail, print_json, settings
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting

@@ -15,7 +15,7 @@ from frontdesk import audit
 from frontdesk.access.authentication import network_of
 from frontdesk.access.model import WORKING, RequestAllowance, Scope
 from frontdesk.app import App
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
 from frontdesk.web.problems import problem_response

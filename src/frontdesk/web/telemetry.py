@@ -20,8 +20,9 @@ from typing import TextIO
 import orjson
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
 from frontdesk.log_output import LogOutput, event_line
+from frontdesk.text import stored_time
 from frontdesk.web.request import Request
 
 FLUSH_SECONDS = 0.1

@@ -8,11 +8,11 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from frontdesk.audit.model import Requester
+from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
 from frontdesk.files.claims import RunOptions

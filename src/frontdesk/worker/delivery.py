@@ -16,11 +16,10 @@ from datetime import datetime
 from functools import partial
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
-from frontdesk.db.engine import database_time
-from frontdesk.db.races import write_alone
+from frontdesk.db.engine import database_time, write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
@@ -44,7 +43,7 @@ from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, stored_time
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker

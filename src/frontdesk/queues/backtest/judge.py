@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from frontdesk.clock import wire_time
 from frontdesk.queues.backtest.encounters_csv import EncountersCsv
 from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.encounters import TRANSITIONS, event_order
@@ -23,8 +22,9 @@ from frontdesk.queues.model import (
     EventType,
     ReplayEvent,
     WaitOutcome,
+    accuracy_of,
 )
-from frontdesk.queues.queue_state import accuracy_of
+from frontdesk.text import wire_time
 
 # The first position of each group: patients far back in the line are few. 0: a doctor was ready, and the estimate was 0 to 0.
 POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)

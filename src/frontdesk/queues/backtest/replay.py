@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from frontdesk.queues.encounters import TRANSITIONS
-from frontdesk.queues.estimate.intervals import IntervalRecord, note_wait
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
@@ -18,10 +17,12 @@ from frontdesk.queues.estimate.model import (
     Doctor,
     DoctorPool,
     DutySpan,
+    IntervalRecord,
     OngoingVisit,
     PastVisit,
     PastWait,
     WaitEstimate,
+    note_wait,
 )
 from frontdesk.queues.model import (
     KNOWN_WAITS,

@@ -1,15 +1,25 @@
-"""The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come or go."""
+"""The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come or go, and its interval, as
+wide as its position in the line needs and as its record says."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp
+from math import ceil, exp
 
-from frontdesk.queues.estimate.intervals import IntervalRecord, with_interval
-from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, RECENT_SECONDS, DoctorPool, DutySpan, WaitEstimate
+from frontdesk.queues.estimate.model import (
+    NOBODY_ON_DUTY,
+    RECENT_SECONDS,
+    DoctorPool,
+    DutySpan,
+    IntervalRecord,
+    WaitEstimate,
+)
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
+# By the number of patients ahead, at least: what the lower and the upper half of the runs' interval are multiplied by.
+WIDTHS = ((0, 1.0, 1.2), (1, 1.05, 1.2), (2, 1.05, 1.3), (4, 1.15, 1.25), (8, 1.45, 1.15), (16, 1.7, 1.3))
 LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
 
 
@@ -43,6 +53,19 @@ def estimate_waits(
         record = known.get(plan_id, IntervalRecord())
         estimates[plan_id] = with_interval(seconds, low, high, ahead=ahead, record=record)
     return estimates
+
+
+def with_interval(
+    seconds: float, low: float, high: float, *, ahead: int, record: IntervalRecord
+) -> WaitEstimate:
+    """The wait in whole seconds, rounded up, with its interval. `low`, `high`: the tenth and ninetieth percentile of the runs;
+    `ahead`: the number of patients ahead."""
+    _, below, above = WIDTHS[bisect_right(WIDTHS, ahead, key=lambda row: row[0]) - 1]
+    corrected = record.factors()
+    told = ceil(seconds)
+    low = seconds - below * corrected[0] * max(0.0, seconds - low)
+    high = seconds + above * corrected[1] * max(0.0, high - seconds)
+    return WaitEstimate(told, max(0, min(told, int(low))), max(told, ceil(high)))
 
 
 @dataclass(frozen=True, slots=True)

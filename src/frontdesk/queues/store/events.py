@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Select, Table, and_, delete, or_, select
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.plans.tables import plans, provider_groups
@@ -25,6 +24,7 @@ from frontdesk.queues.model import (
     WaitingPatient,
 )
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
+from frontdesk.text import stored_time
 
 PAGE = 1000
 

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
 from frontdesk.plans.tables import plans
-from frontdesk.queues.estimate.intervals import IntervalRecord
+from frontdesk.queues.estimate.model import IntervalRecord
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 

@@ -1,8 +1,8 @@
-"""Writes while others write the same rows: a lost race runs again, and items that wait at the same time share a commit.
+"""Group commit: items that wait at the same time share a transaction.
 
-Group commit: a new group starts as soon as the one before it is done, with everything that has come meanwhile; no timer holds it
-back. Each caller is answered after the commit of its own group, or when its time is over. While a group is held up, another lane
-takes those that wait behind it.
+A new group starts as soon as the one before it is done, with everything that has come meanwhile; no timer holds it back. Each
+caller is answered after the commit of its own group, or when its time is over. While a group is held up, another lane takes those
+that wait behind it.
 """
 
 import asyncio
@@ -11,167 +11,18 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
-from sqlalchemy.exc import DBAPIError
-
-from frontdesk.db.engine import Tx
-from frontdesk.db.failures import StateChanged, is_deadlock, lost_race
+from frontdesk.db.engine import Item, Result
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-OpenTx_co = TypeVar("OpenTx_co", covariant=True)
-AnyTx = TypeVar("AnyTx")
-# One result, or the item's own error, per item.
-Work = Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]]
-
-ATTEMPTS_TOGETHER = 3
-ATTEMPTS_ALONE = 8
-
-# When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
-SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
-SHORTEST_WAIT_SECONDS = 0.02
 
 # A group that takes longer is held up, by a lock or a slow disk: another lane then takes what waits.
 HELD_UP_SECONDS = 0.05
 
 # A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
 LONG_SECONDS = 2
-
-OTHERS_WRITE = "Others keep writing the same record."
-
-
-class Writable(Protocol[OpenTx_co]):
-    """A database that opens writing transactions: `Database` or `PipelineDatabase`."""
-
-    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[OpenTx_co]: ...
-
-
-def write_together(
-    db: Writable[AnyTx],
-    items: Sequence[Item],
-    work: Work[AnyTx, Item, Result],
-    *,
-    wait_seconds: float | None = None,
-) -> list[Result | Exception]:
-    """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
-
-    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
-    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. Raises
-    Unavailable when none of the items can be written.
-    """
-    is_alone = len(items) == 1
-    try:
-        return [*_attempt(db, lambda tx: work(tx, items), ATTEMPTS_TOGETHER, wait_seconds)]
-    except Unavailable as error:
-        if is_alone or not error.busy:
-            raise
-        is_busy = True
-    except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
-        if is_alone and not lost_race(error):
-            return [error]  # it would only fail again
-        is_busy = False
-    return _one_by_one(db, items, work, is_busy=is_busy)
-
-
-def _one_by_one(
-    db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
-) -> list[Result | Exception]:
-    """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
-    results: list[Result | Exception] = []
-    started = time.monotonic()
-    for position, item in enumerate(items):
-        left = SHARED_SECONDS - (time.monotonic() - started)
-        share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - position)) if is_busy else None
-        try:
-            results += _attempt(db, partial(_write_one, work, item), ATTEMPTS_ALONE, share)
-        except Exception as error:  # noqa: BLE001  # it is the item's answer
-            results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
-        is_away = isinstance(results[-1], Unavailable) and not results[-1].busy
-        if is_busy and (is_away or time.monotonic() - started > LAST_SECONDS):
-            break
-    refused = Unavailable("The database is busy.", busy=True)
-    return results + [refused] * (len(items) - len(results))
-
-
-def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequence[Result | Exception]:
-    return work(tx, [item])
-
-
-def write_alone(
-    db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
-) -> Result:
-    """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
-    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def write_in_one(
-    db: Writable[Tx],
-    items: Sequence[Item],
-    work: Work[Tx, Item, Result],
-    *,
-    save: Callable[[Tx, Sequence[Result | Exception]], None],
-    begin: Callable[[], None] | None = None,
-) -> None:
-    """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
-
-    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
-    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
-    Raises Unavailable, and what `save` raises.
-    """
-
-    def attempt(tx: Tx, *, is_split: bool = False) -> None:
-        if begin is not None:
-            begin()
-        if is_split:
-            save(tx, [_behind_savepoint(tx, item, work) for item in items])
-        else:
-            save(tx, work(tx, items) if items else [])
-
-    try:
-        _attempt(db, attempt, ATTEMPTS_TOGETHER)
-    except (DBAPIError, StateChanged):
-        _attempt(db, lambda tx: attempt(tx, is_split=True), ATTEMPTS_ALONE)
-
-
-def _attempt(
-    db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
-) -> Result:
-    """`work(tx)` in one transaction, again while it loses races. Raises what the last attempt raised."""
-    while True:
-        limit -= 1
-        try:
-            with db.write(wait_seconds=wait_seconds) as tx:
-                result = work(tx)
-        except (DBAPIError, StateChanged, Unavailable) as error:
-            is_stale = isinstance(error, Unavailable) and error.stale_connection
-            if limit == 0 or not (is_stale or lost_race(error)):
-                raise
-        else:
-            return result
-
-
-def _behind_savepoint(tx: Tx, item: Item, work: Work[Tx, Item, Result]) -> Result | Exception:
-    for _ in range(ATTEMPTS_ALONE):
-        try:
-            with tx.begin_nested():
-                [result] = work(tx, [item])
-        except (DBAPIError, StateChanged) as error:
-            if isinstance(error, DBAPIError) and is_deadlock(error):
-                raise  # the whole transaction is gone
-            if not lost_race(error):
-                return error
-        else:
-            return result
-    return Unavailable(OTHERS_WRITE)
 
 
 @dataclass(slots=True, eq=False)
