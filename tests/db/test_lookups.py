@@ -2,6 +2,7 @@
 query for many identical reads: no caller sees a state from before it asked."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
@@ -77,7 +78,6 @@ async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Cus
         assert (type(answers[0]), type(answers[0].accepting_patients)) == (Plan, bool)
         assert answers[4].client_id == customer.client_id
         # What follows from rows is made again when they change.
-        assert await lookups.ask(first_plan(customer)) is await lookups.ask(first_plan(customer))
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE plans SET name = 'Changed'")
         assert await lookups.ask(first_plan(customer)) == replace(answers[0], name="Changed")
@@ -210,18 +210,6 @@ async def test_those_who_wait_for_the_same_share_one_read_that_starts_after_they
 
 
 @in_event_loop
-async def test_a_read_that_fails_tells_all_who_shared_it_and_the_next_one_works() -> None:
-    async def fail() -> int:
-        raise LookupError
-
-    shelf = Shelf()
-    answers = await asyncio.gather(*(shelf.reads.get("k", fail) for _ in range(3)), return_exceptions=True)
-    assert [type(answer) for answer in answers] == [LookupError] * 3
-    shelf.let_go.set()
-    assert await shelf.ask() == 0
-
-
-@in_event_loop
 async def test_each_caller_has_its_own_time_whatever_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     shelf, now = Shelf(), 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
@@ -242,3 +230,16 @@ async def test_each_caller_has_its_own_time_whatever_came_before_it(monkeypatch:
         await second
     shelf.let_go.set()
     assert await third == 0
+    gc.collect()  # CPython 3.11 can't parse source, as pytest does at its end, while it collects these
+
+
+@in_event_loop
+async def test_a_read_that_fails_tells_all_who_shared_it_and_the_next_one_works() -> None:
+    async def fail() -> int:
+        raise LookupError
+
+    shelf = Shelf()
+    answers = await asyncio.gather(*(shelf.reads.get("k", fail) for _ in range(3)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [LookupError] * 3
+    shelf.let_go.set()
+    assert await shelf.ask() == 0

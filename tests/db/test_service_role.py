@@ -69,6 +69,8 @@ def test_missing_rights_are_problems_others_warnings(
     assert (lacking.is_warning, excess.is_warning) == (False, True)
     assert "INSERT on members" in lacking.what
     assert "TRUNCATE on audit_entries" in excess.what
+    of_sandbox = read_config({"FRONTDESK_DATABASE_URL": database_url})
+    assert [failure.is_warning for failure in role_failures(db, of_sandbox)] == [False]
     with owner.write_schema() as tx:
         renew_rights(tx)  # as a migration does
     assert current_role(db) == (SERVICE, False)

@@ -107,7 +107,8 @@ def test_after_the_limit_an_answer_no_longer_depends_on_what_others_have(
     # An entry each time that the number doubles, and at the limit.
     assert trail(db) == [(other.client_id, other.account_id, None, n) for n in (1, 2, 4, LIMIT)]
     operator = api.as_(make_operator(db).token)
-    assert "frontdesk_uniqueness_clients_at_limit 1.0" in operator.get("/metrics").text
+    for _ in range(2):  # the second answer is made of what the first has read
+        assert "frontdesk_uniqueness_clients_at_limit 1.0" in operator.get("/metrics").text
     clock.advance(11 * 3600)
     assert taken_today(db, clock) == {}
     assert probe(prober, other, 999_999).status_code == 201
@@ -214,8 +215,9 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
 
 
 def test_a_dry_run_learns_no_more_than_the_limit_and_leaves_its_trace(
-    db: Database, others: Desk, other: Customer, clock: SetClock, desk: Desk
+    db: Database, others: Desk, other: Customer, clock: SetClock, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("frontdesk.files.check.LOOKUP_KEYS", 300)
     others.load(csv_of(row(n, email=f"member.{n}@example.com") for n in range(1_000)))
     desk.load(csv_of([row(5_000)]))
     theirs = [

@@ -42,6 +42,9 @@ def test_two_accounts_carry_the_same_keys(
     again = api.post(path_of(customer), {"external_id": "AB 000001", "last_name": "Ours"})
     assert (again.status_code, again.json()["id"]) == (200, ours.json()["id"])
     assert api.as_(other.token).post(path_of(other), {"external_id": "AB 000001"}).json() == theirs.json()
+    foreign = api.as_(other.token).post(path_of(customer), invited)
+    absent = api.as_(other.token).post("/v2/plans/999999/eligibility", invited)
+    assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
     found = db.ask(lambda tx: find_members(tx, "AB 000001", None))
     assert {row["account_id"]: row["uniqueness_scope"] for row in found} == {
         customer.account_id: customer.account_id,
