@@ -37,14 +37,6 @@ def endpoints(of: Sequence[Endpoint]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("endpoint", of, ids=names)
 
 
-ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
-
-def endpoints(of: Sequence[Endpoint]) -> pytest.MarkDecorator:
-    names = [f"{endpoint.method} {endpoint.path}" for endpoint in of]
-    return pytest.mark.parametrize("endpoint", of, ids=names)
-
-
 def example_path(endpoint: Endpoint) -> str:
     return re.sub(r"\{\w+\}", "1", endpoint.path)
 

@@ -79,7 +79,7 @@ def test_the_mail_is_the_one_in_the_file() -> None:
     page, name = "https://join.example.com/start?from=mail", "Gold & Silver \u2013 2027"
     sender = SenderProfile(name, "Example Health", "care@example.com", page)
     tokens = {1: derive_tokens(SECRET, invitation.message_id)}
-    context = MessageContext(tokens, {1: sender}, {}, format_datetime(NOW))
+    context = MessageContext(tokens, {1: sender}, format_datetime(NOW))
     made = compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
     assert made.content == Path(__file__).with_name("invitation.eml").read_bytes()
 

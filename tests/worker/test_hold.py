@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from frontdesk.clock import system_clock
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery, protocol
@@ -24,8 +23,7 @@ from tests.worker.conftest import Post
 
 def held(db: Database) -> HoldReason | None:
     with db.write() as tx:
-        found = find_hold(tx, now=system_clock())
-    return found.reason if found else None
+        return find_hold(tx)
 
 
 def release(db: Database) -> None:
@@ -131,7 +129,7 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
 def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+        protocol.hold(tx, HoldReason.BY_OPERATOR)
     worker = post.worker()
     assert [worker.turn() for _ in range(3)] == [0, 0, 0]
     release(post.db)
