@@ -102,7 +102,7 @@ def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account:
     text, html = written(tmp_path, "a.txt", "Hello"), written(tmp_path, "a.html", HTML + "{{ member }}")
     said = cli.refused(*change, text, "--html", html, "--subject", "{{ x")
     assert "--text must show {{ registration_link }}." in said
-    assert "--html line 2 must name one of plan_name, sender_name" in said
+    assert "--html line 2 must have only text, conditions, the names plan_name, sender_name" in said
     assert "--subject must be a Jinja template; line 1 can't be read." in said
     assert cli.json("template", "show", "--account", account)["own"] == []
     latin = tmp_path / "latin.txt"
