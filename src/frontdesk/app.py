@@ -44,10 +44,8 @@ class App:
         self.db = db
         self.clock = clock
         self._is_stopping = False
-        self.metrics, self.stored_metrics = (
-            CollectorRegistry(),
-            CollectorRegistry(),
-        )  # in memory, in the database
+        # In memory, and read from the database.
+        self.metrics, self.stored_metrics = CollectorRegistry(), CollectorRegistry()
         self.write_probe = WriteProbe(db)
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")

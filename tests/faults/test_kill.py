@@ -98,7 +98,7 @@ def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twi
         assert sorted(row.visit for row in tx.execute(encounters.select())) == sorted(
             set(dict(stored).values())
         )
-        assert rebuild(tx).corrected == 0
+        assert rebuild(tx)["mended"] == 0
     assert feeders.statuses <= {207, 503}
 
 

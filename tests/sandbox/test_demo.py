@@ -101,7 +101,7 @@ def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from
     on_duty = {doctor.doctor for doctor in db.ask(list_on_duty)}
     assert {visit.doctor for visit in db.ask(list_in_visit)} <= on_duty
     with db.write() as tx:
-        assert rebuild(tx).corrected == 0
+        assert rebuild(tx)["mended"] == 0
     db.close()
 
 

@@ -1,5 +1,7 @@
 """Accounts, API clients, their secrets and tokens, and how many requests a client may make."""
 
-from frontdesk.access.store import account_is_active, caller_of, create_account, list_accounts, list_clients
-
-__all__ = ["account_is_active", "caller_of", "create_account", "list_accounts", "list_clients"]
+from frontdesk.access.store import account_is_active as account_is_active
+from frontdesk.access.store import caller_of as caller_of
+from frontdesk.access.store import create_account as create_account
+from frontdesk.access.store import list_accounts as list_accounts
+from frontdesk.access.store import list_clients as list_clients

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, bindparam, delete, func, insert, select, update
 
@@ -88,18 +88,11 @@ def insert_secret(tx: Tx, client: int, **row: Any) -> None:
     tx.execute(insert(client_secrets).values(api_client_id=client, **row))
 
 
-class LiveSecret(NamedTuple):
-    """A live secret, by its hash."""
-
-    id: int
-    secret_hash: bytes
-    last_used_on: str | None
-
-
-def live_secrets(tx: Tx, client: int, now: datetime) -> list[LiveSecret]:
-    query = select(*client_secrets.c[LiveSecret._fields]).where(_is_live(client))
+def live_secrets(tx: Tx, client: int, now: datetime) -> Sequence[Any]:
+    """The client's live secrets: `id`, `secret_hash`, `last_used_on`."""
+    query = select(*client_secrets.c["id", "secret_hash", "last_used_on"]).where(_is_live(client))
     in_time = client_secrets.c.expires_at.is_(None) | (client_secrets.c.expires_at > now)
-    return [LiveSecret._make(row) for row in tx.execute(query.where(in_time))]
+    return tx.execute(query.where(in_time)).all()
 
 
 def list_secrets(tx: Tx, client: int) -> list[ClientSecret]:

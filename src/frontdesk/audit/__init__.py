@@ -1,25 +1,11 @@
 """The audit trail: each entry is added in the transaction of its action and never changed."""
 
-from frontdesk.audit.store import (
-    AuditEntry,
-    AuditQuery,
-    Requester,
-    entries_about,
-    entries_after,
-    last_entry_id,
-    list_entries,
-    record,
-    record_action,
-)
-
-__all__ = [
-    "AuditEntry",
-    "AuditQuery",
-    "Requester",
-    "entries_about",
-    "entries_after",
-    "last_entry_id",
-    "list_entries",
-    "record",
-    "record_action",
-]
+from frontdesk.audit.store import AuditEntry as AuditEntry
+from frontdesk.audit.store import AuditQuery as AuditQuery
+from frontdesk.audit.store import Requester as Requester
+from frontdesk.audit.store import entries_about as entries_about
+from frontdesk.audit.store import entries_after as entries_after
+from frontdesk.audit.store import last_entry_id as last_entry_id
+from frontdesk.audit.store import list_entries as list_entries
+from frontdesk.audit.store import record as record
+from frontdesk.audit.store import record_action as record_action

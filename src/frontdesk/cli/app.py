@@ -7,7 +7,6 @@ import importlib
 import io
 import sys
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -17,45 +16,41 @@ from typer.core import TyperCommand, TyperGroup
 from frontdesk import __version__
 
 # Each command, or group of commands, with its help in the list.
-COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "serve": "Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.",
-        "worker": "Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.",
-        "migrate": "Create or update the database's tables; safe to run again.",
-        "demo": "Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.",
-        "check": "Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.",
-        "sample": "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
-        "account": "Accounts: the customers that own plans and members.",
-        "provider-group": "Provider groups: the doctors that serve the plans.",
-        "client": "API clients of accounts and of operators, and their secrets.",
-        "plan": "Plans of the accounts.",
-        "deliverability": "Batched invitations of an account: off until agreed.",
-        "duty": "Doctors on duty, by provider group.",
-        "queue": "Patients waiting in the plans' encounter queues.",
-        "member": "Eligible members.",
-        "file": "Eligibility files: load, show, approve, undo.",
-        "invitations": "Invitations of new members.",
-        "template": "The templates of invitations.",
-        "suppression": "Addresses that must not be mailed.",
-        "bounces": "Bounces and complaints that came back.",
-        "mailbox": "Mails that the sandbox caught.",
-        "audit": "The audit trail: who did what.",
-        "retention": "Apply retention now: erase or delete old data. Workers do it every night.",
-    }
-)
+COMMANDS: Mapping[str, str] = {
+    "serve": "Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.",
+    "worker": "Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.",
+    "migrate": "Create or update the database's tables; safe to run again.",
+    "demo": "Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.",
+    "check": "Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.",
+    "sample": "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
+    "account": "Accounts: the customers that own plans and members.",
+    "provider-group": "Provider groups: the doctors that serve the plans.",
+    "client": "API clients of accounts and of operators, and their secrets.",
+    "plan": "Plans of the accounts.",
+    "deliverability": "Batched invitations of an account: off until agreed.",
+    "duty": "Doctors on duty, by provider group.",
+    "queue": "Patients waiting in the plans' encounter queues.",
+    "member": "Eligible members.",
+    "file": "Eligibility files: load, show, approve, undo.",
+    "invitations": "Invitations of new members.",
+    "template": "The templates of invitations.",
+    "suppression": "Addresses that must not be mailed.",
+    "bounces": "Bounces and complaints that came back.",
+    "mailbox": "Mails that the sandbox caught.",
+    "audit": "The audit trail: who did what.",
+    "retention": "Apply retention now: erase or delete old data. Workers do it every night.",
+}
 # The modules of those that have none of their own name in `cli`. They are loaded by name, because no module of the product
 # imports the sandbox.
-MODULES: Mapping[str, str] = MappingProxyType(
-    {
-        "demo": "sandbox.demo",
-        "sample": "sandbox.sample",
-        "template": "cli.deliverability",
-        **dict.fromkeys(("account", "client"), "cli.access"),
-        **dict.fromkeys(("plan", "provider-group", "duty"), "cli.plans"),
-        **dict.fromkeys(("suppression", "bounces", "mailbox"), "cli.invitations"),
-        **dict.fromkeys(("check", "migrate", "retention"), "cli.installation"),
-    }
-)
+MODULES: Mapping[str, str] = {
+    "demo": "sandbox.demo",
+    "sample": "sandbox.sample",
+    "template": "cli.deliverability",
+    **dict.fromkeys(("account", "client"), "cli.access"),
+    **dict.fromkeys(("plan", "provider-group", "duty"), "cli.plans"),
+    **dict.fromkeys(("suppression", "bounces", "mailbox"), "cli.invitations"),
+    **dict.fromkeys(("check", "migrate", "retention"), "cli.installation"),
+}
 
 
 class Commands(TyperGroup):

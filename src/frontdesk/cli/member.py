@@ -241,7 +241,7 @@ def export(external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount
     """Show all stored data of a person, by table. The export is recorded in the audit trail."""
     with migrated_database(settings()) as db:
         persons, request = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id)), new_request()
-        found = [export_person(db, person, request)._asdict() for person in persons]
+        found = [export_person(db, person, request) for person in persons]
     parts: list[Part] = []
     for each in found:
         parts.append(heading(f"Member {each['member_id']} of account {each['account_id']}"))

@@ -88,13 +88,11 @@ def list_(tx: Tx) -> Output:
 @commands.change("rebuild", "")
 def rebuild(context: CommandContext) -> Output:
     """Rebuild the waiting patients and the doctors on duty from the stored events; new events wait meanwhile."""
-    report = rebuild_all(context.tx)
-    wrong = report.corrected
-    outcome = {"encounters": report.encounters, "doctors": report.doctors, "mended": wrong}
+    outcome = rebuild_all(context.tx)
     context.record("queue.rebuilt", **outcome)
-    found = f"{wrong} rows were wrong and are corrected." if wrong else "All rows were correct."
-    sentence = f"The events lead to {report.encounters} encounters and {report.doctors} doctors. {found}"
-    return Output(outcome, [sentence])
+    found = "{mended} rows were wrong and are corrected." if outcome["mended"] else "All rows were correct."
+    sentence = "The events lead to {encounters} encounters and {doctors} doctors. " + found
+    return Output(outcome, [sentence.format_map(outcome)])
 
 
 @commands.standalone("prune", "--older-than 90d")

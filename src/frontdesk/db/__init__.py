@@ -1,5 +1,5 @@
 """The database: connections and transactions, set statements, group commit, migrations."""
 
-from frontdesk.db.engine import Database, Tx, open_database
-
-__all__ = ["Database", "Tx", "open_database"]
+from frontdesk.db.engine import Database as Database
+from frontdesk.db.engine import Tx as Tx
+from frontdesk.db.engine import open_database as open_database

@@ -207,9 +207,8 @@ def filesystem_of(path: Path) -> str | None:
     except OSError:
         return None
     place, longest, kind = os.path.realpath(path), -1, None
-    for line in (
-        lines
-    ):  # "36 35 98:0 /root /mount/point options - kind source options" (proc(5)); later ones lie on top
+    # "36 35 98:0 /root /mount/point options - kind source options" (proc(5)); later lines lie on top.
+    for line in lines:
         mount, _, described = line.partition(" - ")
         point = mount.split(" ")[4].replace("\\040", " ")
         if (place + "/").startswith(point.rstrip("/") + "/") and len(point) >= longest:

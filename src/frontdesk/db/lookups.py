@@ -221,6 +221,8 @@ class SharedReads(Generic[Answer]):
         task = self._next.get(key)
         if task is None:
             task = self._next[key] = asyncio.create_task(self._read(key, read))
+            # All callers may have gone when it fails; asyncio would report an error that nobody took.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await self._in_time(asyncio.shield(task))
 
     async def _in_time(self, answer: Awaitable[Answer]) -> Answer:

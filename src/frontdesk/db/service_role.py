@@ -4,7 +4,6 @@ The service role can't drop, alter or truncate anything, so no fault in the serv
 and the audit trail.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -12,34 +11,21 @@ from sqlalchemy import Connection
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError
 
-_READ, _ADD, _KEEP, _ALL = (
-    ("SELECT",),
-    ("SELECT", "INSERT"),
-    ("SELECT", "INSERT", "UPDATE"),
-    ("SELECT", "INSERT", "UPDATE", "DELETE"),
-)
-# The rights of the service's statements; a lock on a row (FOR UPDATE) needs UPDATE.
-RIGHTS: Mapping[str, tuple[str, ...]] = {
-    "alembic_version": _READ,
-    "installation": ("SELECT", "UPDATE (written)"),  # `check` and `/readyz` write it, to see whether they can
-    # Retention: entries of the trail that are six years old go, and the triggers let nothing else through.
-    "member_history": ("SELECT", "INSERT", "UPDATE (changes)"),
-    "audit_entries": ("SELECT", "INSERT", "DELETE"),
-    **dict.fromkeys(("invitation_events", "delivery_reports", "erasures", "audit_prunings"), _ADD),
-    **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
-    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns", "retention_positions"), _KEEP),
-    "uniqueness_probes": _KEEP,
-    **dict.fromkeys(("request_allowances", "failed_attempts"), _ALL),
-    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_rows"), _ALL),
-    **dict.fromkeys(
-        (
-            *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
-            *("access_tokens", "file_settings", "file_parts", "invitation_links", "legal_holds"),
-            *("file_unchanged", "distinct_members"),
-        ),
-        ("SELECT", "INSERT", "DELETE"),
-    ),
-}  # fmt: skip
+# The rights of the service's statements, and the tables; a lock on a row (FOR UPDATE) needs UPDATE.
+_TABLES = {
+    "SELECT": "alembic_version",
+    "SELECT, UPDATE (written)": "installation",  # `check` and `/readyz` write it, to see whether they can
+    # Retention empties and deletes what is old enough; the triggers let nothing else through.
+    "SELECT, INSERT, UPDATE (changes)": "member_history",
+    "SELECT, INSERT": "invitation_events delivery_reports erasures audit_prunings",
+    "SELECT, INSERT, UPDATE": "accounts api_clients client_secrets provider_groups plans members invitations "
+    "delivery_windows delivery_home queue_snapshots file_turns retention_positions uniqueness_probes",
+    "SELECT, INSERT, UPDATE, DELETE": "request_allowances failed_attempts encounters duties eligibility_files "
+    "eligibility_mappings suppressions file_rows",
+    "SELECT, INSERT, DELETE": "audit_entries deliverability invitation_templates queue_events estimate_log caught_messages "
+    "access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members",
+}
+RIGHTS = {table: tuple(rights.split(", ")) for rights, tables in _TABLES.items() for table in tables.split()}
 # A worker renews the statistics of these tables after a large file; a role other than the owner can since PostgreSQL 17.
 ANALYSED = ("invitations", "member_history", "members")
 MAINTAIN_SINCE = 170_000

@@ -3,6 +3,7 @@
 Types are in `model`, what people do in `actions`, what a worker does in `run`. These are what callers need of the store.
 """
 
-from frontdesk.files.store import get_file_settings, list_mappings, set_file_settings, unfinished_files
-
-__all__ = ["get_file_settings", "list_mappings", "set_file_settings", "unfinished_files"]
+from frontdesk.files.store import get_file_settings as get_file_settings
+from frontdesk.files.store import list_mappings as list_mappings
+from frontdesk.files.store import set_file_settings as set_file_settings
+from frontdesk.files.store import unfinished_files as unfinished_files

@@ -72,10 +72,8 @@ class _CsvRows:
     def __init__(self, blocks: Iterator[list[str]], lines: list[str], delimiter: str, place: int) -> None:
         self._blocks, self._delimiter, self._place = blocks, delimiter, place
         self._csv = partial(csv.reader, delimiter=delimiter)
-        self._lines, self._taken = (
-            deque(lines),
-            list[str](),
-        )  # the next ones, and those of the row that is read
+        # The next lines, and those of the row that is read.
+        self._lines, self._taken = deque(lines), list[str]()
 
     def blocks(self) -> Iterator[Iterable[SplitRow]]:
         while lines := [*self._lines] or next(self._blocks, []):

@@ -59,9 +59,7 @@ def read_sheet(
 def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
     """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
     if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
-        raise Unreadable(
-            "old_workbook"
-        )  # Excel encrypts a workbook into a container of the kind that .xls has
+        raise Unreadable("old_workbook")  # Excel encrypts into a container of the kind that .xls has
     if not start.startswith(source.ZIP_MAGIC):
         raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.

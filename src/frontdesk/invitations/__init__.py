@@ -1,23 +1,10 @@
 """Invitations: the four rules, the message, what comes back of it. The types are in `model`."""
 
-from frontdesk.invitations.store import (
-    get_deliverability,
-    get_template,
-    hash_suppressions,
-    list_invitations,
-    list_suppressions,
-    set_deliverability,
-    suppress,
-    unsuppress,
-)
-
-__all__ = [
-    "get_deliverability",
-    "get_template",
-    "hash_suppressions",
-    "list_invitations",
-    "list_suppressions",
-    "set_deliverability",
-    "suppress",
-    "unsuppress",
-]
+from frontdesk.invitations.store import get_deliverability as get_deliverability
+from frontdesk.invitations.store import get_template as get_template
+from frontdesk.invitations.store import hash_suppressions as hash_suppressions
+from frontdesk.invitations.store import list_invitations as list_invitations
+from frontdesk.invitations.store import list_suppressions as list_suppressions
+from frontdesk.invitations.store import set_deliverability as set_deliverability
+from frontdesk.invitations.store import suppress as suppress
+from frontdesk.invitations.store import unsuppress as unsuppress

@@ -266,12 +266,6 @@ class SuppressionReason(StrEnum):
     BY_HAND = "by_hand"
 
 
-class Suppression(NamedTuple):
-    address: str
-    reason: SuppressionReason
-    created_at: datetime
-
-
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""

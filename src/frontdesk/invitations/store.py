@@ -30,7 +30,6 @@ from frontdesk.invitations.model import (
     MessageTemplate,
     ReportEvent,
     SenderProfile,
-    Suppression,
     SuppressionReason,
 )
 from frontdesk.invitations.tables import (
@@ -218,14 +217,11 @@ def unsuppress(tx: Tx, address: str) -> bool:
     return done.rowcount > 0
 
 
-def list_suppressions(tx: Tx, *, limit: int) -> list[Suppression]:
-    """The first `limit` in order of the addresses."""
-    query = (
-        select(*suppressions.c["address_folded", "reason", "created_at"])
-        .order_by(suppressions.c.address_folded)
-        .limit(limit)
-    )
-    return [Suppression._make(row) for row in tx.execute(query)]
+def list_suppressions(tx: Tx, *, limit: int) -> list[Any]:
+    """The first `limit` (`address`, `reason`, `created_at`), in the order of the addresses."""
+    columns = suppressions.c
+    query = select(columns.address_folded.label("address"), columns.reason, columns.created_at)
+    return list(tx.execute(query.order_by(columns.address_folded).limit(limit)))
 
 
 # The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their

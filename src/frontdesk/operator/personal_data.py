@@ -16,7 +16,7 @@ async def export(app: App, request: Request) -> Response:
     member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
     person = await app.ask(lambda tx: get_person(tx, member_id))
     kept = await app.in_thread(lambda: export_person(app.db, person, requester))
-    return json_response(kept._asdict())
+    return json_response(kept)
 
 
 async def erase(app: App, request: Request) -> Response:

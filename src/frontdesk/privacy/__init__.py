@@ -1,5 +1,5 @@
 """Personal data: erasure, export, legal holds, retention (docs/erasure.md)."""
 
-from frontdesk.privacy.store import find_holds, has_pruned, last_pruning
-
-__all__ = ["find_holds", "has_pruned", "last_pruning"]
+from frontdesk.privacy.store import find_holds as find_holds
+from frontdesk.privacy.store import has_pruned as has_pruned
+from frontdesk.privacy.store import last_pruning as last_pruning

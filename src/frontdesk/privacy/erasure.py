@@ -5,6 +5,7 @@ During a legal hold no data of the member is erased or pruned, and the audit tra
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit import Requester
@@ -24,7 +25,6 @@ from frontdesk.privacy.model import (
     FilesUnfinished,
     LegalHold,
     Person,
-    PersonalData,
     RetentionKind,
     UnderLegalHold,
 )
@@ -151,12 +151,12 @@ def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
         raise UnderLegalHold(holds[0])
 
 
-def export_person(db: Database, person: Person, requester: Requester) -> PersonalData:
-    """All rows of the member by table, in the order of their ids. The export is recorded in the audit trail."""
+def export_person(db: Database, person: Person, requester: Requester) -> dict[str, Any]:
+    """`member_id`, `account_id`, and in `tables` all rows of the member by table, by id. The audit trail records the export."""
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
     external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]
     tables["file_rows"] = db.ask(lambda tx: store.report_rows_of(tx, person, external_ids))
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
     write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
-    return PersonalData(member_id, account_id, tables)
+    return {"member_id": member_id, "account_id": account_id, "tables": tables}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from frontdesk.errors import Fault, FrontdeskError
 
@@ -66,14 +66,6 @@ class LegalHold(NamedTuple):
     reference: str
     held_at: datetime
     actor: str
-
-
-class PersonalData(NamedTuple):
-    """All stored data of one member, by table, as rows by column."""
-
-    member_id: int
-    account_id: int
-    tables: dict[str, list[dict[str, Any]]]
 
 
 class UnderLegalHold(FrontdeskError, kind="wrong_state"):

@@ -3,17 +3,10 @@
 The nouns are in `model`, the estimate in `estimate`.
 """
 
-from frontdesk.queues.model import measure_accuracy
-from frontdesk.queues.snapshot import QueueSnapshots
-from frontdesk.queues.store.events import list_in_visit, list_on_duty, list_waiting
-from frontdesk.queues.store.snapshots import list_current, list_outcomes
-
-__all__ = [
-    "QueueSnapshots",
-    "list_current",
-    "list_in_visit",
-    "list_on_duty",
-    "list_outcomes",
-    "list_waiting",
-    "measure_accuracy",
-]
+from frontdesk.queues.model import measure_accuracy as measure_accuracy
+from frontdesk.queues.snapshot import QueueSnapshots as QueueSnapshots
+from frontdesk.queues.store.events import list_in_visit as list_in_visit
+from frontdesk.queues.store.events import list_on_duty as list_on_duty
+from frontdesk.queues.store.events import list_waiting as list_waiting
+from frontdesk.queues.store.snapshots import list_current as list_current
+from frontdesk.queues.store.snapshots import list_outcomes as list_outcomes

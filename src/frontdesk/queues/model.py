@@ -140,25 +140,6 @@ class Duty:
         return self.on_at is not None and (self.off_at is None or self.on_at >= self.off_at)
 
 
-class DoctorOnDuty(NamedTuple):
-    provider_group_id: int
-    doctor: str
-    since_at: datetime
-
-
-class WaitingPatient(NamedTuple):
-    plan_id: int
-    patient: str
-    joined_at: datetime
-
-
-class PatientInVisit(NamedTuple):
-    plan_id: int
-    visit: str
-    doctor: str
-    started_at: datetime
-
-
 class QueueInfo(NamedTuple):
     """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then there is no interval."""
 
@@ -295,14 +276,6 @@ def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAc
         wrong_zero_share=sum(zeros) / len(zeros) if zeros else None,
         coverage_share=sides.count(0) / len(sides) if sides else None,
     )
-
-
-class RebuildReport(NamedTuple):
-    """How many encounters and doctors have events, and how many rows were wrong and are corrected."""
-
-    encounters: int
-    doctors: int
-    corrected: int
 
 
 @dataclass(frozen=True, slots=True)

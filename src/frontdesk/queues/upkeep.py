@@ -8,7 +8,7 @@ from frontdesk.db.sets import Row
 from frontdesk.queues.encounters import settle_duty, settle_encounter
 from frontdesk.queues.events import LATEST
 from frontdesk.queues.ingest import by_reference
-from frontdesk.queues.model import Duty, Encounter, PruneReport, RebuildReport, Reference
+from frontdesk.queues.model import Duty, Encounter, PruneReport, Reference
 from frontdesk.queues.store import events as store
 
 # An id must be remembered for as long as its event may still be sent again.
@@ -16,8 +16,9 @@ MIN_AGE = LATEST + timedelta(days=1)
 DEFAULT_AGE = timedelta(days=90)  # what workers keep
 
 
-def rebuild(tx: Tx) -> RebuildReport:
-    """Compute every encounter and duty again from its events. New events wait meanwhile; readers see the old state."""
+def rebuild(tx: Tx) -> dict[str, int]:
+    """Compute every encounter and duty again from its events: the numbers of `encounters`, `doctors` and `mended` rows. New events
+    wait meanwhile; readers see the old state."""
     store.lock_groups(tx, None)
     encounters, corrected = 0, store.delete_encounters_without_events(tx)
     for visits in store.pages_of_visits(tx):
@@ -31,7 +32,8 @@ def rebuild(tx: Tx) -> RebuildReport:
     store.delete_duties(tx, without_events)
     wrong = _wrong({doctor: settle_duty(Duty(), events) for doctor, events in by_doctor.items()}, stored)
     store.save(tx, duty_rows=wrong)
-    return RebuildReport(encounters, len(by_doctor), corrected + len(without_events) + len(wrong))
+    mended = corrected + len(without_events) + len(wrong)
+    return {"encounters": encounters, "doctors": len(by_doctor), "mended": mended}
 
 
 def _wrong(

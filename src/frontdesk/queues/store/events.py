@@ -12,16 +12,13 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.model import (
-    DoctorOnDuty,
     Duty,
     Encounter,
     EncounterState,
     EventType,
-    PatientInVisit,
     QueueEvent,
     Reference,
     ReplayEvent,
-    WaitingPatient,
 )
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
 from frontdesk.text import stored_time
@@ -106,27 +103,27 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
-    """The doctors on duty, by provider group and start."""
-    query = select(*duties.c["provider_group_id", "doctor", "on_at"]).where(duties.c.on_duty)
-    rows = tx.execute(query.order_by(*duties.c["provider_group_id", "on_at", "doctor"]))
-    return [DoctorOnDuty(*row) for row in rows]
+def list_on_duty(tx: Tx) -> Sequence[Any]:
+    """The doctors on duty (`provider_group_id`, `doctor`, `since_at`), by provider group and start."""
+    columns = duties.c
+    query = select(columns.provider_group_id, columns.doctor, columns.on_at.label("since_at"))
+    query = query.where(columns.on_duty).order_by(columns.provider_group_id, columns.on_at, columns.doctor)
+    return tx.execute(query).all()
 
 
-def list_waiting(tx: Tx) -> list[WaitingPatient]:
-    """The waiting patients, by plan in order of arrival."""
-    query = select(*encounters.c["plan_id", "visit", "joined_at"])
-    query = query.where(encounters.c.state == EncounterState.WAITING.value)
-    rows = tx.execute(query.order_by(*encounters.c["plan_id", "joined_at", "visit"]))
-    return [WaitingPatient(*row) for row in rows]
+def list_waiting(tx: Tx) -> Sequence[Any]:
+    """The waiting patients (`plan_id`, `patient`, `joined_at`), by plan in order of arrival."""
+    columns = encounters.c
+    query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
+    query = query.where(columns.state == EncounterState.WAITING.value)
+    return tx.execute(query.order_by(columns.plan_id, columns.joined_at, columns.visit)).all()
 
 
-def list_in_visit(tx: Tx) -> list[PatientInVisit]:
-    """The patients that are with a doctor, by start of the visit."""
+def list_in_visit(tx: Tx) -> Sequence[Any]:
+    """The patients that are with a doctor (`plan_id`, `visit`, `doctor`, `started_at`), by start of the visit."""
     query = select(*encounters.c["plan_id", "visit", "doctor", "started_at"])
     query = query.where(encounters.c.state == EncounterState.IN_VISIT.value)
-    rows = tx.execute(query.order_by(*encounters.c["started_at", "visit"]))
-    return [PatientInVisit(*row) for row in rows]
+    return tx.execute(query.order_by(*encounters.c["started_at", "visit"])).all()
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
@@ -226,10 +223,10 @@ def prune_estimates(tx: Tx, before: datetime) -> int:
 
 
 def _page(tx: Tx, query: Select[Any]) -> list[Row]:
-    rows = tx.execute(query.limit(PAGE)).mappings()
-    return [
-        {str(name): value for name, value in row.items()} for row in rows
-    ]  # orjson takes no other kind of str
+    rows = tx.execute(
+        query.limit(PAGE)
+    ).mappings()  # their names are no plain str, and orjson takes no other kind
+    return [{str(name): value for name, value in row.items()} for row in rows]
 
 
 def settled_row(reference: Reference, settled: Encounter[datetime] | Duty, id_: int | None) -> dict[str, Any]:
