@@ -107,11 +107,11 @@ def test_values_of_an_export_become_rules() -> None:
 
 
 HEADERS = {
-    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|EMPLID|PERSON_NUMBER|Position ID"
-    "|employeeId",
-    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|MEM_FIRST_NM|firstName",
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|PERSON_NUMBER|Position ID"
+    "|employeeId|Employee_EmployeeNumber",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|firstName",
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Employee DOB",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
     "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
     "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
     "|Private ZIP Code",
@@ -194,6 +194,7 @@ DATES: list[tuple[list[str], dict[str, Any]]] = [
     (["January 13, 1977"], {"dates": ["MON DD, YYYY"]}),
     (["11-Jan-1977"], {"dates": ["DD-MON-YYYY"]}),
     (["19770111"], {"dates": ["YYYYMMDD"]}),
+    (["1977-01-11 00:00:00"], {"dates": ["YYYY-MM-DD"]}),
     (["28136", "1977-01-11"], {"dates": ["excel"]}),
     (["28136", "1/31/1977"], {"dates": ["excel", "MM/DD/YYYY"]}),
     (["1977-01-11", "1977-01-11T00:00:00Z"], {}),
