@@ -2,9 +2,7 @@
 (docs/834.md); and pyx12's opinion on each field."""
 
 import io
-import random
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -100,6 +98,7 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (HD, f"{HD}COB*P*X*5~REF*60*X~DTP*349*D8*20200101~NM1*IN*2*Other~N4*A*TX*1~", {}),
     (HD, f"{HD}LS*2700~LX*1~N1*75*Division~REF*17*99~DTP*007*D8*20200101~LE*2700~", {}),
     (HD, f"NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~NM1*M8*2*School~{HD}", {}),
+    (HD, f"NM1*36*2*Employer~PER*EP**TE*9*EM*boss@example.com~NM1*S1*1*Parent~PER*PQ**HP*9~NM1*QD*1*Agent~{HD}", {}),
     (HD, f"DSB*1~DTP*360*D8*20200101~{HD}", {}),
     ("DMG*D8", "EC*01~ICM*7*1~AMT*P3*1~HLH*N~LUI*LE*en~DMG*D8", {}),
 ]  # fmt: skip
@@ -452,58 +451,10 @@ def found(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.values.items() if value and name not in ours}
 
 
-def sample() -> str:
+def test_each_field_is_what_pyx12_finds() -> None:
     out = io.BytesIO()
     list(write_sample(sample_members(60, seed=9), Format.X12, out))
-    return out.getvalue().decode()
-
-
-# A member with the loops and segments of the guide, in its order; each of those with a question mark is there or not.
-INVENTED = """\
-INS*{role}*021*28*A***FT~REF*0F*FAM{n:04d}~
-?REF*1L*GROUP7~
-REF*17*{person}~
-?REF*23*C{n:07d}~
-REF*3H*CASE1~REF*DX*DEPT~DTP*356*D8*20200101~DTP*303*D8*20261119~NM1*IL*1*Last{n}*First{n}*{middle}{number}~
-?PER*IP**{phone}*6175550{n:03d}*EM*m{n}@example.com~
-N3*1 Example Street*Apt 2~N4*Boston*MA*02134{county}~DMG*D8*19770111*{sex}*M~
-?EC*01~ICM*7*1000*40~AMT*P3*10~
-?HLH*N*70*150~LUI*LE*EN**6~
-?NM1*70*1*Wrong*Person~DMG*D8*19991231*F~
-?NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~
-?NM1*36*2*Employer~PER*EP**TE*9995550100*EM*boss@example.com~N3*2 Street~N4*Work*TX*73301~
-?NM1*M8*2*School~N3*3 Street~N4*Study*TX*73301~
-?NM1*S1*1*Parent*Some~PER*PQ**HP*9995550101~N3*4 Street~N4*Home*TX*73301~
-?NM1*QD*1*Agent*Some~N3*5 Street~N4*Office*TX*73301~
-?DSB*2~DTP*360*D8*20260101~DTP*361*D8*20260201~
-?HD*021**DEN*Teeth*IND~DTP*348*D8*20100101~DTP*349*D8*20261231~
-HD*021**{line}*{plan}*FAM~DTP*348*D8*20260{month}01~
-?DTP*349*D8*20271231~
-REF*1L*GROUP8~
-?LX*1~NM1*P3*1*Doctor*Good****XX*1234567893*25~N4*Clinic*TX*73301~
-?COB*P*POLICY9*5~REF*60*X~DTP*344*D8*20250101~NM1*IN*2*Other Payor~N4*Payor*TX*73301~
-?HD*021**VIS*Eyes*FAM~DTP*348*D8*20300101~
-?LS*2700~LX*1~N1*75*DIVISION~REF*17*NORTH~DTP*007*D8*20260101~LE*2700~
-"""
-CHOICES = names_in(
-    f"role Y*18 N*19 N*01,phone CP HP TE,sex F M U,line {' '.join(sorted(MEDICAL))},month 1 2 3 4 5 6 7 8 9,plan  Gold,"
-    "middle  Lee,county  **CY*Suffolk,number ***34*987654321 ***ZZ*Z0000 "
-)
-
-
-def invented(chance: random.Random) -> Iterator[str]:
-    for n in range(40):
-        chosen = {name: chance.choice(each) for name, *each in (choice.split(" ") for choice in CHOICES)}
-        segments = [line for line in INVENTED.splitlines() if line[0] != "?" or chance.random() < 0.5]
-        yield "".join(line.lstrip("?") for line in segments).format(n=n, person=n % 90 + 10, **chosen)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [sample(), *(file_834(*invented(random.Random(seed))) for seed in range(3))],
-    ids=["sample", "invented-0", "invented-1", "invented-2"],
-)
-def test_each_field_is_what_pyx12_finds(text: str) -> None:
+    text = out.getvalue().decode()
     rows = rows_of(text)
     assert {row.action for row in rows} == {Action.ENROL}
     for row, node in zip(rows, walked(text), strict=True):
