@@ -144,7 +144,7 @@ class PostgresServer(Databases):
         data = self.folder / "data"
         if not data.exists():
             self._initdb(data)
-        options = self._settings = self._settings | (settings or {}) | {"port": str(self.port)}
+        options = self._settings = self._settings | dict(settings or {}) | {"port": str(self.port)}
         self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
         assert self._keeper.stdin is not None
         self._keeper.stdin.write(b"%d\n" % self._process.pid)
