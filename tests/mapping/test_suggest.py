@@ -113,14 +113,11 @@ HEADERS = {
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
     "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
     "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
-    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
-    "|Private ZIP Code",
-    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
+    "zipcode": "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL|Private ZIP Code",
+    "email": "E-Mail|Work Email|Email Address|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
-    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|EFFDT|COV_EFF_DT|Start date|Hire Date"
-    "|Employee_HireDate",
-    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|Departure date|COV_TERM_DT|Last Day"
-    "|COVERAGE_THRU_DATE",
+    "effective_date": "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|EecDateOfLastHire",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|COVERAGE_THRU_DATE",
     "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
     "state": "State|Home Address - State|Home State|REGION_2|Home state id",
