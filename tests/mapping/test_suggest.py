@@ -242,17 +242,13 @@ def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
     [
         ("7,Robin,Sample,1977-01-31,F,02134\n8,Lee,Sample,1978-01-31,M,02134\n", "no_header"),
         ("id,robin@example.com\n1,2\n", "no_header"),
-        (",,\n1,2,3\n", "no_header"),
         ("Employee ID,DOB\n", "no_rows"),
         ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
         (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "cut_off"),
-        ("Employee ID,First\n1,J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
-        (b"PK\x03\x04rest", "bad_workbook"),
         (workbook([["E1", "Robin"], ["E2", "Lee"]]), "no_header"),
         (workbook([["Employee ID", "DOB"]]), "no_rows"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "old_workbook"),
         (b"", "empty"),
     ],
 )
