@@ -1,15 +1,11 @@
-"""The PostgreSQL server that the tests start harms no stranger, and nothing is left of it."""
+"""Nothing is left of the PostgreSQL server that the tests start."""
 
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests import postgres_keeper
-from tests.postgres import PostgresServer
 
 START_A_SERVER_AND_WAIT = """
 import sys
@@ -18,11 +14,6 @@ server = PostgresServer().start()
 print(server.pid, server.folder, flush=True)
 sys.stdin.read()
 """
-
-
-def test_only_processes_of_the_server_are_killed_as_its_backends() -> None:
-    with PostgresServer() as server, pytest.raises(ValueError, match="no process of this server"):
-        server.kill_backend(os.getpid())
 
 
 def test_nothing_is_left_of_a_server_whose_starter_is_killed() -> None:

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -109,19 +108,3 @@ def test_a_child_that_never_reported_has_ended_early(monkeypatch: pytest.MonkeyP
     assert run(failing)[0] is False
     ready = replace(failing, command=python("os.write(0, b'ready')"))
     assert run(ready, stop_when=lambda log: log.count("test_process_started") == 3)[0] is True
-
-
-def test_a_child_learns_at_once_that_its_supervisor_was_killed(tmp_path: Path) -> None:
-    child = (
-        "import threading, pathlib; from frontdesk.processes import stop_with_parent; ended = threading.Event(); "
-        f"stop_with_parent(ended.set); pathlib.Path({str(tmp_path / 'up')!r}).touch(); ended.wait(); "
-        f"pathlib.Path({str(tmp_path / 'told')!r}).touch()"
-    )
-    program = (
-        "import sys; from frontdesk.log_output import LogOutput; from frontdesk.processes import Program, Supervisor; "
-        f"Supervisor([Program('test', (sys.executable, '-c', {child!r}), 1.0)], LogOutput(None)).run()"
-    )
-    with subprocess.Popen([sys.executable, "-c", program]) as supervisor:
-        wait_until((tmp_path / "up").exists, "the child")
-        supervisor.kill()
-    wait_until((tmp_path / "told").exists, "the child to be told")

@@ -17,12 +17,9 @@ def test_half_of_what_pgbench_writes_are_new_members_and_failing_statements_are_
         assert measured.answered > 100
         members, history, audit = count_written(peer.url)
         check_written("pgbench", Run(measured, 0.0, 0.0, [members - before[0], history, audit]), 16)
+        one_row = Run(Measured(1000, 1.0, 0.001, 0.001), 0.0, 0.0, [60, 1000, 1000])
+        with pytest.raises(RuntimeError, match="wrote"):
+            check_written("pgbench", one_row, 4)
         server.create_database("empty")
         with pytest.raises(RuntimeError, match="pgbench ended with"):
             PgBench(server, "empty").measure("POST", 2, 1)
-
-
-def test_a_peer_whose_new_members_are_one_row_is_refused() -> None:
-    run = Run(Measured(1000, 1.0, 0.001, 0.001), 0.0, 0.0, [60, 1000, 1000])
-    with pytest.raises(RuntimeError, match="wrote"):
-        check_written("pgbench", run, 4)

@@ -11,6 +11,9 @@ from frontdesk.audit import list_entries
 from frontdesk.cli.app import app
 from frontdesk.config import SETTINGS
 from frontdesk.db import Database, open_database
+from tests.worker.conftest import post
+
+__all__ = ["post"]
 
 
 class CommandLine:

@@ -12,15 +12,11 @@ TEXT = "Welcome. {{ registration_link }} {{ unsubscribe_link }}\n"
 HTML = "<p>Welcome to {{ plan_name }}. {{ registration_link }} {{ unsubscribe_link }}</p>\n"
 
 
-def test_batched_invitations_are_off_until_agreed(cli: CommandLine, account: str) -> None:
-    unset = dict.fromkeys(("sender_name", "sender_address", "registration_url"))
-    numbers = {"batch_size": 100, "batch_interval_seconds": 60, "hourly_limit": 1000}
-    shown = cli.json("deliverability", "show", "--account", account)
-    assert shown == {"account_id": int(account), "enabled": False} | numbers | unset
-
-
 def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, account: str) -> None:
     change, show = (("deliverability", word, "--account", account) for word in ("set", "show"))
+    unset = dict.fromkeys(("sender_name", "sender_address", "registration_url"))
+    numbers = {"batch_size": 100, "batch_interval_seconds": 60, "hourly_limit": 1000}
+    assert cli.json(*show) == {"account_id": int(account), "enabled": False} | numbers | unset
     cli.json(*change, "--enabled", "--batch-size", "50")
     changed = cli.json(
         *(*change, "--hourly-limit", "500", "--batch-interval-seconds", "30"),
@@ -39,6 +35,10 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, acco
 
 
 URL = "--registration-url must be an absolute https address without a user"
+WRONG_URLS = [
+    *("javascript:alert(1)", "https://", "https://[::1", "join.example.com", "http://join.example.com"),
+    *("https://a b.example.com", "https://robin@join.example.com", "https://robin:secret@a.example.com/x"),
+]
 FAULTS = [
     (("--sender-name", "a\nb"), "--sender-name must not contain control characters."),
     (
@@ -47,13 +47,7 @@ FAULTS = [
     ),
     (("--sender-address", "nobody", "--sender-name", "a\nb"), "--sender-name must not contain control"),
     (("--sender-address", "nobody", "--sender-name", "a\nb"), "--sender-address must be an e-mail address"),
-    *((("--registration-url", url), URL) for url in ("javascript:alert(1)", "https://", "https://[::1")),
-    *((("--registration-url", url), URL) for url in ("join.example.com", "http://join.example.com")),
-    *(
-        (("--registration-url", f"https://{url}"), URL)
-        for url in ("a b.example.com", "robin@join.example.com")
-    ),
-    (("--registration-url", "https://robin:secret@join.example.com/x"), URL),
+    *((("--registration-url", url), URL) for url in WRONG_URLS),
 ]
 
 
@@ -80,19 +74,15 @@ def written(tmp_path: Path, name: str, content: str) -> str:
 def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, tmp_path: Path) -> None:
     change, show = (("template", word, "--account", account) for word in ("set", "show"))
     shown = cli.json(*show)
-    assert shown["own"] == []
-    assert "{{ plan_name }}" in shown["subject"]
-    assert "{{ registration_link }}" in shown["html"]
+    assert (shown["own"], "{{ registration_link }}" in shown["html"]) == ([], True)
     assert "the product's" in cli.text(*show)
     text, html = written(tmp_path, "a.txt", TEXT), written(tmp_path, "a.html", HTML)
-    made = cli.json(*change, "--text", text, "--html", html)
-    assert (made["text"], made["html"], made["own"]) == (TEXT, HTML, ["text", "html"])
-    cli.json(*change, "--subject", "Welcome to {{ plan_name }}")
-    assert cli.json(*show)["own"] == ["subject", "text", "html"]
+    cli.json(*change, "--text", text, "--html", html)
+    made = cli.json(*change, "--subject", "Welcome to {{ plan_name }}")
+    assert (made["text"], made["html"], made["own"]) == (TEXT, HTML, ["subject", "text", "html"])
     made = cli.json(*change, "--default", "--text", text)
     assert (made["own"], made["html"]) == (["text"], None)
     assert "text alone" in cli.text(*show)
-    assert cli.json(*change, "--default")["own"] == []
     entries = [entry for entry in cli.audit_trail() if entry["action"] == "template.changed"]
     assert entries[0]["detail"] == {"fields": ["html", "text"]}
 
@@ -137,14 +127,12 @@ def test_a_preview_is_the_mail_as_it_would_be_sent(
 def test_addresses_are_put_on_the_list_and_taken_off_once(cli: CommandLine) -> None:
     add, remove = ("suppression", "add"), ("suppression", "remove")
     assert cli.json(*add, "Robin@Example.com") == {"changed": 1, "unchanged": 0}
-    assert cli.json(*add, "robin@example.com") == {"changed": 0, "unchanged": 1}
     assert "Addresses added: 0; 1 needed no change" in cli.text(*add, "robin@example.com")
     [item] = cli.json("suppression", "list")
     assert (item["address_masked"], item["reason"]) == ("r***@e***.com", "by_hand")
     [item] = cli.json("suppression", "list", "--full")
     assert item["address"] == "robin@example.com"
     assert "Addresses removed: 1; 0" in cli.text(*remove, "ROBIN@example.com")
-    assert cli.json(*remove, "robin@example.com") == {"changed": 0, "unchanged": 1}
     assert "No address is suppressed" in cli.text("suppression", "list")
     trail = [(entry["action"], entry["detail"]) for entry in cli.audit_trail()]
     assert trail == [("suppression.added", {"count": 1}), ("suppression.removed", {"count": 1})]

@@ -127,9 +127,8 @@ def test_whether_a_member_was_eligible_is_told_from_the_history(cli: CommandLine
     since = found["known_since"]  # what was known at that second includes it
     for known in (since, since[:10]):
         assert cli.json(*asked, "--as-known-on", known)["eligible"] is True
-    for earlier in ("2020-01-01", since[:10] + "T00:00:00Z"):
-        assert cli.json(*asked, "--as-known-on", earlier)["reason"] == "not_enrolled"
-    for wrong in ("2026-13-01", "2026-03-01T12:00:00", "yesterday"):
+    assert cli.json(*asked, "--as-known-on", since[:10] + "T00:00:00Z")["reason"] == "not_enrolled"
+    for wrong in ("2026-13-01", "2026-03-01T12:00:00"):
         assert "must be a date or a time in UTC" in cli.refused(*asked, "--as-known-on", wrong, status=2)
 
 
@@ -141,34 +140,26 @@ def test_mappings_have_names_and_one_is_the_default(cli: CommandLine, load: Word
     assert "no such eligibility mapping" in cli.refused(*named)
     assert cli.json(*named, "--set", str(mapping)) == json.loads(mapping.read_text())
     assert cli.json(*default) is None
-    assert cli.run(*load).exit_code == 1
     assert cli.json(*load, "--mapping-name", "hr")["counts"] == {"created": 1}
-    assert "no such eligibility mapping" in cli.refused(*load, "--mapping-name", "other")
-    cli.refused(*load, "--mapping-name", "hr", "--mapping", str(mapping), status=2)
-    cli.refused(*named, "--default", status=2)
+    for misuse in ((*load, "--mapping-name", "hr", "--mapping", str(mapping)), (*named, "--default")):
+        cli.refused(*misuse, status=2)
     cli.json(*named, "--set", str(mapping), "--default")
     assert cli.json(*load)["counts"] == {"unchanged": 1}
-    listed = cli.json("file", "mappings", "--account", "1")
-    assert [(each["name"], each["is_default"]) for each in listed] == [("hr", True)]
-    assert cli.json(*named, "--clear") is None
-    cli.json(*default, "--set", str(mapping))
-    assert cli.json(*load)["counts"] == {"unchanged": 1}
-    cli.json(*default, "--clear")
+    [listed] = cli.json("file", "mappings", "--account", "1")
+    assert (listed["name"], listed["is_default"]) == ("hr", True)
+    assert cli.json(*default, "--clear") is None
     assert cli.json("file", "mappings", "--account", "1") == []
 
 
 def test_a_mapping_is_refused_with_all_its_faults(cli: CommandLine, load: Words, mapping: Path) -> None:
     keep = ("file", "mapping", "--account", "1", "--set", str(mapping))
-    faulty = '{"columns": {"Zip": "postcode"}, "delimiter": "#", "834": {"identify": "REF*1L"}}'
+    mapping.write_text('{"columns": {"Zip": "postcode"}, "delimiter": "#"}')
     for command in ((*load, "--mapping", str(mapping)), keep):
-        mapping.write_text(faulty)
         told = cli.refused(*command)
         assert told.startswith("Error: The mapping's columns.Zip must be a field of a member, or null ")
         assert "The mapping's delimiter must be" in told
-        assert "The mapping's 834.identify must name REF*.., NM109" in told
-        assert "with a number of the member or of its family" in told
-        mapping.write_text("columns")
-        assert "not a JSON object" in cli.refused(*command)
+    mapping.write_text("columns")
+    assert "not a JSON object" in cli.refused(*keep)
     assert "give one of the two" in cli.refused(*keep, "--clear", status=2)
 
 
@@ -199,8 +190,6 @@ def test_a_suggested_mapping_loads_the_file(cli: CommandLine, plan: str, mapping
     assert json.loads(mapping.read_text()) == cli.json("file", "suggest", str(export))["mapping"]
     loaded = cli.json("file", "load", str(export), "--plan", plan, "--mapping", str(mapping))
     assert loaded["counts"] == {"created": 40, "skipped": 1}
-    export.write_text("1,Robin\n2,Lee\n")
-    assert "names of columns" in cli.refused("file", "suggest", str(export))
 
 
 def test_a_suggestions_question_is_to_be_answered_first(cli: CommandLine, plan: str, mapping: Path) -> None:
@@ -209,8 +198,7 @@ def test_a_suggestions_question_is_to_be_answered_first(cli: CommandLine, plan: 
     assert "To be answered before the mapping can be used: Status." in text
     assert '{"end": [{"column": "Status", "equals": ["terminated"]}]}' in text
     load = ("file", "load", export, "--plan", plan, "--mapping", str(mapping))
-    for command in (load, ("file", "mapping", "--account", "1", "--set", str(mapping))):
-        assert "questions.Status must be answered" in cli.refused(*command)
+    assert "questions.Status must be answered" in cli.refused(*load)
     answer = {"skip": [{"column": "Status", "equals": ["terminated"]}]}
     mapping.write_text(json.dumps(json.loads(mapping.read_text()) | answer))
     assert cli.json(*load)["counts"] == {"created": 1, "skipped": 1}

@@ -1,6 +1,5 @@
 """What operators see of invitations and decide about them, the reports that come back by mail, and the sandbox's mailbox."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -11,67 +10,38 @@ from typer.testing import CliRunner
 
 from frontdesk.cli.app import app
 from frontdesk.clock import system_clock
-from frontdesk.config import Uniqueness, read_config
-from frontdesk.eligibility import enrol, parse_member
-from frontdesk.eligibility.model import Submission
-from frontdesk.invitations import set_deliverability
 from frontdesk.invitations.message import issue_tokens
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import stored_time
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.cli.conftest import CommandLine
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import make_customer
 from tests.invitations.test_bounces import HEADERS, bounce
-from tests.mail.memory import MemoryMailer
-
-
-class InvitationsDesk:
-    """A command line on an account whose members have been invited."""
-
-    def __init__(self, cli: CommandLine) -> None:
-        self.cli = cli
-        self.db = cli.open()
-        self.customer: Customer = make_customer(self.db, now=system_clock())
-        self.lose = False
-        self.mailer = MemoryMailer(self._verdict)
-
-    def invite(self, count: int, *, immediate: bool = True) -> None:
-        now, ids = system_clock(), (self.customer.account_id, self.customer.plan_ids[0])
-        bodies = (member_body(number, invite_immediately=immediate) for number in range(count))
-        records = [parse_member(body, today=now.date().isoformat()) for body in bodies]
-        with self.db.write() as tx:
-            set_deliverability(tx, self.customer.account_id, enabled=True, hourly_limit=100, batch_size=60)
-            submissions = [Submission(*ids, record, "client", "request") for record in records]
-            enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
-
-    def deliver(self) -> int:
-        config = read_config({"FRONTDESK_DATABASE_URL": self.cli.database_url})
-        options = WorkerOptions(connections=2, poll_seconds=0.02, idle_seconds=0.02)
-        worker = DeliveryWorker(config, self.db, self.mailer, options)
-        count = worker.turn()
-        worker.close()
-        return count
-
-    def run(self, statement: str) -> None:
-        with self.db.write() as tx:
-            tx.exec_driver_sql(statement)
-
-    def _verdict(self, step: str, _letter: MailMessage) -> None:
-        if self.lose and step == "finish":
-            raise AnswerLost
+from tests.mail.memory import failing
+from tests.worker.conftest import Post
 
 
 @pytest.fixture
-def desk(cli: CommandLine) -> Iterator[InvitationsDesk]:
-    made = InvitationsDesk(cli)
-    yield made
-    made.db.close()
+def desk(cli: CommandLine, post: Post) -> Post:
+    """A customer whose members are invited and mailed at the time of the commands."""
+    post.clock.now = system_clock()
+    post.batches(hourly_limit=100, batch_size=60)
+    return post
 
 
-def test_the_timeline_has_every_step_and_its_reason(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(1)
-    desk.deliver()
+def deliver(desk: Post) -> int:
+    desk.clock.now = system_clock()
+    return desk.worker(connections=2).turn()
+
+
+def run(desk: Post, statement: str) -> None:
+    with desk.db.write() as tx:
+        tx.exec_driver_sql(statement)
+
+
+def test_the_timeline_has_every_step_and_its_reason(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(1)
+    deliver(desk)
     item = cli.json("invitations", "show", "1")
     steps = [("pending", "claimed"), ("claimed", "offered"), ("offered", "sent")]
     assert [(step["from"], step["to"]) for step in item["timeline"]] == steps
@@ -82,67 +52,68 @@ def test_the_timeline_has_every_step_and_its_reason(cli: CommandLine, desk: Invi
     assert "less than 24 hours ago" in cli.refused("invitations", "resend", "1")
 
 
-def test_what_is_cancelled_or_held_back_is_not_sent(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(1)
+def test_what_is_cancelled_or_held_back_is_not_sent(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(1)
     assert cli.json("invitations", "cancel", "1")["state"] == "cancelled"
-    assert desk.deliver() == 0
+    assert deliver(desk) == 0
     assert "only these can be cancelled: claimed, pending" in cli.refused("invitations", "cancel", "1")
     assert cli.json("invitations", "resend", "1")["state"] == "pending"
     assert cli.json("invitations", "hold") == {"held": True}
-    assert desk.deliver() == 0
+    assert deliver(desk) == 0
     assert cli.json("invitations", "release") == {"held": False, "kept_back": 0}
-    assert desk.deliver() == 1
+    assert deliver(desk) == 1
     actions = [entry["action"] for entry in cli.audit_trail()]
     assert {"invitation.cancelled", "invitation.resent"} <= set(actions)
 
 
-def test_the_day_counts_per_address_over_all_invitations(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(2)
+def test_the_day_counts_per_address_over_all_invitations(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(2)
     cli.json("invitations", "cancel", "2")
-    desk.deliver()
+    deliver(desk)
     # Another member has the address now, in capitals.
-    desk.run(
-        "UPDATE invitations SET address = (SELECT upper(address) FROM invitations WHERE id = 1) WHERE id = 2"
+    run(
+        desk,
+        "UPDATE invitations SET address = (SELECT upper(address) FROM invitations WHERE id = 1) WHERE id = 2",
     )
     assert "less than 24 hours ago" in cli.refused("invitations", "resend", "2")
     yesterday = stored_time(system_clock() - timedelta(hours=25))
-    desk.run(f"UPDATE invitations SET offered_at = '{yesterday}' WHERE id = 1")  # noqa: S608
+    run(desk, f"UPDATE invitations SET offered_at = '{yesterday}' WHERE id = 1")  # noqa: S608
     cli.json("invitations", "resend", "1")
     assert "in line already" in cli.refused("invitations", "resend", "2")
-    desk.deliver()
+    deliver(desk)
     assert len(desk.mailer.messages) == 2
 
 
-def test_an_ambiguous_one_is_shown_and_settled(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(1)
-    desk.lose = True
-    desk.deliver()
+def test_an_ambiguous_one_is_shown_and_settled(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(1)
+    desk.mailer.fault = failing("finish", AnswerLost())
+    deliver(desk)
     [listed] = cli.json("invitations", "list", "--state", "ambiguous")
     assert listed["id"] == 1
     settle = ("invitations", "settle", "1", "--as")
     assert cli.json(*settle, "sent")["state"] == "sent"
     assert "only these can be settled: ambiguous" in cli.refused(*settle, "failed")
-    desk.run("UPDATE invitations SET state = 'pending'")
+    run(desk, "UPDATE invitations SET state = 'pending'")
     cli.json("invitations", "hold")
     assert cli.json("invitations", "release", "--keep-back") == {"held": False, "kept_back": 1}
-    assert desk.deliver() == 0
+    assert deliver(desk) == 0
     assert len(cli.json("invitations", "list", "--state", "ambiguous")) == 1
 
 
-def test_the_forecast_has_backlog_window_and_end(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(130, immediate=False)
+def test_the_forecast_has_backlog_window_and_end(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(130, immediate=False)
     forecast = ("invitations", "forecast", "--account", str(desk.customer.account_id))
     before = cli.json(*forecast)
     assert (before["backlog"], before["sent_this_hour"], before["hourly_limit"]) == (130, 0, 100)
-    desk.deliver()
+    deliver(desk)
     after = cli.json(*forecast)
     assert after["backlog"] + after["sent_this_hour"] == 130
     assert after["sent_this_hour"] > 0
     assert after["last_at"] is not None
 
 
-def test_invitations_are_listed_with_masked_addresses(cli: CommandLine, desk: InvitationsDesk) -> None:
-    desk.invite(1)
+def test_invitations_are_listed_with_masked_addresses(cli: CommandLine, desk: Post) -> None:
+    desk.enrol(1)
     [listed] = cli.json("invitations", "list", "--state", "pending", "--limit", "1")
     assert listed["address_masked"] == "r***@e***.com"
     assert [listed[name] for name in ("state", "delivery", "kind")] == ["pending", "immediate", "enrolment"]
@@ -160,10 +131,10 @@ def test_invitations_are_listed_with_masked_addresses(cli: CommandLine, desk: In
 
 
 def test_a_mailbox_of_reports_is_read_once_and_again_without_effect(
-    cli: CommandLine, desk: InvitationsDesk, tmp_path: Path
+    cli: CommandLine, desk: Post, tmp_path: Path
 ) -> None:
-    desk.invite(1)
-    desk.run("UPDATE invitations SET state = 'sent', message_id = 'abc123@mail.example.com'")
+    desk.enrol(1)
+    run(desk, "UPDATE invitations SET state = 'sent', message_id = 'abc123@mail.example.com'")
     with desk.db.write() as tx:
         issue_tokens(tx, {1: "abc123@mail.example.com"}, link_secret="s" * 32, now=system_clock())
     mbox = tmp_path / "mbox"
@@ -175,7 +146,7 @@ def test_a_mailbox_of_reports_is_read_once_and_again_without_effect(
     counts = {"messages": 3, "applied": 1, "known": 0, "unknown": 1, "no_news": 0, "not_a_report": 1}
     assert cli.json("bounces", "read", str(mbox)) == counts
     [suppressed] = cli.json("suppression", "list", "--full")
-    assert (suppressed["address"], suppressed["reason"]) == ("robin.0@example.com", "hard_bounce")
+    assert (suppressed["address"], suppressed["reason"]) == ("robin.1@example.com", "hard_bounce")
     assert cli.json("bounces", "read", str(mbox)) == counts | {"applied": 0, "known": 1}
     assert "3 messages: 0 reports applied, 1 known already" in cli.text("bounces", "read", str(mbox))
     assert cli.audit_trail()[-1]["action"] == "bounces.read"

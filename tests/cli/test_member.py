@@ -160,10 +160,8 @@ def test_a_full_file_that_names_a_merged_member_names_the_one_that_is_kept(
     cli.json("member", "merge", "E00001", "E00002")
     file = desk.load(csv_of(row(number, **SAME) for number in (2, 3)), full=True)
     assert (file.state, file.members_missing) == ("done", 0)
-    assert [line[1] for line in desk.outcomes(file)] == [
-        "updated",
-        "unchanged",
-    ]  # its member_id is M00002 now
+    outcomes = [line[1] for line in desk.outcomes(file)]
+    assert outcomes == ["updated", "unchanged"]  # its member_id is M00002 now
     file = desk.load(csv_of([row(3, **SAME)]), full=True)
     assert [line["external_id"] for line in desk.report(file) if line["outcome"] == "ended"] == ["E00001"]
 
@@ -202,9 +200,8 @@ def test_a_renumbering_is_followed_by_a_file(
         assert result.exit_code == 1
         outcomes[bool(words)] = result.stdout.replace("would be ", "")
     assert outcomes[True] == outcomes[False]
-    assert [
-        line.split(None, 1) for line in outcomes[True].splitlines() if line[:1] == " " and "120" in line
-    ] == [["1201", "not_unique"], ["1202", "no_such_member"], ["1203", "no_such_member"]] or outcomes[True]
+    for failed in ("1201 not_unique", "1202 no_such_member", "1203 no_such_member"):
+        assert failed in " ".join(outcomes[True].split())
     assert "1200 of 1203 renamed." in outcomes[False]
     assert sum(each.taken for each in db.ask(lambda tx: list_probes(tx, clock().date().isoformat()))) <= 2
     again = desk.load(csv_of(row(number, external_id=f"N{number}") for number in range(1, 1201)))

@@ -3,10 +3,6 @@
 from tests.cli.conftest import CommandLine
 
 
-def last_detail(cli: CommandLine) -> object:
-    return cli.audit_trail()[-1]["detail"]
-
-
 def test_a_created_group_is_printed_in_the_words_of_the_interface(cli: CommandLine) -> None:
     named = ("provider-group", "create", "--external-id", "docs-1", "--name")
     group = cli.json(*named, "Doctors")
@@ -52,13 +48,13 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, plan
     changed = cli.json(*change, "--name", "Gold 2026", "--not-accepting")
     assert changed == before | {"name": "Gold 2026", "active": False}
     assert cli.json(*change, "--description", "")["description"] is None
-    assert (cli.audit_trail()[-1]["action"], last_detail(cli)) == (
-        "plan.changed",
-        {"fields": ["description"]},
-    )
     cli.json(*change, "--name", "Gold 2026", "--external-id", "gold-2", "--accepting")
-    assert last_detail(cli) == {"fields": ["accepting_patients", "external_id"]}
     trail = cli.audit_trail()
+    changes = [(entry["action"], entry["detail"]["fields"]) for entry in trail[-2:]]
+    assert changes == [
+        ("plan.changed", ["description"]),
+        ("plan.changed", ["accepting_patients", "external_id"]),
+    ]
     cli.json(*change, "--name", "Gold 2026", "--accepting")
     assert cli.audit_trail() == trail
     said = cli.refused(*change, "--name", " ", "--external-id", "x" * 256)
@@ -68,10 +64,9 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, plan
 
 def test_unknown_ids_are_told_with_the_list_to_look_in(cli: CommandLine, account: str, group: str) -> None:
     create = ("plan", "create", "--external-id", "gold", "--name", "Gold")
-    no_account = cli.refused(*create, "--account", "77", "--provider-group", group)
-    assert "frontdesk account list" in no_account
-    no_group = cli.refused(*create, "--account", account, "--provider-group", "77")
-    assert "frontdesk provider-group list" in no_group
+    for ids, place in (("77", group), "account"), ((account, "77"), "provider-group"):
+        said = cli.refused(*create, "--account", ids[0], "--provider-group", ids[1])
+        assert f"frontdesk {place} list" in said
     for plan_id in ("77", str(2**63 - 1)):
         assert "frontdesk plan list" in cli.refused("plan", "show", plan_id)
     for plan_id in ("0", str(2**63), "9" * 5000, "one"):  # no database holds it
@@ -87,18 +82,15 @@ def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) 
     on, off = (("duty", word, "--provider-group", group, "--doctor", "dr-1") for word in ("on", "off"))
     known = {"provider_group_id": int(group), "doctor": "dr-1"}
     assert cli.json(*on) == known | {"on_duty": True, "changed": True}
-    assert cli.json(*on)["changed"] is False
     assert "is already on duty" in cli.text(*on)
     [listed] = cli.json("duty", "list")
     assert list(listed) == ["provider_group_id", "doctor", "since_at"]
     assert "dr-1" in cli.text("duty", "list")
     assert cli.json(*off) == known | {"on_duty": False, "changed": True}
-    assert cli.json("duty", "list") == []
     assert cli.text("duty", "list") == "No doctor is on duty.\n"
-    assert "dr-1" in cli.text(*on)
-    assert "is off duty" in cli.text(*off)
+    assert "is already off duty" in cli.text(*off)
     actions = [entry["action"] for entry in cli.audit_trail()][3:]
-    assert actions == ["doctor.on_duty", "doctor.off_duty"] * 2
+    assert actions == ["doctor.on_duty", "doctor.off_duty"]
     assert "--doctor must not be blank" in cli.refused(*on[:-1], " ")
 
 
@@ -108,12 +100,9 @@ def test_a_patient_joins_and_leaves_a_queue(cli: CommandLine, plan: str) -> None
     assert cli.json(*join) == known | {"waiting": True, "changed": True}
     [listed] = cli.json("queue", "list")
     assert list(listed) == ["plan_id", "patient", "joined_at"]
-    assert cli.json(*join)["changed"] is False
     assert "waits already" in cli.text(*join)
     assert cli.json("queue", "list") == [listed]
-    assert "visit-1" in cli.text("queue", "list")
     assert cli.json(*leave) == known | {"waiting": False, "changed": True}
-    assert cli.json(*leave)["changed"] is False
     assert "was not waiting" in cli.text(*leave)
     assert cli.text("queue", "list") == "Nobody is waiting.\n"
     assert [entry["action"] for entry in cli.audit_trail()][3:] == ["queue.joined", "queue.left"]

@@ -107,20 +107,17 @@ def test_values_of_an_export_become_rules() -> None:
 
 
 HEADERS = {
-    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|EMPLID|PERSON_NUMBER|Position ID"
-    "|employeeId",
-    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|MEM_FIRST_NM|firstName",
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|PERSON_NUMBER|Position ID"
+    "|employeeId|Employee_EmployeeNumber",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|firstName",
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Employee DOB",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
     "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
-    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
-    "|Private ZIP Code",
-    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
+    "zipcode": "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL|Private ZIP Code",
+    "email": "E-Mail|Work Email|Email Address|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
-    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|EFFDT|COV_EFF_DT|Start date|Hire Date"
-    "|Employee_HireDate",
-    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|Departure date|COV_TERM_DT|Last Day"
-    "|COVERAGE_THRU_DATE",
+    "effective_date": "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|EecDateOfLastHire",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|COVERAGE_THRU_DATE",
     "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
     "state": "State|Home Address - State|Home State|REGION_2|Home state id",
@@ -194,6 +191,7 @@ DATES: list[tuple[list[str], dict[str, Any]]] = [
     (["January 13, 1977"], {"dates": ["MON DD, YYYY"]}),
     (["11-Jan-1977"], {"dates": ["DD-MON-YYYY"]}),
     (["19770111"], {"dates": ["YYYYMMDD"]}),
+    (["1977-01-11 00:00:00"], {"dates": ["YYYY-MM-DD"]}),
     (["28136", "1977-01-11"], {"dates": ["excel"]}),
     (["28136", "1/31/1977"], {"dates": ["excel", "MM/DD/YYYY"]}),
     (["1977-01-11", "1977-01-11T00:00:00Z"], {}),
@@ -244,17 +242,13 @@ def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
     [
         ("7,Robin,Sample,1977-01-31,F,02134\n8,Lee,Sample,1978-01-31,M,02134\n", "no_header"),
         ("id,robin@example.com\n1,2\n", "no_header"),
-        (",,\n1,2,3\n", "no_header"),
         ("Employee ID,DOB\n", "no_rows"),
         ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
         (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "cut_off"),
-        ("Employee ID,First\n1,J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
-        (b"PK\x03\x04rest", "bad_workbook"),
         (workbook([["E1", "Robin"], ["E2", "Lee"]]), "no_header"),
         (workbook([["Employee ID", "DOB"]]), "no_rows"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "old_workbook"),
         (b"", "empty"),
     ],
 )

@@ -2,9 +2,7 @@
 (docs/834.md); and pyx12's opinion on each field."""
 
 import io
-import random
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -60,7 +58,6 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     # INS
     ("INS*Y", "INS*N", {"subscriber_relationship": "Dependent"}),
     ("*18*021", "*01*021", {"relationship_code_hipaa": "01", "relationship_code": "Spouse"}),
-    ("*18*021", "*G8*021", {"relationship_code_hipaa": "G8", "relationship_code": "Other Relationship"}),
     ("*18*021", "*77*021", {"relationship_code_hipaa": "77", "relationship_code": ...}),
     ("*18*021", "**021", {"relationship_code_hipaa": ..., "relationship_code": ...}),
     # Names
@@ -80,36 +77,28 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (PER, "PER*IP**WP*1*EX*2*EM*a@b~", {"phone": ..., "email": "a@b"}),
     (PER, "PER*IP**EM~", {"phone": ..., "email": ...}),
     # Address
-    ("*CY*Suffolk", "", {"county": ...}),
     ("*CY*Suffolk", "*RJ*Suffolk", {"county": ...}),
     ("N4*Boston*MA*02134**CY*Suffolk~", "", dict.fromkeys(("zipcode", "city", "state", "county"), ...)),
     # Birth and sex
-    ("*F~HD", "*M~HD", {"gender": "male"}),
     ("*F~HD", "*U~HD", {"gender": "unknown"}),
     ("*F~HD", "*X~HD", {"gender": "X"}),
     ("*19770111*", "*19770230*", {"dob": "1977-02-30"}),
     ("*19770111*", "*1977*", {"dob": "1977"}),
     # Coverage: HD04, else HD03
     ("HLT*PPO 500", "HLT", {"medical_plan_description": "HLT"}),
-    (HD, f"HD*021**DEN*Teeth~DTP*348*D8*20200101~{HD}", {}),
-    (HD, f"{HD}HD*021**DEN*Teeth~DTP*348*D8*20200101~", {}),
-    # Dates: the coverage's go before the member's
-    ("NM1*IL", "DTP*356*D8*20250601~NM1*IL", {}),
-    ("DTP*348*D8*20260101~", "", {"effective_date": ...}),
-    ("NM1*IL", "DTP*357*D8*20270630~NM1*IL", {"expiry_date": "2027-06-30"}),
-    ("DTP*348*D8*20260101~", "DTP*348*D8*20260101~DTP*349*D8*20261231~", {"expiry_date": "2026-12-31"}),
+    # The day of a change is no date of the access
     ("DTP*348", "DTP*303*D8*20270101~DTP*348", {}),
     # A day that stands for no end is none
     *((HD, f"{HD}DTP*349*{day}~", {}) for day in ("D8*99991231", "D8*00000000", "D8*", "RD8*20260101-99991231")),
     ("DTP*348*D8*20260101~", "DTP*348*RD8*20260101-99991231~", {}),
     # Codes without their zeros
     ("*18*021", "*1*21", {"relationship_code_hipaa": "01", "relationship_code": "Spouse"}),
-    ("HD*021**", "HD*21**", {}),
     # What belongs to a provider, another payor or a reporting category is not the member's
     (HD, f"{HD}LX*1~NM1*P3*1*Doctor*Who~N4*Elsewhere*TX*73301~REF*0F*X~DTP*349*D8*20200101~", {}),
     (HD, f"{HD}COB*P*X*5~REF*60*X~DTP*349*D8*20200101~NM1*IN*2*Other~N4*A*TX*1~", {}),
     (HD, f"{HD}LS*2700~LX*1~N1*75*Division~REF*17*99~DTP*007*D8*20200101~LE*2700~", {}),
     (HD, f"NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~NM1*M8*2*School~{HD}", {}),
+    (HD, f"NM1*36*2*Employer~PER*EP**TE*9*EM*boss@example.com~NM1*S1*1*Parent~PER*PQ**HP*9~NM1*QD*1*Agent~{HD}", {}),
     (HD, f"DSB*1~DTP*360*D8*20200101~{HD}", {}),
     ("DMG*D8", "EC*01~ICM*7*1~AMT*P3*1~HLH*N~LUI*LE*en~DMG*D8", {}),
 ]  # fmt: skip
@@ -166,7 +155,6 @@ BY_ROLE = {"subscriber": "REF*0F", "dependent": "REF*0F+first_name+dob"}
 KEYS: list[tuple[Any, str, str]] = [
     ("REF*23", MEMBER.replace("REF*17", "REF*23*C-23~REF*17"), "C-23"),
     ("REF*23", MEMBER, ""),
-    ("REF*ZZ", MEMBER.replace("REF*17", "REF*ZZ*Z-1~REF*17"), "Z-1"),
     ("NM109", MEMBER.replace("***34*900000001", "***MI*W9000001"), "W9000001"),
     ("REF*0F + person_code", MEMBER, "FAMILY1-01"),
     # A longer code says something about a group.
@@ -306,7 +294,6 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("001", "DTP*357*D8*20261015~", OPEN + "DTP*349*D8*20261231~", "2026-01-01", "2026-10-15", "Gold"),
     # What does not count changes nothing, wherever it stands.
     ("001", "", OPEN + "HD*024**DEN*Teeth~DTP*349*D8*20261031~", "2026-01-01", None, "Gold"),
-    ("001", "", "HD*024**VIS*Eyes~DTP*349*D8*20261031~" + OPEN, "2026-01-01", None, "Gold"),
     ("021", "", DENTAL + OPEN + DENTAL, "2026-01-01", None, "Gold"),
     # A coverage that was never effective is none.
     ("001", "", "HD*002**HLT*Old~DTP*348*D8*20200101~" + OPEN, "2026-01-01", None, "Gold"),
@@ -326,7 +313,6 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("21", "", OPEN + "HD*24**PPO~DTP*349*D8*20261231~", ..., None, "Gold"),
     # Reinstated
     ("025", "", "HD*025**HLT*Gold~DTP*348*D8*20260101~", "2026-01-01", None, "Gold"),
-    ("025", "", OPEN + "DTP*349*D8*20271231~", "2026-01-01", "2027-12-31", "Gold"),
 ]  # fmt: skip
 
 
@@ -384,7 +370,6 @@ ENDS: list[tuple[str, str, str]] = [
     # A date of a coverage means nothing before HD.
     ("DTP*349*D8*20260930~", "", "2026-11-20"),
     ("DTP*357*D8*20261031~", "HD*024**DEN~DTP*349*D8*20261231~", "2026-10-31"),
-    ("DTP*357*D8*20261031~", "HD*024**HLT~DTP*349*D8*20261231~", "2026-10-31"),
     ("DTP*357*D8*20261031~", "HD*024**HLT~DTP*349*D8*20260930~", "2026-10-31"),
     ("", "HD*024**HLT~DTP*349*D8*20260930~", "2026-09-30"),
     ("", "HD*024**HLT~DTP*349*D8*20260930~HD*024**PPO*B~DTP*349*D8*20261231~", "2026-12-31"),
@@ -466,58 +451,10 @@ def found(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.values.items() if value and name not in ours}
 
 
-def sample() -> str:
+def test_each_field_is_what_pyx12_finds() -> None:
     out = io.BytesIO()
     list(write_sample(sample_members(60, seed=9), Format.X12, out))
-    return out.getvalue().decode()
-
-
-# A member with the loops and segments of the guide, in its order; each of those with a question mark is there or not.
-INVENTED = """\
-INS*{role}*021*28*A***FT~REF*0F*FAM{n:04d}~
-?REF*1L*GROUP7~
-REF*17*{person}~
-?REF*23*C{n:07d}~
-REF*3H*CASE1~REF*DX*DEPT~DTP*356*D8*20200101~DTP*303*D8*20261119~NM1*IL*1*Last{n}*First{n}*{middle}{number}~
-?PER*IP**{phone}*6175550{n:03d}*EM*m{n}@example.com~
-N3*1 Example Street*Apt 2~N4*Boston*MA*02134{county}~DMG*D8*19770111*{sex}*M~
-?EC*01~ICM*7*1000*40~AMT*P3*10~
-?HLH*N*70*150~LUI*LE*EN**6~
-?NM1*70*1*Wrong*Person~DMG*D8*19991231*F~
-?NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~
-?NM1*36*2*Employer~PER*EP**TE*9995550100*EM*boss@example.com~N3*2 Street~N4*Work*TX*73301~
-?NM1*M8*2*School~N3*3 Street~N4*Study*TX*73301~
-?NM1*S1*1*Parent*Some~PER*PQ**HP*9995550101~N3*4 Street~N4*Home*TX*73301~
-?NM1*QD*1*Agent*Some~N3*5 Street~N4*Office*TX*73301~
-?DSB*2~DTP*360*D8*20260101~DTP*361*D8*20260201~
-?HD*021**DEN*Teeth*IND~DTP*348*D8*20100101~DTP*349*D8*20261231~
-HD*021**{line}*{plan}*FAM~DTP*348*D8*20260{month}01~
-?DTP*349*D8*20271231~
-REF*1L*GROUP8~
-?LX*1~NM1*P3*1*Doctor*Good****XX*1234567893*25~N4*Clinic*TX*73301~
-?COB*P*POLICY9*5~REF*60*X~DTP*344*D8*20250101~NM1*IN*2*Other Payor~N4*Payor*TX*73301~
-?HD*021**VIS*Eyes*FAM~DTP*348*D8*20300101~
-?LS*2700~LX*1~N1*75*DIVISION~REF*17*NORTH~DTP*007*D8*20260101~LE*2700~
-"""
-CHOICES = names_in(
-    f"role Y*18 N*19 N*01,phone CP HP TE,sex F M U,line {' '.join(sorted(MEDICAL))},month 1 2 3 4 5 6 7 8 9,plan  Gold,"
-    "middle  Lee,county  **CY*Suffolk,number ***34*987654321 ***ZZ*Z0000 "
-)
-
-
-def invented(chance: random.Random) -> Iterator[str]:
-    for n in range(40):
-        chosen = {name: chance.choice(each) for name, *each in (choice.split(" ") for choice in CHOICES)}
-        segments = [line for line in INVENTED.splitlines() if line[0] != "?" or chance.random() < 0.5]
-        yield "".join(line.lstrip("?") for line in segments).format(n=n, person=n % 90 + 10, **chosen)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [sample(), *(file_834(*invented(random.Random(seed))) for seed in range(3))],
-    ids=["sample", "invented-0", "invented-1", "invented-2"],
-)
-def test_each_field_is_what_pyx12_finds(text: str) -> None:
+    text = out.getvalue().decode()
     rows = rows_of(text)
     assert {row.action for row in rows} == {Action.ENROL}
     for row, node in zip(rows, walked(text), strict=True):

@@ -55,9 +55,8 @@ def test_each_event_has_its_own_result(api: Api, operator: Api, db: Database, cu
 
 def test_the_relays_judgement_counts_most(api: Api, operator: Api, db: Database, customer: Customer) -> None:
     cases: list[tuple[dict[str, Any], bool]] = [
-        ({}, True), ({"permanent": True}, True), ({"permanent": False}, False), ({"status": "5.2.2"}, False),
+        ({}, True), ({"permanent": False}, False), ({"status": None, "permanent": None}, True),
         ({"status": "5.2.2", "permanent": True}, True), ({"status": "5.1.1", "permanent": False}, False),
-        ({"status": None, "permanent": None}, True),
     ]  # fmt: skip
     mails = [mailed(api, db, customer, number=n) for n in range(len(cases))]
     events = [event(mail.message_id, "bounced", **more) for mail, (more, _) in zip(mails, cases, strict=True)]
@@ -75,7 +74,6 @@ WRONG: list[tuple[Any, list[str]]] = [
         for id_ in (1, "no id", "a@b" * 200, "<a@b> <c@d>", "a@b\u0000")
     ),
     (event("a@b", ["bounced"]), ["event"]),
-    (event("a@b", {"bounced": 1}), ["event"]),
     *((event("a@b", "bounced", status=wrong), ["status"]) for wrong in ("9.9.9", 5, "5.1.1\n")),
     *((event("a@b", "bounced", permanent=wrong), ["permanent"]) for wrong in ("yes", 1)),
     (event("", None, status="", permanent=0), ["message_id", "event", "status", "permanent"]),

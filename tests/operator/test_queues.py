@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.errors import Unavailable
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
 from frontdesk.queues.encounters import TRANSITIONS
 from frontdesk.queues.events import FAULT_CODES, FIELDS
@@ -155,12 +154,3 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
     assert "frontdesk_queue_estimate_coverage_share{" not in text  # 0 to 0 is no interval
     clock.advance(3600)
     assert "frontdesk_queue_estimate_matched{" not in feeder.get("/metrics").text
-
-
-def test_other_metrics_need_no_database(feeder: Api, app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(_question: Any) -> Any:
-        raise Unavailable("The database can't be reached.")
-
-    feeder.get("/metrics")
-    monkeypatch.setattr(app.db, "ask", ask)
-    assert "frontdesk_requests_total" in feeder.get("/metrics").text

@@ -4,7 +4,6 @@
 import gzip
 import io
 import tracemalloc
-from datetime import date
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -45,14 +44,6 @@ def test_every_format_gives_back_the_same_members(format_: Format) -> None:
     assert [{name: value for name, value in row.values.items() if value} for row in read_rows(rows)] == given
 
 
-@pytest.mark.parametrize("level", [0, 1, 9])
-@each_format
-def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
-    packed = gzip.compress(written(format_, len(PEOPLE)), level)
-    _, rows = open_unread(io.BytesIO(packed), mapping=parse_mapping(SAMPLE_MAPPING))
-    assert [row.values["external_id"] for row in read_rows(rows)] == list(IDS)
-
-
 def test_the_same_seed_gives_the_same_people_and_another_one_others() -> None:
     assert list(sample_members(100, seed=7)) == PEOPLE[:100]
     assert written(Format.X12, 500) == written(Format.X12, 500)
@@ -65,32 +56,12 @@ def test_every_member_is_without_fault_or_warning_and_unique() -> None:
         record = parse_member({name: value for name, value in person.items() if value}, today="2026-11-20")
         assert (record.faults, record.warnings, record.ignored) == ((), (), ())
         assert tuple(person) == COLUMNS
+    families = [len(list(each)) for _, each in groupby(PEOPLE, lambda person: person["last_name"])]
+    assert max(families) > 3  # people of one name come together
+    assert sum(person["zipcode"].startswith("0") for person in PEOPLE) > 500
     for name in ("external_id", "member_id", "email"):
         given = [person[name] for person in PEOPLE if person[name]]
         assert len(set(given)) == len(given)
-
-
-FAMILIES = [list(each) for _, each in groupby(PEOPLE, lambda person: person["external_id"].partition("-")[0])]
-
-
-def test_members_come_in_families_with_one_name_place_and_plan() -> None:
-    assert {len(family) for family in FAMILIES} >= {1, 2, 3, 4, 5, 6}
-    for family in FAMILIES:
-        relations = [person["subscriber_relationship"] for person in family]
-        assert relations == ["Primary"] + ["Dependent"] * (len(family) - 1)
-        for name in ("last_name", "zipcode", "city", "effective_date", "medical_plan_description"):
-            assert len({person[name] for person in family}) == 1
-        years = [date.fromisoformat(person["dob"]).year for person in family]
-        assert all(child - years[0] >= 18 for child in years[2:])
-
-
-def test_there_are_twins_apostrophes_diacritics_and_zip_codes_with_zeros() -> None:
-    twins = [family for family in FAMILIES if len({person["dob"] for person in family}) == len(family) - 1]
-    names = "".join({person["first_name"] + person["last_name"] for person in PEOPLE})
-    assert len(twins) > 50
-    assert {"'", "-", ".", " ", "é", "Ł", "ñ", "ö"} <= set(names)
-    assert sum(person["zipcode"].startswith("0") for person in PEOPLE) > 500
-    assert {person["gender"] for person in PEOPLE} == {"female", "male", "unknown"}
 
 
 def test_an_834_has_no_more_members_in_a_transaction_than_the_guide_asks_for() -> None:
