@@ -189,10 +189,6 @@ def _age(lowest: int, unit: str) -> Callable[[str], int]:
     return parse
 
 
-def _smtp_url(text: str) -> Relay | None:
-    return parse_relay(text) if text else None
-
-
 def _mail_from(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._+-]+@[A-Za-z0-9.-]+", text):
         raise ValueError("use a plain address, such as invitations@example.com")
@@ -248,7 +244,7 @@ class Config:
     queue_ttl_seconds: int = setting("15", _whole(1, 86_400, "whole seconds"))
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = setting("none", _networks)
     link_secret: str = setting("", _secret, is_secret=True)
-    smtp_url: Relay | None = setting("", _smtp_url, is_secret=True)
+    smtp_url: Relay | None = setting("", lambda text: parse_relay(text) if text else None, is_secret=True)
     mail_from: str = setting("invitations@localhost.localdomain", _mail_from)
     sandbox_recipients: tuple[str, ...] = setting("", _recipients)
     requests_per_minute: int = setting("300000", _whole(60, 1_000_000, "whole requests"))

@@ -55,9 +55,8 @@ def close_account(tx: Tx, account_id: int, *, now: datetime) -> Account:
 
 def refuse_unless_active(tx: Tx, account_id: int) -> None:
     """Raises NotFound, Suspended."""
-    account = get_account(tx, account_id)
-    if account.state is not AccountState.ACTIVE:
-        raise Suspended(f"The account is {account.state}.")
+    if (state := get_account(tx, account_id).state) is not AccountState.ACTIVE:
+        raise Suspended(f"The account is {state}.")
 
 
 def _set_state(tx: Tx, account_id: int, state: AccountState) -> Account:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -288,7 +287,7 @@ def _one_by_one(
         left = SHARED_SECONDS - (time.monotonic() - started)
         share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - position)) if is_busy else None
         try:
-            results += _attempt(db, partial(_write_one, work, item), ATTEMPTS_ALONE, share)
+            results += _attempt(db, lambda tx: work(tx, [item]), ATTEMPTS_ALONE, share)  # noqa: B023 - called at once
         except Exception as error:  # noqa: BLE001  # it is the item's answer
             results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
         is_away = isinstance(results[-1], Unavailable) and not results[-1].busy
@@ -296,10 +295,6 @@ def _one_by_one(
             break
     refused = Unavailable("The database is busy.", busy=True)
     return results + [refused] * (len(items) - len(results))
-
-
-def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequence[Result | Exception]:
-    return work(tx, [item])
 
 
 def write_alone(

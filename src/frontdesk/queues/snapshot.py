@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -44,13 +43,6 @@ SETTLED = timedelta(minutes=5)  # events of the last minutes may still come
 LONGEST_LOOK = timedelta(days=1)  # the longest span of a count: without readers no estimate was given
 
 
-class _Renewal(NamedTuple):
-    """A renewal in progress, and when it began."""
-
-    snapshot: "Future[QueueSnapshot]"
-    started: float
-
-
 class QueueSnapshots:
     """`read(db, account_id, plan_ids)` from any thread; a read of a snapshot in time touches no database."""
 
@@ -58,7 +50,9 @@ class QueueSnapshots:
         self._clock = clock
         self._ttl_seconds = ttl_seconds
         self._cached: dict[int, QueueSnapshot] = {}
-        self._renewals: dict[int, _Renewal] = {}
+        self._renewals: dict[
+            int, tuple[Future[QueueSnapshot], float]
+        ] = {}  # in progress, and when they began
         self._retry_at: dict[int, float] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
@@ -90,16 +84,17 @@ class QueueSnapshots:
             renewal = self._renewals.get(account_id)
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
                 future = self._threads.submit(self._renew, db, account_id)
-                renewal = self._renewals[account_id] = _Renewal(future, time.monotonic())
+                renewal = self._renewals[account_id] = (future, time.monotonic())
         cached, now = self._cached.get(account_id), self._clock()
         if cached is not None and cached.covers(plan_ids, now):
             return cached  # it could not be stored for the others; the renewal tries that again
         last = cached if cached is not None and cached.is_usable(now) else None
         if renewal is None:
             return last
-        limit = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS)
+        future, started = renewal
+        limit = started + (FIRST_READ_SECONDS if last is None else READ_SECONDS)
         try:
-            return renewal.snapshot.result(max(0.0, limit - time.monotonic()))
+            return future.result(max(0.0, limit - time.monotonic()))
         except (TimeoutError, Unavailable):
             return last
 

@@ -17,7 +17,7 @@ DEFAULT_AGE = timedelta(days=90)  # what workers keep
 
 
 def rebuild(tx: Tx) -> dict[str, int]:
-    """Compute every encounter and duty again from its events: the numbers of `encounters`, `doctors` and `mended` rows. New events
+    """Compute every encounter and duty again from its events: the numbers of `encounters`, `doctors`, `mended` rows. New events
     wait meanwhile; readers see the old state."""
     store.lock_groups(tx, None)
     encounters, corrected = 0, store.delete_encounters_without_events(tx)

@@ -114,12 +114,8 @@ def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:
     sentence = "Wait that is told now, in seconds: the estimate, and the ends of its 80 % interval."
     family = GaugeMetricFamily("frontdesk_queue_wait_seconds", sentence, labels=["plan", "value"])
     for plan_id, queue in queues.items():
-        values = {
-            "low": queue.low_seconds,
-            "estimate": queue.estimated_wait_seconds,
-            "high": queue.high_seconds,
-        }
-        for name, seconds in values.items():
+        values = queue.low_seconds, queue.estimated_wait_seconds, queue.high_seconds
+        for name, seconds in zip(("low", "estimate", "high"), values, strict=True):
             if queue.doctors_on_duty and seconds is not None:
                 family.add_metric([str(plan_id), name], seconds)
     return family

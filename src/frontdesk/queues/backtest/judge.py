@@ -77,15 +77,10 @@ def the_same_with_idle(asked: Question) -> float:
     return handle_time_by_position(asked)
 
 
-def last_wait(asked: Question) -> float:
-    """The wait of the plan's patient that was seen last."""
-    return asked.known.last_waits.get(asked.plan_id, 0.0)
-
-
 # Rules of other products.
 RIVALS: dict[str, Rival] = {
     "AHT x position": handle_time_by_position,
-    "last wait": last_wait,
+    "last wait": lambda asked: asked.known.last_waits.get(asked.plan_id, 0.0),
     "AHT x position, idle seen": the_same_with_idle,
 }
 
