@@ -69,15 +69,6 @@ def test_a_file_that_begins_after_a_pruning_is_whole_and_says_so() -> None:
     assert (alone.entries, alone.entry_id) == (0, 2)
 
 
-def test_the_last_digest_of_a_file_holds_for_its_beginning_too() -> None:
-    """Whoever cuts off the beginning and computes every digest anew gets another last one."""
-    whole = lines_of(1, 2, 3)
-    line, beginning = first_line(TrailPruning(1, orjson.loads(whole[0])["chain"]))
-    *_, cut = ends_of([line, *lines_of(2, 3, after=beginning)])
-    *_, noted = ends_of(whole)
-    assert (cut.entry_id, cut.chain == noted.chain, cut.entries == noted.entries) == (3, False, False)
-
-
 # The first line that is not what was exported. Where the values are the same, the bytes are not.
 CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
     "dropped": (lambda lines: [lines[0], lines[2]], 2),

@@ -142,24 +142,3 @@ def test_a_connection_that_dies_before_a_statement_runs_the_set_again_and_at_the
     assert caught.value.outcome_unknown
     assert work.calls == [["a"], ["a"], ["b"]]
     assert group_names(db) == {"a"}
-
-
-@ON_POSTGRESQL
-def test_an_item_that_a_stranger_has_locked_does_not_fail_its_neighbours(db: Database) -> None:
-    with db.write() as tx:
-        for name in ("a", "locked", "b"):
-            add_group(tx, name)
-
-    def rename(tx: Tx, items: Sequence[str]) -> Sequence[str | Exception]:
-        for item in items:
-            own = provider_groups.c.external_id == item
-            tx.execute(provider_groups.update().where(own).values(name=f"New {item}"))
-        return list(items)
-
-    with db.write() as stranger:
-        own = provider_groups.c.external_id == "locked"
-        stranger.execute(provider_groups.select().where(own).with_for_update())
-        results = write_together(db, ["a", "locked", "b"], rename, wait_seconds=0.1)
-    assert (results[0], getattr(results[1], "busy", None), results[2]) == ("a", True, "b")
-    names = db.ask(lambda tx: {row.name for row in tx.execute(provider_groups.select())})
-    assert names == {"New a", "Group", "New b"}

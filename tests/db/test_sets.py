@@ -99,14 +99,6 @@ def test_an_object_can_be_read_changed_and_written_back_its_keys_in_order(tx: Tx
     assert kinds == ["object", None, None]  # an absent object is NULL and not the word
 
 
-def test_an_update_changes_the_named_columns_of_the_named_rows_only(tx: Tx) -> None:
-    sets.insert_set(tx, things, [thing(n, size=n) for n in (1, 2, 3)])
-    changes = [(1, "one", 10), (3, "three", None), (9, "nobody", 9)]
-    sets.update_set(tx, things, [{"id": id_, "name": name, "size": size} for id_, name, size in changes])
-    found = [(row["id"], row["name"], row["size"]) for row in stored(tx)]
-    assert found == [changes[0], (2, "n2", 2), changes[1]]
-
-
 def test_rows_are_locked_once_by_any_key_inside_one_scope_in_the_order_of_their_ids(tx: Tx) -> None:
     rows = [thing(3, nickname="x"), thing(1, nickname="x"), thing(2)]
     sets.insert_set(tx, things, [*rows, thing(4, scope=7, name="n1", nickname="x")])
