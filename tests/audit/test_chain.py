@@ -85,15 +85,11 @@ CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
     "beginning cut": (lambda lines: [new_beginning(lines), *lines[1:]], 2),
     "beginning in the middle": (lambda lines: [*lines[:1], new_beginning(lines), *lines[1:]], 2),
     "key twice": (changed(b'"id":2', b'"id":7,"id":2'), 2),
-    "value twice": (changed(b'"actor":"cli:ada"', b'"actor":"cli:eve","actor":"cli:ada"'), 2),
     "space": (changed(b'"id":2', b'"id": 2'), 2),
     "escape": (changed(b'"cli:ada"', b'"cli:\\u0061da"'), 2),
-    "escape of a letter": (changed("Ü".encode(), b"\\u00dc"), 2),
     "fraction": (changed(b'"id":2', b'"id":2.0'), 2),
-    "zero after a fraction": (changed(b"0.5", b"0.50"), 2),
     "exponent": (changed(b"0.5", b"5e-1"), 2),
     "carriage return": (changed(b"}\n", b"}\r\n"), 2),
-    "space at the end": (changed(b"}\n", b"} \n"), 2),
     "names in another order": (lambda lines: [lines[0], reordered(lines[1]), lines[2]], 2),
 }
 

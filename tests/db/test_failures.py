@@ -123,6 +123,12 @@ def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(state: Da
     assert (found.code, found.detail) == (state, unavailable(state).detail)
 
 
+def test_a_pooler_that_refuses_our_settings_is_told() -> None:
+    refusal = psycopg.OperationalError("connection failed: FATAL:  unsupported startup parameter: options")
+    found = as_unavailable(OperationalError("", None, refusal))
+    assert getattr(found, "code", None) == DatabaseState.SETTINGS
+
+
 @dataclass
 class Told:
     """What an outage told, and its clock."""
@@ -163,13 +169,3 @@ def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: To
     told.seconds += QUIET_SECONDS
     told.outage.failed(unavailable(DatabaseState.CROWDED))
     assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]
-
-
-def test_a_database_tells_its_outage_and_its_end(database_url: str, told: Told, tmp_path: Path) -> None:
-    missing = f"sqlite:///{tmp_path}/none.db" if database_url.startswith("sqlite") else database_url + "_none"
-    for url, expected in ((missing, pytest.raises(Unavailable)), (database_url, nullcontext())):
-        with closing(open_database(url)) as db, expected:
-            db.outage = told.outage
-            db.ask(lambda tx: tx.exec_driver_sql("SELECT 1").scalar())
-    [(_, cause), (event, _)] = told.events
-    assert (cause in ("database_missing", "database_unknown"), event) == (True, "database_back")

@@ -1,7 +1,6 @@
 """Reading one record: every rule of every field, all faults at once, and nothing but faults whatever is sent."""
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from hypothesis import strategies as st
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import _PLAIN_EMAIL, FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNING_MARK, WARNINGS, MemberRecord
-from frontdesk.errors import Malformed
-from frontdesk.web.request import parse_json_object
 
 TODAY = "2026-11-20"
 UNHURRIED = settings(suppress_health_check=list(HealthCheck))  # a busy machine draws few in a second
@@ -183,9 +180,3 @@ def test_what_was_stored_can_be_sent_again_and_stays_the_same(body: dict[str, An
 def test_the_fast_path_for_plain_addresses_accepts_only_what_the_library_accepts(email: str) -> None:
     assume(len(email) <= 64)
     validate_email(email, check_deliverability=False, globally_deliverable=False)
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_a_json_object_or_malformed(raw: bytes) -> None:
-    with suppress(Malformed):
-        assert isinstance(parse_json_object(raw), dict)
