@@ -21,23 +21,35 @@ from tests.population import analyze
 from tests.postgres import Databases
 
 POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+REFUSED = "connection failed: FATAL:  unsupported startup parameter: options"
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The connections that are opened through a pooler, which drops their options."""
-    made: list[Any] = []
+class Pooler:
+    """Stands between the driver and the server: drops the options of each connection, or refuses them."""
+
+    def __init__(self, *, refuses: bool) -> None:
+        self.refuses = refuses
+        self.opened: list[Any] = []
+
+    def options(self, options: dict[str, Any]) -> dict[str, Any]:
+        assert options.pop("options")
+        if self.refuses:
+            raise psycopg.OperationalError(REFUSED)
+        return options
+
+
+@pytest.fixture(params=[False, True], ids=["drops", "refuses"])
+def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pooler:
+    made = Pooler(refuses=request.param)
     connect, connect_async = psycopg.Connection.connect.__func__, psycopg.AsyncConnection.connect.__func__  # type: ignore[attr-defined]
 
     def dropping(kind: Any, *arguments: Any, **options: Any) -> Any:
-        assert options.pop("options")
-        made.append(connect(kind, *arguments, **options))
-        return made[-1]
+        made.opened.append(connect(kind, *arguments, **made.options(options)))
+        return made.opened[-1]
 
     async def dropping_async(kind: Any, *arguments: Any, **options: Any) -> Any:
-        assert options.pop("options")
-        made.append(await connect_async(kind, *arguments, **options))
-        return made[-1]
+        made.opened.append(await connect_async(kind, *arguments, **made.options(options)))
+        return made.opened[-1]
 
     monkeypatch.setattr(psycopg.Connection, "connect", classmethod(dropping))
     monkeypatch.setattr(psycopg.AsyncConnection, "connect", classmethod(dropping_async))
@@ -46,7 +58,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @POSTGRESQL
 def test_a_connection_without_its_settings_is_refused_and_closed_and_check_says_what_to_do(
-    config: Config, database_url: str, opened: list[Any]
+    config: Config, database_url: str, pooler: Pooler
 ) -> None:
     db, wire = open_database(database_url), PipelineDatabase(database_url)
 
@@ -68,7 +80,7 @@ def test_a_connection_without_its_settings_is_refused_and_closed_and_check_says_
             work()
         assert refused.value.code == DatabaseState.SETTINGS
     db.close()
-    assert all(connection.closed for connection in opened)
+    assert all(connection.closed for connection in pooler.opened)
     with closing(open_database(config.database_url, index_scans=False)) as db:
         [problem] = problems(db, config)
     assert "PgBouncer" in problem.what

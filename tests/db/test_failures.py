@@ -123,12 +123,6 @@ def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(state: Da
     assert (found.code, found.detail) == (state, unavailable(state).detail)
 
 
-def test_a_pooler_that_refuses_our_settings_is_told() -> None:
-    refusal = psycopg.OperationalError("connection failed: FATAL:  unsupported startup parameter: options")
-    found = as_unavailable(OperationalError("", None, refusal))
-    assert getattr(found, "code", None) == DatabaseState.SETTINGS
-
-
 @dataclass
 class Told:
     """What an outage told, and its clock."""
