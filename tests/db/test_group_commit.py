@@ -111,21 +111,6 @@ async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: p
 
 
 @in_event_loop
-async def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
-    commits = Commits(lanes=2)
-    calls = commits.submitted(0, 1, 2)
-    await commits.begun()
-    calls += commits.submitted(3, 4, 5)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert commits.groups == [[0, 1, 2]]
-    await commits.begun()  # the first one goes on being held
-    assert commits.groups[1:] == [[3, 4, 5]]
-    commits.go.set()
-    await asyncio.gather(*calls)
-
-
-@in_event_loop
 async def test_the_free_lane_takes_what_came_while_both_were_busy() -> None:
     """The first lane goes on being held, and no further caller comes."""
     commits = Commits(lanes=2)

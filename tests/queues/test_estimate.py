@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontdesk.queues import estimate
-from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
@@ -182,6 +181,9 @@ NINE_LATE = DoctorPool([known("a", 0.0)], [PLAN] * 9,
 MIXED = [one for n in range(10) for one in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)]
 ONE_SERVES = DoctorPool([busy(0, plan_ids=ONLY_PLAN)], [], TEN_MINUTES)
 THREE, EIGHT = (DoctorPool([busy(0)] * n, [PLAN] * ahead, TEN_MINUTES) for n, ahead in ((3, 15), (8, 100)))
+BROKEN_OFF = DoctorPool([known("a", 0.0)], [PLAN] * 5,
+    [*worked("a", 0.0, waited=1700.0, count=4), *worked("a", 0.0, until=4000.0, count=10)],
+    duty=[DutySpan("a", 20_000.0, 3990.0)], waited=[10.0] * 5)  # fmt: skip
 RARE = [PastVisit(PLAN, 600.0, i * 3600.0) for i in range(1, 20)]
 NEARLY_OVER = DoctorPool([busy(710)], [], [PastVisit(PLAN, 600.0, 4000.0 + i * 60.0) for i in range(49)])
 STAY = [DutySpan(f"stays {i}", 4 * HOUR, 0.0) for i in range(2)]
@@ -233,6 +235,10 @@ BOUNDS: dict[str, Bounds] = {
     "nobody is told zero while the chance of a wait is one half": (
         DoctorPool([known("a")], [], MIXED), 31, 9999, None),
     "a visit that looks in progress while nobody waits may be over": (ENDING, 0, 0.49, IN_TIME),
+    "a told break is no pause": (
+        replace(BROKEN_OFF, doctors=[known("a", 0.0, duty=4 * VISIT)]), 0, 0.95, BROKEN_OFF),
+    "one late end among many says little": (
+        replace(ENDING, past=[*told_late(LATE, -100.0)[:1], *IN_TIME.past[1:]]), 0.9, 1, IN_TIME),
     "a feed in time changes nothing": (replace(SIX_AHEAD, feed_late_seconds=4.0), 1, 1, SIX_AHEAD),
     "patients that joined unseen take doctors that look idle": (
         DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES, feed_late_seconds=120.0), 101, 9999, None),
@@ -258,38 +264,6 @@ def test_the_wait_lies_between(case: str) -> None:
 def test_each_patient_ahead_takes_a_pause_too() -> None:
     pausing = replace(SIX_AHEAD, past=worked("a", 200.0))
     assert wait_of(pausing) == pytest.approx(wait_of(SIX_AHEAD) + 6 * 200, rel=0.1)
-
-
-def pause_after(pool: DoctorPool) -> float:
-    parts = Pauses(pool, Turns(pool)).after_visit(32)
-    return sum(parts) / 32 if parts else 0.0
-
-
-def test_a_pause_is_known_only_while_somebody_waits() -> None:
-    """Patients that were taken as soon as they came say that the doctor was ready, however long nobody had come."""
-    pool = DoctorPool([known("a", 0.0)], [], worked("a", 240.0, waited=2.0))
-    assert pause_after(pool) == 0
-    mixed = replace(pool, past=[*worked("a", 240.0, waited=2.0), *worked("b", 100.0)])
-    assert 0 < pause_after(mixed) < 100
-
-
-def test_a_told_break_is_no_pause() -> None:
-    past = [*worked("a", 0.0, waited=1700.0, count=4), *worked("a", 0.0, until=4000.0, count=10)]
-    untold = DoctorPool([known("a", 0.0)], [], past, duty=[DutySpan("a", 20_000.0, 3990.0)])
-    assert pause_after(replace(untold, doctors=[known("a", 0.0, duty=4 * VISIT)])) == 0
-    assert pause_after(untold) > 30
-
-
-def late_seconds(late: list[float]) -> float:
-    """What is learnt from visits of ten minutes, the newest first, each reported so many seconds after its end."""
-    past = [PastVisit(PLAN, VISIT + end, n * VISIT - end, "a", 400.0) for n, end in enumerate(late, start=1)]
-    return Turns(DoctorPool([known("a", VISIT)], [], past)).late_seconds
-
-
-def test_one_late_end_among_many_says_little() -> None:
-    assert 0 < late_seconds([LATE] + [0.0] * 30) < 30
-    assert late_seconds([LATE] * 30) > 0.9 * LATE
-    assert late_seconds([300, 300]) == pytest.approx(150.0, rel=0.01)
 
 
 def test_a_longer_line_waits_longer_also_where_it_is_no_longer_played() -> None:
