@@ -60,15 +60,6 @@ def reordered(line: bytes) -> bytes:
     return orjson.dumps(dict(reversed(row.items()))) + b"\n"
 
 
-def test_a_file_that_begins_after_a_pruning_is_whole_and_says_so() -> None:
-    [*_, (_, pruned)] = sealed(map(entry, (1, 2)), ChainEnd())
-    line, beginning = first_line(TrailPruning(2, pruned.chain))
-    *_, found = ends_of([line, *lines_of(3, 4, after=beginning)])
-    assert (found.entry_id, found.entries, found.pruning) == (4, 2, TrailPruning(2, pruned.chain))
-    [alone] = ends_of([line])
-    assert (alone.entries, alone.entry_id) == (0, 2)
-
-
 # The first line that is not what was exported. Where the values are the same, the bytes are not.
 CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
     "dropped": (lambda lines: [lines[0], lines[2]], 2),
