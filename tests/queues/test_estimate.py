@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frontdesk.queues.estimate.doctors import Turns
 from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
@@ -234,8 +235,6 @@ BOUNDS: dict[str, Bounds] = {
     "a visit that looks in progress while nobody waits may be over": (ENDING, 0, 0.49, IN_TIME),
     "a told break is no pause": (
         replace(BROKEN_OFF, doctors=[known("a", 0.0, duty=4 * VISIT)]), 0, 0.95, BROKEN_OFF),
-    "one late end among many says little": (
-        replace(ENDING, past=[*told_late(LATE, -100.0)[:1], *IN_TIME.past[1:]]), 0.9, 1, IN_TIME),
     "a feed in time changes nothing": (replace(SIX_AHEAD, feed_late_seconds=4.0), 1, 1, SIX_AHEAD),
     "patients that joined unseen take doctors that look idle": (
         DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES, feed_late_seconds=120.0), 101, 9999, None),
@@ -261,6 +260,18 @@ def test_the_wait_lies_between(case: str) -> None:
 def test_each_patient_ahead_takes_a_pause_too() -> None:
     pausing = replace(SIX_AHEAD, past=worked("a", 200.0))
     assert wait_of(pausing) == pytest.approx(wait_of(SIX_AHEAD) + 6 * 200, rel=0.1)
+
+
+def late_seconds(late: list[float]) -> float:
+    """What is learnt from visits of ten minutes, the newest first, each reported so many seconds after its end."""
+    past = [PastVisit(PLAN, VISIT + end, n * VISIT - end, "a", 400.0) for n, end in enumerate(late, start=1)]
+    return Turns(DoctorPool([known("a", VISIT)], [], past)).late_seconds
+
+
+def test_one_late_end_among_many_says_little() -> None:
+    assert 0 < late_seconds([LATE] + [0.0] * 30) < 30
+    assert late_seconds([LATE] * 30) > 0.9 * LATE
+    assert late_seconds([300, 300]) == pytest.approx(150.0, rel=0.01)
 
 
 def test_a_longer_line_waits_longer_also_where_it_is_no_longer_played() -> None:
