@@ -60,24 +60,6 @@ def reordered(line: bytes) -> bytes:
     return orjson.dumps(dict(reversed(row.items()))) + b"\n"
 
 
-def test_a_file_that_begins_after_a_pruning_is_whole_and_says_so() -> None:
-    [*_, (_, pruned)] = sealed(map(entry, (1, 2)), ChainEnd())
-    line, beginning = first_line(TrailPruning(2, pruned.chain))
-    *_, found = ends_of([line, *lines_of(3, 4, after=beginning)])
-    assert (found.entry_id, found.entries, found.pruning) == (4, 2, TrailPruning(2, pruned.chain))
-    [alone] = ends_of([line])
-    assert (alone.entries, alone.entry_id) == (0, 2)
-
-
-def test_the_last_digest_of_a_file_holds_for_its_beginning_too() -> None:
-    """Whoever cuts off the beginning and computes every digest anew gets another last one."""
-    whole = lines_of(1, 2, 3)
-    line, beginning = first_line(TrailPruning(1, orjson.loads(whole[0])["chain"]))
-    *_, cut = ends_of([line, *lines_of(2, 3, after=beginning)])
-    *_, noted = ends_of(whole)
-    assert (cut.entry_id, cut.chain == noted.chain, cut.entries == noted.entries) == (3, False, False)
-
-
 # The first line that is not what was exported. Where the values are the same, the bytes are not.
 CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
     "dropped": (lambda lines: [lines[0], lines[2]], 2),
@@ -94,15 +76,11 @@ CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
     "beginning cut": (lambda lines: [new_beginning(lines), *lines[1:]], 2),
     "beginning in the middle": (lambda lines: [*lines[:1], new_beginning(lines), *lines[1:]], 2),
     "key twice": (changed(b'"id":2', b'"id":7,"id":2'), 2),
-    "value twice": (changed(b'"actor":"cli:ada"', b'"actor":"cli:eve","actor":"cli:ada"'), 2),
     "space": (changed(b'"id":2', b'"id": 2'), 2),
     "escape": (changed(b'"cli:ada"', b'"cli:\\u0061da"'), 2),
-    "escape of a letter": (changed("Ü".encode(), b"\\u00dc"), 2),
     "fraction": (changed(b'"id":2', b'"id":2.0'), 2),
-    "zero after a fraction": (changed(b"0.5", b"0.50"), 2),
     "exponent": (changed(b"0.5", b"5e-1"), 2),
     "carriage return": (changed(b"}\n", b"}\r\n"), 2),
-    "space at the end": (changed(b"}\n", b"} \n"), 2),
     "names in another order": (lambda lines: [lines[0], reordered(lines[1]), lines[2]], 2),
 }
 

@@ -117,16 +117,6 @@ def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricte
         assert asyncio.run(run_in_event_loop(work, wire)) == ["read committed"]
 
 
-def test_no_statement_is_compiled_and_those_that_serve_or_load_use_index_scans(stricter: Database) -> None:
-    names = ("jit", "statement_timeout", "enable_hashjoin", "enable_seqscan")
-    with closing(open_database(stricter.url, index_scans=False)) as command:
-        assert command.ask(lambda tx: settings(tx, *names)) == ["off", "8s", "on", "on"]
-    assert stricter.ask(lambda tx: settings(tx, *names)) == ["off", "8s", "off", "off"]
-    with stricter.write_schema() as tx:
-        assert settings(tx, "enable_seqscan") == ["on"]
-    assert stricter.ask(lambda tx: settings(tx, "enable_seqscan")) == ["off"]
-
-
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_statistics_that_another_tool_has_stored_are_not_used(db: Database, database_url: str) -> None:
     def plan() -> str:

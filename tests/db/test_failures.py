@@ -163,13 +163,3 @@ def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: To
     told.seconds += QUIET_SECONDS
     told.outage.failed(unavailable(DatabaseState.CROWDED))
     assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]
-
-
-def test_a_database_tells_its_outage_and_its_end(database_url: str, told: Told, tmp_path: Path) -> None:
-    missing = f"sqlite:///{tmp_path}/none.db" if database_url.startswith("sqlite") else database_url + "_none"
-    for url, expected in ((missing, pytest.raises(Unavailable)), (database_url, nullcontext())):
-        with closing(open_database(url)) as db, expected:
-            db.outage = told.outage
-            db.ask(lambda tx: tx.exec_driver_sql("SELECT 1").scalar())
-    [(_, cause), (event, _)] = told.events
-    assert (cause in ("database_missing", "database_unknown"), event) == (True, "database_back")

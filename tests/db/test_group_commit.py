@@ -66,31 +66,6 @@ def refuse(item: Any) -> Any:
 
 
 @in_event_loop
-async def test_each_caller_gets_its_own_outcome_or_error_or_that_of_the_whole_group() -> None:
-    commits = Commits(refuse)
-    good, bad, last = await commits.outcomes("a", "bad", "b")
-    assert (good, type(bad), last) == ("aa", NotFound, "bb")
-    assert [type(answer) for answer in await commits.outcomes(13, 14)] == [Unavailable, Unavailable]
-    assert await commits.submit(15) == 30
-
-
-@in_event_loop
-async def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
-    commits = Commits(limit=2)
-    calls = commits.submitted(0, 1, 2)
-    await commits.begun()
-    end = asyncio.create_task(commits.close())
-    await asyncio.sleep(0)
-    with pytest.raises(Unavailable):
-        await commits.submit(4)
-    assert not end.done()
-    commits.go.set()
-    await end
-    assert [call.result() for call in calls] == [0, 10, 20]
-    assert commits.groups == [[0, 1], [2]]  # none is larger than the limit
-
-
-@in_event_loop
 async def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_written() -> None:
     commits = Commits(seconds=0.05, limit=1)
     answers = await asyncio.gather(*commits.submitted(1, 2), return_exceptions=True)
@@ -133,21 +108,6 @@ async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: p
     first, second = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(first), type(second)] == [Unavailable, Unavailable if is_long else int]
     assert await writers.run(lambda: "later") == "later"
-
-
-@in_event_loop
-async def test_a_second_lane_begins_only_when_a_group_is_held_up() -> None:
-    commits = Commits(lanes=2)
-    calls = commits.submitted(0, 1, 2)
-    await commits.begun()
-    calls += commits.submitted(3, 4, 5)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert commits.groups == [[0, 1, 2]]
-    await commits.begun()  # the first one goes on being held
-    assert commits.groups[1:] == [[3, 4, 5]]
-    commits.go.set()
-    await asyncio.gather(*calls)
 
 
 @in_event_loop

@@ -95,19 +95,6 @@ def test_as_much_is_remembered_as_there_is_room_for() -> None:
 
 @SQLITE
 @in_event_loop
-async def test_sqlite_once_open_takes_no_thread_and_no_lock(db: Database, customer: Customer) -> None:
-    async with opened(db) as (lookups, threads):
-        await lookups.ask(first_plan(customer))
-        used = threads.used
-        with db.write() as tx:
-            tx.exec_driver_sql("UPDATE plans SET name = 'unseen'")
-            for _n in range(10):
-                assert (await lookups.ask(first_plan(customer))).name != "unseen"
-        assert threads.used == used
-
-
-@SQLITE
-@in_event_loop
 async def test_a_file_that_is_locked_or_slow_is_read_in_threads_for_a_while(
     db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,13 +145,6 @@ async def test_lookups_share_connections_and_replace_dead_ones(db: Database, cus
         await asyncio.to_thread(ours, "pg_terminate_backend(pid, 5000)")
         found = await asyncio.gather(*(reads.ask(first_plan(customer)) for _n in range(8)))
     assert [plan.id for plan in found] == customer.plan_ids[:1] * 8
-
-
-@in_event_loop
-async def test_a_server_that_is_not_there_is_unavailable() -> None:
-    nowhere = PostgresqlLookups("postgresql+psycopg://nobody@127.0.0.1:1/none")
-    with pytest.raises(Unavailable):
-        await nowhere.ask(caller_of(digest("unknown")))
 
 
 class Shelf:

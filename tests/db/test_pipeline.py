@@ -87,18 +87,6 @@ def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole_as_an_error_
     assert stored(db) == [(1, "a"), (2, "b"), (4, "d")]
 
 
-def test_each_statement_has_its_own_answer_in_whatever_order_they_are_read(db: Database) -> None:
-    def work(wire: PipelineDatabase) -> list[Any]:
-        with wire.write() as tx:
-            first = tx.exec_driver_sql("SELECT to_json(%s::int)", (1,))
-            tx.exec_driver_sql("INSERT INTO words (word) VALUES ('a')")
-            second = tx.exec_driver_sql("SELECT to_json(word) FROM words")
-            rows = tx.exec_driver_sql("SELECT to_json(n) FROM generate_series(1, 3) n")
-            return [first.one(), list(rows), second.one(), first.one()]
-
-    assert on_the_pipeline(db, work) == [[[1], [[1], [2], [3]], ["a"], [1]]]
-
-
 def test_a_dead_connection_is_told_as_stale_and_replaced(db: Database, postgres: Databases) -> None:
     def kill(_wire: PipelineDatabase) -> None:
         postgres.kill_backends(str(db.engine.url.database))

@@ -78,14 +78,11 @@ def test_each_item_has_its_result_or_its_own_error_and_runs_no_more_often_than_n
     assert group_names(db) == {each for each in answers if isinstance(each, str)}
 
 
-def test_a_lost_race_runs_the_set_again_and_leaves_nothing_of_the_first_attempt(db: Database) -> None:
-    work = Scripted(lambda tx, _: lose_a_race(tx) if len(work.calls) < ATTEMPTS_TOGETHER else None)
-    assert write_together(db, ["a", "b"], work) == ["a", "b"]
-    assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER
+def test_work_alone_that_fails_leaves_nothing(db: Database) -> None:
     with pytest.raises(NotFound):
         write_alone(db, lambda tx: refuse_bad(tx, [add_group(tx, "bad")]))
     assert write_alone(db, lambda tx: add_group(tx, "c")) == "c"
-    assert group_names(db) == {"a", "b", "c"}
+    assert group_names(db) == {"c"}
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -142,24 +139,3 @@ def test_a_connection_that_dies_before_a_statement_runs_the_set_again_and_at_the
     assert caught.value.outcome_unknown
     assert work.calls == [["a"], ["a"], ["b"]]
     assert group_names(db) == {"a"}
-
-
-@ON_POSTGRESQL
-def test_an_item_that_a_stranger_has_locked_does_not_fail_its_neighbours(db: Database) -> None:
-    with db.write() as tx:
-        for name in ("a", "locked", "b"):
-            add_group(tx, name)
-
-    def rename(tx: Tx, items: Sequence[str]) -> Sequence[str | Exception]:
-        for item in items:
-            own = provider_groups.c.external_id == item
-            tx.execute(provider_groups.update().where(own).values(name=f"New {item}"))
-        return list(items)
-
-    with db.write() as stranger:
-        own = provider_groups.c.external_id == "locked"
-        stranger.execute(provider_groups.select().where(own).with_for_update())
-        results = write_together(db, ["a", "locked", "b"], rename, wait_seconds=0.1)
-    assert (results[0], getattr(results[1], "busy", None), results[2]) == ("a", True, "b")
-    names = db.ask(lambda tx: {row.name for row in tx.execute(provider_groups.select())})
-    assert names == {"New a", "Group", "New b"}

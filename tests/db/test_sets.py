@@ -1,13 +1,12 @@
 """Statements over sets of rows, on both databases: what goes in comes out, and only the rows that were meant are touched."""
 
-import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, UniqueConstraint, func, select
+from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, UniqueConstraint
 from sqlalchemy.exc import IntegrityError
 
 from frontdesk.db import Database, Tx, sets
@@ -86,40 +85,12 @@ def test_no_text_is_taken_for_anything_but_text(tx: Tx) -> None:
     ]
 
 
-def test_an_object_can_be_read_changed_and_written_back_its_keys_in_order(tx: Tx) -> None:
-    """SQLite hands JSON out as text; what is written back must be an object again on both, never a text in a text."""
-    notes = dict.fromkeys(["z", "a", "m", "10", "9"], "v")
-    sets.insert_set(tx, things, [thing(1, notes=notes), thing(2, notes={"k": "v"}), thing(3)])
-    [row] = sets.find_set(tx, things, "id", [1], columns=("id", "notes")).rows
-    read = json.loads(row["notes"]) if isinstance(row["notes"], str) else row["notes"]
-    sets.update_set(tx, things, [{"id": 1, "notes": read}, {"id": 2, "notes": None}])
-    assert [list(row["notes"] or ()) for row in stored(tx)] == [list(notes), [], []]
-    kind = func.json_type if tx.dialect.name == "sqlite" else func.json_typeof
-    kinds = tx.execute(select(kind(things.c.notes)).order_by(things.c.id)).scalars().all()
-    assert kinds == ["object", None, None]  # an absent object is NULL and not the word
-
-
-def test_an_update_changes_the_named_columns_of_the_named_rows_only(tx: Tx) -> None:
-    sets.insert_set(tx, things, [thing(n, size=n) for n in (1, 2, 3)])
-    changes = [(1, "one", 10), (3, "three", None), (9, "nobody", 9)]
-    sets.update_set(tx, things, [{"id": id_, "name": name, "size": size} for id_, name, size in changes])
-    found = [(row["id"], row["name"], row["size"]) for row in stored(tx)]
-    assert found == [changes[0], (2, "n2", 2), changes[1]]
-
-
 def test_rows_are_locked_once_by_any_key_inside_one_scope_in_the_order_of_their_ids(tx: Tx) -> None:
     rows = [thing(3, nickname="x"), thing(1, nickname="x"), thing(2)]
     sets.insert_set(tx, things, [*rows, thing(4, scope=7, name="n1", nickname="x")])
     keys = {"name": ["n2", "n1"], "nickname": ["x"]}
     found = sets.lock_set(tx, things, keys, columns=("id", "scope"), within={"scope": 0})
     assert found.rows == [{"id": 1, "scope": 0}, {"id": 2, "scope": 0}, {"id": 3, "scope": 0}]
-
-
-def test_a_deletion_takes_the_rows_that_hold_all_the_values_and_tells_how_many(tx: Tx) -> None:
-    sets.insert_set(tx, things, [thing(1), thing(2), thing(3), thing(4, scope=7, name="n1")])
-    wanted = [{"name": "n1", "scope": 0}, {"name": "n3", "scope": 0}, {"name": "n9", "scope": 0}]
-    assert sets.delete_set(tx, things, wanted) == 2
-    assert [row["id"] for row in stored(tx)] == [2, 4]
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -141,19 +112,3 @@ def test_threads_that_take_ids_at_the_same_time_take_different_ones_that_ascend(
     finally:
         sys.setswitchinterval(interval)
     assert len(set(taken)) == len(taken) == 3 * 200 * 400
-
-
-def test_statements_of_one_trip_are_all_done_and_their_reads_are_there_afterwards(tx: Tx) -> None:
-    with sets.one_round_trip(tx):
-        pass
-    with pytest.raises(ZeroDivisionError), sets.one_round_trip(tx):
-        raise ZeroDivisionError
-    sets.insert_set(tx, things, [thing(1), thing(2)])  # at once, and not in a trip that nobody sends
-    with sets.one_round_trip(tx):
-        found = sets.find_set(tx, things, "id", [1], columns=("id", "name"))
-        none = sets.find_set(tx, things, "id", [99], columns=("id",))
-        sets.insert_set(tx, things, [thing(3, notes={"k": "v"})])
-        sets.update_set(tx, things, [{"id": 2, "name": "two"}])
-    assert found.rows == [{"id": 1, "name": "n1"}]
-    assert none.rows == []
-    assert [row["name"] for row in stored(tx)] == ["n1", "two", "n3"]

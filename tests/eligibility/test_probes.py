@@ -254,18 +254,3 @@ def test_undos_learn_no_more_than_the_limit_and_withdraw_after_it_as_before(
     assert desk.undo(free).codes == {"too_many_taken": 1}  # as for a value that another account has
     assert desk.undo(to_withdraw).counts == {"withdrawn": 1}
     assert taken_today(db, clock) == {"client-1": LIMIT}
-
-
-def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
-    db: Database, others: Desk, clock: SetClock, desk: Desk
-) -> None:
-    numbers = range(LIMIT + 3)
-    desk.load(csv_of(row(n, email=f"old.{n}@example.com") for n in numbers))
-    file = desk.load(csv_of(row(n, email=f"new.{n}@example.com", last_name="New") for n in numbers))
-    taken = (row(100 + n, email=f"OLD.{n}@example.com") for n in range(LIMIT + 1))
-    assert others.load(csv_of(taken)).counts == {"created": LIMIT + 1}
-    undo = desk.undo(file)
-    # The last two addresses are free. An undo goes backwards, so these come first and are given back.
-    assert undo.counts == {"restored": 2, "refused": LIMIT + 1}
-    assert undo.codes == {"not_unique": LIMIT, "too_many_taken": 1}
-    assert taken_today(db, clock) == {"client-1": LIMIT}

@@ -37,13 +37,10 @@ def cleaner(life: Life) -> LeftoverCleaner:
     return LeftoverCleaner(life.db, clock=life.clock)
 
 
-@pytest.mark.parametrize("door", ["operator's call", "command line"])
-def test_an_erased_member_is_in_no_byte_of_the_files(life: Life, door: str) -> None:
+def test_a_member_that_the_command_line_erased_is_in_no_byte_of_the_files(life: Life) -> None:
+    """Beside a service."""
     assert hits(life.db)
-    if door == "command line":  # beside a service
-        CommandLine(life.db.url).json("member", "erase", "--id", str(life.member_id), "--yes")
-    else:
-        assert life.operator().request("DELETE", life.operators_path).status_code == 200
+    CommandLine(life.db.url).json("member", "erase", "--id", str(life.member_id), "--yes")
     assert hits(life.db) == {}
 
 
@@ -59,19 +56,6 @@ def test_a_reader_holds_the_log_and_a_worker_empties_it_when_the_reader_has_ende
         assert hits(life.db)
     (cleaner if starts == "before" else LeftoverCleaner(life.db, clock=life.clock)).step()
     assert hits(life.db) == {}
-
-
-def test_only_an_erasure_empties_the_log(
-    life: Life, cleaner: LeftoverCleaner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    empty_log = Mock(side_effect=life.db.empty_log)
-    monkeypatch.setattr(Database, "empty_log", empty_log)
-    cleaner.step()
-    empty_log.assert_not_called()
-    life.erase()
-    for _ in range(3):
-        cleaner.step()
-    assert empty_log.call_count == 2  # by the erasure and, once, by the worker
 
 
 def test_what_retention_deletes_leaves_the_files(

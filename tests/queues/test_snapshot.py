@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pytest
@@ -72,21 +71,6 @@ def practice(db: Database, clock: SetClock) -> Iterator[Practice]:
     feed(db, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="dr-1"))
     with ExitStack() as stack:
         yield Practice(db, clock, clinic, stack)
-
-
-def test_two_processes_that_renew_at_once_answer_alike_every_time(practice: Practice) -> None:
-    processes = [practice.start(), practice.start()]
-    for process in processes:  # one that is slow to store its first snapshot serves what it has read
-        process.read_in_time()
-    for number in range(15):
-        practice.clock.advance(TTL)
-        works: list[Callable[[], Any]] = [partial(practice.joins, f"visit-{number}")]
-        with ThreadPoolExecutor(3) as threads:
-            _, *renewed = threads.map(lambda work: work(), works + [process.read for process in processes])
-        # A reader that waits for a slow disk is served the last snapshot, which says that it has expired.
-        shown = [one for one in renewed if one is not None and one.in_time(practice.clock())]
-        shown += [process.read_in_time() for process in processes]
-        assert shown == shown[:1] * len(shown)
 
 
 def test_a_thousand_readers_at_expiry_cause_one_renewal_that_is_logged_once(practice: Practice) -> None:
