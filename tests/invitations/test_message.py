@@ -17,6 +17,7 @@ from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
 from tests.invitations.mails import mailed
+from tests.invitations.test_template import LINKS
 
 SECRET = "s" * 32
 SENDER = SenderProfile("Gold", "Example Health", "care@example.com", "https://join.example.com/start")
@@ -95,22 +96,17 @@ def test_without_a_sender_the_installation_writes(db: Database, invitation: Clai
 
 def test_an_accounts_own_templates_are_used(db: Database, invitation: ClaimedInvitation) -> None:
     with db.write() as tx:
-        subject, text = (
-            "Willkommen bei {{ plan_name }} — schön!",
-            "{{ registration_link }}\n{{ unsubscribe_link }}",
-        )
-        set_template(tx, invitation.account_id, now=NOW, subject=subject, text=text)
+        words = {"subject": "Willkommen bei {{ plan_name }} — schön!", "text": LINKS}
+        set_template(tx, invitation.account_id, now=NOW, **words)
     message = read(written(db, invitation))
     assert message["Subject"] == "Willkommen bei Gold — schön!"
     assert message.get_content_type() == "text/plain"
 
 
-@pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
 def test_an_address_that_no_mail_can_carry_is_refused_and_not_repeated(
-    db: Database, invitation: ClaimedInvitation, address: str
+    db: Database, invitation: ClaimedInvitation
 ) -> None:
-    wrong = invitation._replace(address=address)
     with pytest.raises(Invalid) as caught:
-        written(db, wrong)
-    assert address not in str(caught.value.faults)
+        written(db, invitation._replace(address="a b@example.com"))
+    assert "a b@example.com" not in str(caught.value.faults)
     assert caught.value.__cause__ is None

@@ -39,8 +39,7 @@ def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_gets_the_backlog_a
     worker = post.worker(connections=4)
     while worker.turn():
         pass
-    assert post.states() == ["sent"] * 20
-    assert len(post.mailer.messages) == 20
+    assert (post.states(), len(post.mailer.messages)) == (["sent"] * 20, 20)
 
 
 @pytest.mark.parametrize("code", [530, 534, 535, 538])
