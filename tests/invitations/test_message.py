@@ -15,7 +15,7 @@ from frontdesk.invitations.message import compose, derive_tokens, load_message_c
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext, SenderProfile
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
-from tests.factories import NOW, Customer, member_body
+from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed
 from tests.invitations.test_template import LINKS
 
@@ -61,17 +61,6 @@ def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitatio
     for kind in ("plain", "html"):
         assert "https://join.example.com/start?invitation=" in text_of(sent, kind)
         assert unsubscribe in text_of(sent, kind)
-
-
-def test_of_the_member_only_the_address_is_in_the_mail(db: Database, invitation: ClaimedInvitation) -> None:
-    message = read(written(db, invitation))
-    parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
-    content = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
-    body = member_body()
-    for name in ("external_id", "member_id", "first_name", "last_name", "phone", "zipcode", "city", "email"):
-        assert body[name] not in content
-    for word in ("health data", "1977", "female", "North"):
-        assert word not in content
 
 
 def test_the_mail_is_the_one_in_the_file() -> None:

@@ -54,16 +54,3 @@ def test_every_message_is_kept_as_it_would_have_left(db: Database, clock: SetClo
     assert (reading.subject, reading.text.strip(), reading.html) == ("üx", "Hello", None)
     assert reading.headers[0] == ("From", "care@example.com")
     assert decode_message(b"").subject == ""
-
-
-def test_a_message_to_a_greylisted_address_is_put_off_once_and_taken_the_next_time_by_any_process(
-    db: Database, clock: SetClock
-) -> None:
-    for message_id in ("a@mail.example.com", "b@mail.example.com"):
-        with pytest.raises(RelayRefused) as caught:
-            MailCatcher(db, clock).open().offer(message("greylist@example.com", message_id))
-        assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
-    session = MailCatcher(db, clock).open()
-    session.offer(message("greylist@example.com"))
-    assert session.finish() == 250
-    assert [outcome for _, outcome in kept(db)] == ["greylisted", "greylisted", "caught"]
