@@ -35,9 +35,8 @@ class Simulated:
         self.real = 0.0
         self.offset = 0.0
         self.accepted: list[float] = []
-        self.policy = DeliveryPolicy(
-            "example.com", lease_seconds=300, offer_lease_seconds=300, max_attempts=1000
-        )
+        leases = {"lease_seconds": 300, "offer_lease_seconds": 300}
+        self.policy = DeliveryPolicy("example.com", **leases, max_attempts=1000)
         self.contexts = [self._context() for _ in range(WORKERS)]
         self.in_hand: list[list[ClaimedInvitation]] = [[] for _ in range(WORKERS)]
         with db.write() as tx:

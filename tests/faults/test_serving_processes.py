@@ -28,10 +28,8 @@ WORKER = b"\0worker"  # as its command line has it
 
 
 def can_bind(host: str, port: int) -> bool:
-    with (
-        contextlib.suppress(OSError),
-        socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe,
-    ):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         return True

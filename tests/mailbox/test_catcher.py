@@ -9,13 +9,6 @@ from frontdesk.mailbox.catcher import SLOW_SECONDS, MailCatcher, outcome_for
 from frontdesk.mailbox.model import CaughtOutcome, decode_message
 from tests.conftest import SetClock
 
-
-def kept(db: Database) -> list[tuple[str, str]]:
-    """The Message-ID and the outcome of each caught mail, oldest first."""
-    with db.read() as tx:
-        return [(each.message_id, each.outcome) for each in reversed(list_messages(tx))]
-
-
 CONTENT = b"From: care@example.com\r\nSubject: =?utf-8?b?w7x4?=\r\n\r\nHello\r\n"
 
 
@@ -45,7 +38,8 @@ def test_every_message_is_kept_as_it_would_have_left(db: Database, clock: SetClo
         session.offer(message(f"{name}@example.com", name))
         assert session.finish() == 250
     session.close()
-    assert kept(db) == [("robin", "caught"), ("slow", "slow")]
+    listed = reversed(db.ask(list_messages))
+    assert [(each.message_id, each.outcome) for each in listed] == [("robin", "caught"), ("slow", "slow")]
     assert pauses == [SLOW_SECONDS]
     found = db.ask(lambda tx: get_message(tx, 1))
     assert (found.sender, found.recipient) == ("mail@example.com", "robin@example.com")
