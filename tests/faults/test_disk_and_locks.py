@@ -153,31 +153,24 @@ def test_readiness_writes_once_in_five_seconds(api: Api, app: App, monkeypatch: 
     assert len(written) == 2
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path | None]:
-    """A disk of 6 MiB, or None where this user can't mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
-        yield None
-        return
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_full_disk_is_not_ready_and_a_check_says_so(
-    database_url: str, config: Config, small_disk: Path | None
+    database_url: str, config: Config, tmp_path: Path
 ) -> None:
-    if small_disk is None:
-        return  # the bound of a file, above, is what can be tried here
-    shutil.copy(database_url.removeprefix("sqlite:///"), small_disk / "frontdesk.db")
-    with closing(open_database(f"sqlite:///{small_disk / 'frontdesk.db'}")) as full:
-        write_a_little(full)
-        with (small_disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-        with pytest.raises(Unavailable) as caught:
-            WriteProbe(full).verify()
-        assert [caught.value.detail] == [problem.what for problem in problems(full, config)]
+    """Where this user can't mount a disk of 6 MiB, the bound of a file, above, is what can be tried."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs", str(tmp_path)]
+    source = shutil.copy(database_url.removeprefix("sqlite:///"), tmp_path.with_suffix(".db"))
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        return
+    try:
+        path = shutil.copy(source, tmp_path / "full.db")
+        with closing(open_database(f"sqlite:///{path}")) as full:
+            write_a_little(full)
+            with (tmp_path / "filler").open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            with pytest.raises(Unavailable) as caught:
+                WriteProbe(full).verify()
+            assert [caught.value.detail] == [problem.what for problem in problems(full, config)]
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)

@@ -83,7 +83,7 @@ def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twi
     path, token = "/operator/v1/queue-events", make_operator(db, now=system_clock()).token
     chance = random.Random(7)
     with (
-        Server(database_url, tmp_path / "log") as server,
+        Server(database_url, tmp_path / "log", workers=2) as server,
         Callers(server.port, path, token, bodies, threads=4) as feeders,
     ):
         for _ in range(KILLS_OF_A_FEED):

@@ -42,9 +42,8 @@ def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> Any:
 
 
 def unsubscribed(db: Database, mail: MailedInvitation) -> Any:
-    return write(
-        db, mail.address, lambda tx, each: suppress(tx, each, SuppressionReason.UNSUBSCRIBE, now=NOW)
-    )
+    reason = SuppressionReason.UNSUBSCRIBE
+    return write(db, mail.address, lambda tx, each: suppress(tx, each, reason, now=NOW))
 
 
 def answered(db: Database, mail: MailedInvitation) -> None:
@@ -70,10 +69,7 @@ def test_reports_and_clicks_at_once_count_once_and_leave_one_state_and_one_suppr
             # The same report from all.
             effects = list(pool.map(lambda _, it=same: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
             assert Counter(effects) == {ReportEffect.APPLIED: 1, ReportEffect.KNOWN: CALLERS - 1}
-            assert (state_of(db, same), suppressed(db)[same.address]) == (
-                InvitationState.FAILED,
-                "hard_bounce",
-            )
+            assert (state_of(db, same), suppressed(db)[same.address]) == ("failed", "hard_bounce")
             # Different reports and clicks.
             events = [ReportEvent.BOUNCED, ReportEvent.COMPLAINED, ReportEvent.DELIVERED]
             reports = [pool.submit(told, db, other, event) for event in events]

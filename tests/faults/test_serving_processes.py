@@ -18,19 +18,18 @@ import pytest
 from frontdesk.cli.serve import serving_program
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Supervisor
-from tests.faults.server import Server
+from tests.faults.server import Server, is_alive
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 SMALLEST_PIPE = 4096
+WORKER = b"\0worker"  # as its command line has it
 
 
 def can_bind(host: str, port: int) -> bool:
-    with (
-        contextlib.suppress(OSError),
-        socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe,
-    ):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         return True
@@ -80,11 +79,18 @@ def test_processes_that_cant_start_end_the_server_and_the_log_says_why_without_a
     assert json.loads(log.getvalue().splitlines()[-1])["event"] == "serving_gave_up"
 
 
-def test_all_processes_end_with_a_parent_that_was_killed(database_url: str, tmp_path: Path) -> None:
-    with Server(database_url, tmp_path / "log", workers=2) as server:
+def test_a_killed_worker_is_replaced_and_all_processes_end_with_a_parent_that_was_killed(
+    database_url: str, tmp_path: Path
+) -> None:
+    with Server(database_url, tmp_path / "log", workers=2, with_worker=True) as server:
         assert not can_bind("127.0.0.1", server.port)
+        wait_until(lambda: len(server.told("worker_started")) == 1, "the worker")
+        os.kill(server.children(WORKER)[0], signal.SIGKILL)
+        wait_until(lambda: len(server.told("worker_started")) == 2, "another worker")
+        [second] = server.children(WORKER)
         os.kill(server.pid, signal.SIGKILL)  # only the parent: nobody tells the others
         wait_until(lambda: can_bind("127.0.0.1", server.port), "the port to be free")
+        wait_until(lambda: not is_alive(second), "the worker to end by itself")
 
 
 @pytest.fixture

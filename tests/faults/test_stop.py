@@ -113,19 +113,6 @@ def test_every_accepted_request_is_answered_before_the_server_stops_and_what_is_
     check_promises(db, callers)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # it never gets as far as a database
-def test_a_body_that_never_ends_is_answered_408_and_its_connection_closed(
-    server: Server, db: Database, customer: Customer, connections: Connections
-) -> None:
-    announce(connections[0], customer, 500)
-    connections[0].sendall(b'{"external_id": "HALF"')
-    answer = all_of(connections[0])
-    assert answer.startswith(b"HTTP/1.1 408")
-    assert b"application/problem+json" in answer
-    assert not stored_ids(db)
-    assert server.ready()
-
-
 def test_writers_that_wait_for_a_lock_are_answered_503_and_do_not_hold_up_the_stop(
     server: Server, db: Database, customer: Customer, connections: Connections
 ) -> None:

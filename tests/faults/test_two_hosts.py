@@ -59,9 +59,8 @@ def hosts(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
         db = open_database(plain)
         stack.callback(db.close)
         relay = stack.enter_context(Relay())
-        settings = mailing(relay.port) | {
-            "FRONTDESK_QUEUE_TTL_SECONDS": "3600"
-        }  # one snapshot for the whole test
+        one_snapshot = {"FRONTDESK_QUEUE_TTL_SECONDS": "3600"}  # for the whole test
+        settings = mailing(relay.port) | one_snapshot
 
         def start(name: str) -> Server:
             log = tmp_path_factory.mktemp(name) / "log"

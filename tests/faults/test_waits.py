@@ -18,7 +18,7 @@ import pytest
 from frontdesk.app import WRITING_THREADS, App
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, read_config
-from frontdesk.db import Database, open_database
+from frontdesk.db import open_database
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.errors import Unavailable
@@ -57,31 +57,6 @@ def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(
                 await asyncio.gather(*writers)
 
     assert asyncio.run(asyncio.wait_for(scene(), PATIENCE_SECONDS)) == [200, 200, 200, 201]
-
-
-@pytest.mark.parametrize(
-    "database_url", ["postgresql"], indirect=True
-)  # SQLite locks nothing less than its file
-def test_a_record_that_a_stranger_has_locked_is_put_off_and_its_neighbours_are_written(
-    config: Config, db: Database, customer: Customer, clock: SetClock
-) -> None:
-    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-    url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-
-    async def scene() -> tuple[list[int], int]:
-        async with serving(config, clock, 1) as [service]:
-
-            async def post(number: int, **changes: Any) -> int:
-                return await service.call("POST", path, customer.token, member_body(number, **changes))
-
-            await post(1)
-            with psycopg.connect(url) as stranger:
-                stranger.execute("SELECT * FROM members FOR UPDATE")
-                locked = [post(1, last_name=f"Name{n}") for n in range(3)]
-                statuses = await asyncio.gather(*locked, *(post(n) for n in range(2, 10)))
-            return list(statuses), await post(1, last_name="Later")
-
-    assert asyncio.run(scene()) == ([503] * 3 + [201] * 8, 200)
 
 
 @contextmanager

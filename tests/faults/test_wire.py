@@ -72,15 +72,10 @@ def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, 
 BAD_HOSTS = b"[ [::1 user@127.0.0.1 a/b 127.0.0.1:x localhost:65536 [::1]:99999 a,b \xff".split()
 
 
-@pytest.mark.parametrize(
-    "hosts",
-    [
-        b"",
-        HOST + HOST,
-        HOST + b"Host: other.example.com\r\n",
-        *(b"Host: %s\r\n" % bad for bad in (b"", b"a b", *BAD_HOSTS)),
-    ],
-)
+BAD = [b"", HOST + HOST, HOST + b"Host: other.example.com\r\n"]
+
+
+@pytest.mark.parametrize("hosts", [*BAD, *(b"Host: %s\r\n" % bad for bad in (b"", b"a b", *BAD_HOSTS))])
 def test_a_request_without_one_good_host_is_refused_by_every_door(server: Server, hosts: bytes) -> None:
     for path in (b"/healthz", b"/sandbox/mailbox"):
         status, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, hosts))

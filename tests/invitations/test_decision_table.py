@@ -29,10 +29,7 @@ new    | valid      | off      | immediate       | none disabled   | none disabl
 new    | suppressed | on       | none suppressed | none suppressed | none suppressed
 new    | suppressed | off      | none suppressed | none suppressed | none suppressed
 known  | none       | on       | none not_new    | none not_new    | none not_new
-known  | none       | off      | none not_new    | none not_new    | none not_new
 known  | valid      | on       | none not_new    | none not_new    | none not_new
-known  | valid      | off      | none not_new    | none not_new    | none not_new
-known  | suppressed | on       | none not_new    | none not_new    | none not_new
 known  | suppressed | off      | none not_new    | none not_new    | none not_new
 """
 

@@ -5,13 +5,8 @@ import re
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.invitations.message import (
-    derive_tokens,
-    digest,
-    find_link_target,
-    issue_tokens,
-    registration_link,
-)
+from frontdesk.invitations import message
+from frontdesk.invitations.message import derive_tokens, find_link_target, issue_tokens
 from frontdesk.invitations.tables import invitation_links
 from tests.conftest import Api
 from tests.factories import NOW, Customer
@@ -34,7 +29,7 @@ def test_only_hashes_are_stored_and_a_new_secret_adds_a_pair_that_works_too(
 ) -> None:
     mail = mailed(api, db, customer)
     [row] = db.ask(lambda tx: tx.execute(invitation_links.select()).mappings().all())
-    assert row["registration_hash"] == digest(mail.tokens.registration)
+    assert row["registration_hash"] == message.digest(mail.tokens.registration)
     stored = " ".join(map(str, row.values()))
     assert mail.tokens.registration not in stored
     assert mail.tokens.unsubscribe not in stored
@@ -55,15 +50,8 @@ def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Cus
         assert target is not None
         assert (target.plan_name, target.registration_url) == ("Example Health Plan 0", None)
         assert find_link_target(tx, "registration", tokens.unsubscribe) is None
-        for token in (
-            tokens.registration,
-            "",
-            "x" * 43,
-            "x" * 10_000,
-            "\0",
-            "ä" * 43,
-            tokens.unsubscribe + "\n",
-        ):
+        strange = ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n")
+        for token in (tokens.registration, *strange):
             assert find_link_target(tx, "unsubscribe", token) is None
 
 
@@ -80,5 +68,5 @@ def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Cus
     ],
 )
 def test_the_registration_link_is_the_accounts_page_with_the_token(url: str | None, link: str) -> None:
-    made = registration_link(base_url="https://api.example.com", registration_url=url, token="T")
+    made = message.registration_link(base_url="https://api.example.com", registration_url=url, token="T")
     assert made == link

@@ -15,8 +15,9 @@ from frontdesk.invitations.message import compose, derive_tokens, load_message_c
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext, SenderProfile
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
-from tests.factories import NOW, Customer, member_body
+from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed
+from tests.invitations.test_template import LINKS
 
 SECRET = "s" * 32
 SENDER = SenderProfile("Gold", "Example Health", "care@example.com", "https://join.example.com/start")
@@ -62,17 +63,6 @@ def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitatio
         assert unsubscribe in text_of(sent, kind)
 
 
-def test_of_the_member_only_the_address_is_in_the_mail(db: Database, invitation: ClaimedInvitation) -> None:
-    message = read(written(db, invitation))
-    parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
-    content = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
-    body = member_body()
-    for name in ("external_id", "member_id", "first_name", "last_name", "phone", "zipcode", "city", "email"):
-        assert body[name] not in content
-    for word in ("health data", "1977", "female", "North"):
-        assert word not in content
-
-
 def test_the_mail_is_the_one_in_the_file() -> None:
     """Who changes the words sees here what readers will see."""
     invitation = ClaimedInvitation(1, 1, 1, 1, "immediate", "robin@example.com", "4711@mail.example.com")
@@ -95,22 +85,17 @@ def test_without_a_sender_the_installation_writes(db: Database, invitation: Clai
 
 def test_an_accounts_own_templates_are_used(db: Database, invitation: ClaimedInvitation) -> None:
     with db.write() as tx:
-        subject, text = (
-            "Willkommen bei {{ plan_name }} — schön!",
-            "{{ registration_link }}\n{{ unsubscribe_link }}",
-        )
-        set_template(tx, invitation.account_id, now=NOW, subject=subject, text=text)
+        words = {"subject": "Willkommen bei {{ plan_name }} — schön!", "text": LINKS}
+        set_template(tx, invitation.account_id, now=NOW, **words)
     message = read(written(db, invitation))
     assert message["Subject"] == "Willkommen bei Gold — schön!"
     assert message.get_content_type() == "text/plain"
 
 
-@pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
 def test_an_address_that_no_mail_can_carry_is_refused_and_not_repeated(
-    db: Database, invitation: ClaimedInvitation, address: str
+    db: Database, invitation: ClaimedInvitation
 ) -> None:
-    wrong = invitation._replace(address=address)
     with pytest.raises(Invalid) as caught:
-        written(db, wrong)
-    assert address not in str(caught.value.faults)
+        written(db, invitation._replace(address="a b@example.com"))
+    assert "a b@example.com" not in str(caught.value.faults)
     assert caught.value.__cause__ is None

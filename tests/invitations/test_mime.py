@@ -79,7 +79,8 @@ def test_a_header_with_a_line_end_is_refused(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["a b@example.com", "a@b@example.com", "<a@example.com>", "a,b@example.com", "a\n@b.example"]
+    "address",
+    ["a b@example.com", "nobody", "a@b@example.com", "<a@example.com>", "a,b@example.com", "a\n@b.example"],
 )
 def test_addresses_are_mailable_with_an_ascii_domain(address: str) -> None:
     assert mailable("röbin@bücher.example") == "röbin@xn--bcher-kva.example"

@@ -75,12 +75,8 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
 def test_a_report_in_hand_holds_up_no_use_of_a_link(api: Api, db: Database, customer: Customer) -> None:
     """SQLite has one writer at a time and no such locks: there the second one comes after the first."""
     mail = mailed(api, db, customer)
-    row: dict[str, object] = {
-        "registration_hash": "r" * 64,
-        "unsubscribe_hash": "u" * 64,
-        "message_id": "other@mail.example.com",
-    }
-    row |= {"invitation_id": mail.id, "created_at": NOW}
+    row = {"invitation_id": mail.id, "message_id": "other@mail.example.com", "created_at": NOW}
+    row |= {"registration_hash": "r" * 64, "unsubscribe_hash": "u" * 64}
     with ExitStack() as first:
         tx = first.enter_context(db.write())
         assert lock_by_message_id(tx, mail.message_id) is not None

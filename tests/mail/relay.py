@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes
+from itertools import repeat
 from typing import Any, Self
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -14,12 +15,19 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from frontdesk.mail.model import MailMessage
 from tests.patience import PATIENCE_SECONDS
 
-# At which step, and what then: see Misbehaving._misbehave and Taking.handle_DATA.
+# At which step, and what then: see Misbehaving and Taking.handle_DATA.
 Fault = str
 Plan = Callable[[str], Fault | None]
 
 SILENCE_SECONDS = 30.0
-REPLIES = {"4yz": "451 try later", "5yz": "554 no", "421": "421 closing", "530": "530 log in first"}
+REPLIES = {
+    "4yz": "451 try later",
+    "5yz": "554 no",
+    "421": "421 closing",
+    "530": "530 log in first",
+    "garbage": "?? what",
+    "long": "250-" + "x" * 50_000,
+}
 
 
 @dataclass
@@ -44,25 +52,26 @@ class Relay:
         self.port = 0
         self._sessions: list[Misbehaving] = []
         self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._server: asyncio.Server | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
+        listening = self._loop.create_server(self.session, "127.0.0.1", 0)
+        self._server = self._loop.run_until_complete(listening)
+        self.port = self._server.sockets[0].getsockname()[1]
         self._thread.start()
-        self._started.wait(PATIENCE_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)
+        self._server.close()
+        self._loop.run_until_complete(self._end_sessions())
+        self._loop.close()
 
     def session(self) -> "Misbehaving":
         self.connections += 1
-        options: dict[str, Any] = {"loop": self._loop, "hostname": "relay.example"}
+        options: dict[str, Any] = {"loop": self._loop, "hostname": "relay.example", "tls_context": self.tls}
         options["enable_SMTPUTF8"] = self.takes_utf8
-        if self.tls is not None:
-            options["tls_context"] = self.tls
         if self.password is not None:
             options |= {"authenticator": self._authenticate, "auth_require_tls": False}
         session = Misbehaving(self, Taking(self), **options)
@@ -73,16 +82,6 @@ class Relay:
         given = arguments[-1]
         good = isinstance(given, LoginPassword) and given.password == (self.password or "").encode()
         return AuthResult(success=good)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._server = self._loop.run_until_complete(self._loop.create_server(self.session, "127.0.0.1", 0))
-        self.port = self._server.sockets[0].getsockname()[1]
-        self._started.set()
-        self._loop.run_forever()
-        self._server.close()
-        self._loop.run_until_complete(self._end_sessions())
-        self._loop.close()
 
     async def _end_sessions(self) -> None:
         """Connections that are still open are cut, so that nothing of them is left to the next test."""
@@ -102,32 +101,17 @@ class Taking:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
-        relay = self._relay
-        fault = relay.plan("content")
-        if fault in ("4yz", "5yz", "421"):
-            return REPLIES[fault]
-        if fault in ("drop", "silent", "garbage"):
-            return await self._vanish(server, fault)
-        content = envelope.original_content or b""
-        message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
-        relay.taken[message_id] += 1
-        relay.contents.append(content)
-        relay.recipients += envelope.rcpt_tos
-        if fault == "slow":
-            await asyncio.sleep(relay.slow_seconds)
-        if fault is not None and fault.startswith("take and "):
-            return await self._vanish(server, fault.removeprefix("take and "))
-        return "250 taken"
-
-    async def _vanish(self, server: SMTP, how: str) -> str:
-        if how == "garbage":
-            return "?? what"
-        if how == "silent":
-            await asyncio.sleep(SILENCE_SECONDS)
-        if isinstance(server.transport, asyncio.WriteTransport):
-            server.transport.abort()
-        return "250 nobody hears this"
+    async def handle_DATA(self, server: "Misbehaving", _session: Session, envelope: Envelope) -> str:  # noqa: N802
+        fault = self._relay.plan("content") or ""
+        if fault in ("", "slow") or fault.startswith("take and "):
+            content = envelope.original_content or b""
+            message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
+            self._relay.taken[message_id] += 1
+            self._relay.contents.append(content)
+            self._relay.recipients += envelope.rcpt_tos
+        fault = fault.removeprefix("take and ")
+        await server.stall(fault)
+        return REPLIES.get(fault, "250 taken")
 
 
 class Misbehaving(SMTP):
@@ -167,37 +151,24 @@ class Misbehaving(SMTP):
         fault = self._relay.plan(step)
         if fault is None:
             return False
-        if fault == "slow":
-            await asyncio.sleep(self._relay.slow_seconds)
-            return False
-        if fault == "silent":
-            await asyncio.sleep(SILENCE_SECONDS)
-            return True
-        if fault == "garbage":
-            await super().push("?? what")
-        elif fault == "long":
-            await super().push("250-" + "x" * 50_000)
-        elif fault in ("drop", "go on and drop"):
-            if fault == "go on and drop":
-                await super().push("354 go on")
-            if isinstance(self.transport, asyncio.WriteTransport):
-                self.transport.abort()
-        else:
+        if fault == "go on and drop":
+            await super().push("354 go on")
+        elif fault in REPLIES:
             await super().push(REPLIES[fault])
-        return True
+        await self.stall(fault.removeprefix("go on and "))
+        return fault != "slow"
+
+    async def stall(self, fault: Fault) -> None:
+        """Wait or close the connection, where the fault is one of these."""
+        await asyncio.sleep({"slow": self._relay.slow_seconds, "silent": SILENCE_SECONDS}.get(fault, 0))
+        if fault in ("drop", "silent") and isinstance(self.transport, asyncio.WriteTransport):
+            self.transport.abort()
 
 
 def one_fault(step: str, fault: Fault, *, times: int = 10**9) -> Plan:
     """The fault at this step, so many times."""
-    left = [times]
-
-    def plan(at: str) -> Fault | None:
-        if at != step or left[0] == 0:
-            return None
-        left[0] -= 1
-        return fault
-
-    return plan
+    faults = repeat(fault, times)
+    return lambda at: next(faults, None) if at == step else None
 
 
 def message(number: int = 1, **changes: Any) -> MailMessage:

@@ -19,9 +19,10 @@ from frontdesk.invitations.tables import invitations
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, close_plan, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
-from tests.invitations.mails import enrol_members
+from tests.invitations.mails import enrol_members, suppressed
+from tests.invitations.test_message import text_of
 from tests.worker.conftest import Post
-from tests.worker.test_delivery import links_of, text_of
+from tests.worker.test_delivery import links_of
 
 
 def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> None:
@@ -44,14 +45,8 @@ def test_batched_ones_wait_until_they_are_switched_on_and_have_their_size_and_in
         post.clock.advance(5)
         worker.turn()
     assert Counter(post.states()) == {"sent": 4, "pending": 1}
-
-
-def test_immediate_ones_ignore_the_accounts_limits(post: Post) -> None:
-    post.batches(hourly_limit=1, batch_size=1)
-    post.enrol(2, immediate=False)
-    post.enrol(5)
-    post.worker().turn()
-    assert Counter(post.states()) == {"sent": 6, "pending": 1}
+    post.enrol(5)  # immediate ones ignore the limits
+    assert worker.turn() == 5
 
 
 @pytest.mark.parametrize("stored", ["robin.1@example.com", "robin.1@\u24d4xample.com"])
@@ -97,8 +92,11 @@ def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_until_their
     assert post.worker().turn() == 1
 
 
-def test_a_mail_and_its_link_are_of_the_plan_that_the_member_has_then(post: Post, api: Api) -> None:
+def test_a_mail_is_in_the_accounts_name_and_its_links_are_of_the_plan_that_the_member_has_then(
+    post: Post, api: Api
+) -> None:
     first, second = post.customer.plan_ids
+    post.batches(sender_name="Example Health", sender_address="care@health.example")
     body = member_body(1, invite_immediately=True)
     answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
     assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
@@ -106,8 +104,12 @@ def test_a_mail_and_its_link_are_of_the_plan_that_the_member_has_then(post: Post
     [message] = post.mailer.messages
     assert "Example Health Plan 1" in text_of(message)
     assert "Plan 0" not in text_of(message)
+    assert b'From: "Example Health" <care@health.example>' in message.content
     move(post, 1, first)
-    assert "Example Health Plan 0" in api.as_(None).get(links_of(message)[0]).text
+    register, unsubscribe = links_of(message)
+    assert "Example Health Plan 0" in api.as_(None).get(register).text
+    assert api.as_(None).request("POST", unsubscribe).status_code == 200
+    assert suppressed(post.db) == {message.recipient: "unsubscribe"}
 
 
 def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:

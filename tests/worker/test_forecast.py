@@ -1,7 +1,5 @@
 """When the last one will have gone: as the batches, the window and the moments at which they are due allow it."""
 
-from collections.abc import Callable
-
 import pytest
 
 from frontdesk.db import Database
@@ -9,14 +7,14 @@ from frontdesk.invitations import delivery, protocol
 from frontdesk.invitations.delivery import seconds_until_last
 from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
 from frontdesk.invitations.model import DeliverabilitySettings, HoldReason, HourlyWindow
-from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.mail.model import RelayRefused
 from tests.factories import NOW
+from tests.mail.memory import failing
 from tests.worker.conftest import Post
 
 SLICE = HOUR_SECONDS / SLICES
-WINDOW = (
-    HourlyWindows().window_seconds + SLICE
-)  # what leaves at the beginning of a slice counts until its end
+# What leaves at the beginning of a slice counts until its end.
+WINDOW = HourlyWindows().window_seconds + SLICE
 DAY = 86_400
 
 
@@ -73,21 +71,6 @@ def test_a_million_is_forecast_at_once() -> None:
 STEP, MEMBERS = 10.0, 22
 
 
-class Outage:
-    """A relay that refuses every message for now while it is `down`, and when it took which."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.down = False
-        self.taken: list[float] = []
-        self._clock = clock
-
-    def __call__(self, step: str, _message: MailMessage) -> None:
-        if self.down and step == "offer":
-            raise RelayRefused("recipient", permanent=False, code=451)
-        if step == "finish":
-            self.taken.append(self._clock())
-
-
 @pytest.mark.parametrize("limits", [(5, 120, 12), (4, 600, 100), (50, DAY, 12), (7, 60, 1000)])
 @pytest.mark.parametrize("outage_seconds", [400, 1800])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -97,21 +80,23 @@ def test_the_forecast_after_an_outage_is_what_then_happens(
     """Some are tried again later, the window and the batch are partly used; then the relay takes everything."""
     post.batches(batch_size=limits[0], batch_interval_seconds=limits[1], hourly_limit=limits[2])
     post.enrol(MEMBERS, immediate=False)
-    relay = Outage(post.clock_seconds)
-    worker = post.worker(fault=relay)
-    for relay.down, seconds in ((False, 45), (True, outage_seconds)):
+    worker = post.worker()
+    refusal = failing("offer", RelayRefused("recipient", permanent=False, code=451))
+    for post.mailer.fault, seconds in ((None, 45), (refusal, outage_seconds)):
         until = post.clock_seconds() + seconds
         while post.clock_seconds() < until:
             worker.turn()
             post.clock.advance(STEP)
-    relay.down = False
+    post.mailer.fault = None
     with post.db.read() as tx:
         found = delivery.forecast(tx, post.customer.account_id, now=post.clock())
     assert found.last_at is not None
-    while len(relay.taken) < MEMBERS:
+    last = 0.0
+    while len(post.mailer.messages) < MEMBERS:
+        last = post.clock_seconds()
         worker.turn()
         post.clock.advance(STEP)
-    late = max(relay.taken) - found.last_at.timestamp()
+    late = last - found.last_at.timestamp()
     # The simulation looks every few seconds, so each batch and each place may be found a step too late.
     assert -STEP <= late <= STEP * MEMBERS / min(limits[0], limits[2])
 

@@ -12,7 +12,6 @@ from frontdesk.queues.upkeep import MIN_AGE, prune
 from frontdesk.worker.background import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW
-from tests.patience import PATIENCE_SECONDS
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
 
 
@@ -48,11 +47,3 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
     assert pages == [PruneReport(PAGE, 0, PAGE), PruneReport(8, 0, 5), PruneReport()]
     with db.read() as tx:
         assert tx.execute(estimate_log.select()).all() == []
-
-
-def test_a_pruner_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
-    pruner = QueuePruner(db, clock=clock)
-    pruner.start()
-    pruner.stop()
-    pruner.join(PATIENCE_SECONDS)
-    assert not pruner.is_alive()

@@ -90,11 +90,6 @@ def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
         waits.set()
     assert waits._calls.qsize() == 1
     waits.wait(NEVER)
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
-    before = signal.signal(signal.SIGUSR1, lambda *_: waits.set())
-    timer.start()
-    waits.wait(NEVER)
-    signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
