@@ -22,7 +22,7 @@ from frontdesk.mapping.model import FamilyPart, ReadItem, Row, UnreadLoops, Unre
 from frontdesk.plans.model import Plan
 
 # Increase it when the parsing of any row changes (tests/files/test_row_meaning.py fails then): every row is parsed once more.
-ROW_MEANING_VERSION = b"1"
+ROW_MEANING_VERSION = b"2"
 FAMILY_BYTES, POSITION_BYTES = 12, 4  # of the digest of a row
 INDEXED_TOGETHER, CONFIRMED_TOGETHER = 5000, 1000  # members
 
