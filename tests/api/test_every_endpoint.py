@@ -74,19 +74,6 @@ def test_every_protected_route_refuses_a_token_without_its_scope(
         assert narrow.request(endpoint.method, example_path(endpoint)).status_code not in (401, 403)
 
 
-@endpoints(PAGES)
-def test_a_page_for_those_who_were_invited_looks_at_no_token(api: Api, endpoint: Endpoint) -> None:
-    path, headers = example_path(endpoint), {"X-Request-Id": "same"}
-    callers = [api.as_(token) for token in (None, "unknown", api.token)]
-    first, *rest = (caller.request(endpoint.method, path, headers=headers) for caller in callers)
-    assert first.status_code in (200, 404)
-    assert first.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert first.headers["Cache-Control"] == "no-store"
-    assert [(answer.status_code, answer.content) for answer in rest] == [
-        (first.status_code, first.content)
-    ] * 2
-
-
 def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
     answer = api.request("DELETE", "/v2/plans")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")

@@ -18,14 +18,13 @@ from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.model import Unreadable
 from tests.api.conftest import Files, Trail, codes
 from tests.api.test_mappings import put
 from tests.factories import make_customer
 from tests.files.exports import hr_export, synthea, written
 from tests.files.loading import COLUMNS
 from tests.formats.workbooks import workbook
-from tests.mapping.test_suggest import suggested
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -133,13 +132,6 @@ def asked(content: bytes, **options: Any) -> dict[str, Any]:
         file.write(content)
         file.seek(0)
         return suggest_apart(file, today="2026-11-22", **told)
-
-
-def test_another_process_suggests_the_same() -> None:
-    assert asked(hr_export()) == suggested(hr_export())
-    sheets = {"Notes": [["A list"]], "People": [["Employee ID", "DOB"], ["1", "1977-01-13"]]}
-    content = workbook([], sheets=sheets)
-    assert asked(content, format=Format.XLSX, sheet="People") == suggested(content, sheet="People")
 
 
 def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
