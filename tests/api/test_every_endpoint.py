@@ -78,13 +78,9 @@ def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
     answer = api.request("DELETE", "/v2/plans")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
     assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "POST"
-
-
-def test_an_unknown_address_is_a_problem_too(api: Api) -> None:
     for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
-        answer = api.get(path)
-        assert answer.status_code == 404
-        assert answer.headers["Content-Type"] == "application/problem+json"
+        unknown = api.get(path)
+        assert (unknown.status_code, unknown.headers["Content-Type"]) == (404, "application/problem+json")
 
 
 def test_a_sane_request_id_is_kept(api: Api) -> None:
@@ -172,6 +168,7 @@ def test_nothing_that_a_person_sent_is_in_a_log_a_metric_or_an_error(
     api.http.__exit__(None, None, None)
     api.http.__enter__()
     assert [answer.status_code for answer in answers] == [201, 422, 422, 400, 400, 200]
+    assert {fault["code"] for fault in answers[1].json()["errors"]} == {"not_unique"}
     captured = capfd.readouterr()
     errors = [answer.text for answer in answers[1:5]]
     for text in (*errors, metrics, api.log.getvalue(), captured.out, captured.err):
