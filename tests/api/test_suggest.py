@@ -36,20 +36,16 @@ def suggestion(files: Files, content: bytes, query: str = "", kind: str = "text/
     return answer.json()["data"]
 
 
-def test_a_suggestion_is_stored_as_it_is_and_loads_the_file(files: Files, trail: Trail) -> None:
-    found = suggestion(files, hr_export())
-    assert (files.count(), trail("file")) == (0, [])
-    stored = put(files.api, "hr", found["mapping"])
-    assert (stored.status_code, stored.json()["data"]["mapping"]) == (201, found["mapping"])
-    assert files.load(hr_export(), "?mapping=hr")["counts"] == {"created": 40, "skipped": 1}
-
-
-def test_a_workbook_gets_a_suggestion_too(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suggestion_is_stored_as_it_is_and_loads_the_workbook(
+    files: Files, trail: Trail, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [line.split(",") for line in hr_export().decode().splitlines()]
     content = workbook([], sheets={"Notes": [["A list"]], "People": rows})
     found = suggestion(files, content, "&sheet=People", WORKBOOK)
     assert (found["format"], found["mapping"]["sheet"]) == ("xlsx", "People")
-    assert put(files.api, "hr", found["mapping"]).status_code == 201
+    assert (files.count(), trail("file")) == (0, [])
+    stored = put(files.api, "hr", found["mapping"])
+    assert (stored.status_code, stored.json()["data"]["mapping"]) == (201, found["mapping"])
     assert files.load(content, "?mapping=hr", WORKBOOK)["counts"] == {"created": 40, "skipped": 1}
     monkeypatch.setattr("frontdesk.api.eligibility_files.WORKBOOK_BYTES", 1000)
     refused = files.upload(content, "?suggest_mapping=true", WORKBOOK)

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from frontdesk.eligibility.model import Action
-from frontdesk.formats.model import FileMode
 from tests.formats.reading import GS, ISA, MEMBER, file_834, interchange, read, refused, rows_of, transaction
 
 GOOD = file_834()
@@ -136,13 +134,6 @@ def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
     assert [row.warnings for row in rows] == [("untidy_file",)]
 
 
-def test_a_file_in_small_letters_says_the_same() -> None:
-    [small] = rows_of(GOOD.lower())
-    assert small.warnings == ("untidy_file",)
-    told = [{name: str(value).casefold() for name, value in each.items()} for each in (small.values, *TIDY)]
-    assert told[0] == told[1]
-
-
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
 @pytest.mark.parametrize("block", [1, 2, 7, 64 * 1024])
 def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
@@ -182,13 +173,6 @@ def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new:
     assert row.warnings == ("untidy_file",)
     wrong = GOOD.replace("SE*16*0001", "SE*16*0002")
     assert refused(lambda: read(wrong, mapping=lenient))[0] == "wrong_count"
-
-
-def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
-    audit = file_834(MEMBER.replace("*021*28", "*030*28"), purpose="4")
-    assert read(audit)[0].mode is FileMode.COMPARE
-    head, [row] = read(audit, mapping={"834": {"verify": "full"}})
-    assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)
 
 
 @pytest.mark.parametrize(

@@ -64,25 +64,3 @@ async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: 
     pace, receive = UploadPace(), sends(*[b"xx"] * 30, pause=0.05)
     while (message := await pace.wait(receive()))["more_body"]:
         pace.count(len(message["body"]))
-
-
-@in_event_loop
-async def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadlines, "CROWD", 3)
-    monkeypatch.setattr(deadlines, "CROWD_SECONDS", TINY)
-    peers = PeerDeadlines()
-
-    async def wait(account_id: int | None) -> None:
-        with peers.body(account_id):
-            await asyncio.Event().wait()
-
-    tasks = [asyncio.create_task(wait(account)) for account in [None] * 5 + [7] * 3]
-    hurried, _ = await asyncio.wait(tasks[3:5])
-    assert {type(task.exception()) for task in hurried} == {TimeoutError}
-    others = [task for task in tasks if not task.done()]
-    assert len(others) == 6
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    with peers.body(None):
-        await asyncio.sleep(2 * TINY)  # the crowd has gone
