@@ -110,18 +110,6 @@ def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: A
     refused(files.act(file_id, "approve"), 409, "wrong_state")
 
 
-def test_a_held_and_a_running_file_are_cancelled_by_their_customer(files: Files, db: Database) -> None:
-    held, running = files.held(), files.upload(csv_of([row(1)])).json()["data"]["id"]
-    with db.write() as tx:
-        tx.exec_driver_sql("UPDATE eligibility_files SET state = 'running' WHERE state = 'waiting'")
-    for file_id in (held, running):
-        cancelled = files.act(file_id, "cancel")
-        assert (cancelled.status_code, cancelled.json()["data"]["state"]) == (200, "cancelled")
-        again = files.act(file_id, "cancel")
-        assert (again.status_code, again.json()["type"]) == (409, f"{BASE_URL}/problems#wrong_state")
-    assert not files.work()
-
-
 def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(files: Files, trail: Trail) -> None:
     file_id = files.load(csv_of([row(1)]))["id"]
     undo = files.act(file_id, "undo")

@@ -54,12 +54,8 @@ def test_a_suggestion_is_stored_as_it_is_and_loads_the_workbook(
 
 def test_a_suggestion_with_an_open_question_is_not_stored_until_it_is_answered(files: Files) -> None:
     person = "Robin,Sample,1980-02-03,male,02134,2026-01-01"
-    lines = [
-        ",".join((*COLUMNS[:-1], "Employment Status")),
-        f"1,1,{person},Active",
-        f"2,2,{person},Terminated",
-    ]
-    content = "\n".join(lines).encode()
+    header = ",".join((*COLUMNS[:-1], "Employment Status"))
+    content = f"{header}\n1,1,{person},Active\n2,2,{person},Terminated\n".encode()
     found = suggestion(files, content)
     assert codes(put(files.api, "hr", found["mapping"])) == {"questions.Employment%20Status": "not_allowed"}
     answered = found["mapping"] | found["questions"][0]["choices"][0]["mapping"]
