@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from frontdesk.eligibility.model import Action
+from frontdesk.formats.model import FileMode
 from tests.formats.reading import GS, ISA, MEMBER, file_834, interchange, read, refused, rows_of, transaction
 
 GOOD = file_834()
@@ -190,3 +192,17 @@ def test_a_wrong_count_is_wrong_for_pyx12_too(old: str, new: str) -> None:
     assert [*reader]
     reader.cleanup()
     assert reader.pop_errors()
+
+
+def test_a_file_in_small_letters_says_the_same() -> None:
+    [small] = rows_of(GOOD.lower())
+    assert small.warnings == ("untidy_file",)
+    told = [{name: str(value).casefold() for name, value in each.items()} for each in (small.values, *TIDY)]
+    assert told[0] == told[1]
+
+
+def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
+    audit = file_834(MEMBER.replace("*021*28", "*030*28"), purpose="4")
+    assert read(audit)[0].mode is FileMode.COMPARE
+    head, [row] = read(audit, mapping={"834": {"verify": "full"}})
+    assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)

@@ -64,3 +64,10 @@ async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: 
     pace, receive = UploadPace(), sends(*[b"xx"] * 30, pause=0.05)
     while (message := await pace.wait(receive()))["more_body"]:
         pace.count(len(message["body"]))
+
+
+def test_uploads_that_have_ended_do_not_count() -> None:
+    peers = PeerDeadlines()
+    for _ in range(deadlines.OPEN_UPLOADS + 1):
+        with peers.uploading(1):
+            pass
