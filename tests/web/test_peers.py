@@ -71,3 +71,25 @@ def test_uploads_that_have_ended_do_not_count() -> None:
     for _ in range(deadlines.OPEN_UPLOADS + 1):
         with peers.uploading(1):
             pass
+
+
+@in_event_loop
+async def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "CROWD", 3)
+    monkeypatch.setattr(deadlines, "CROWD_SECONDS", TINY)
+    peers = PeerDeadlines()
+
+    async def wait(account_id: int | None) -> None:
+        with peers.body(account_id):
+            await asyncio.Event().wait()
+
+    tasks = [asyncio.create_task(wait(account)) for account in [None] * 5 + [7] * 3]
+    hurried, _ = await asyncio.wait(tasks[3:5])
+    assert {type(task.exception()) for task in hurried} == {TimeoutError}
+    others = [task for task in tasks if not task.done()]
+    assert len(others) == 6
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    with peers.body(None):
+        await asyncio.sleep(2 * TINY)  # the crowd has gone
