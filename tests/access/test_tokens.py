@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk.access import callers
 from frontdesk.access.accounts import get_client, revoke_client
+from frontdesk.access.authentication import recognise_client
 from frontdesk.access.callers import LIFETIME_SECONDS, TokenCheck, digest, issue_token, revoke_token
 from frontdesk.access.model import AccountState, Caller, Scope
 from frontdesk.access.store import caller_of
@@ -111,6 +112,8 @@ def test_a_revoked_clients_tokens_are_worthless(db: Database, customer: Customer
         token = issue_token(tx, client, client.scopes, now=clock())
     for each in (customer.token, token):
         assert db.ask(caller_of(digest(each)).read) is None
+    own = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+    assert db.ask(lambda tx: recognise_client(tx, **own, now=clock())) is None
 
 
 def test_a_token_is_looked_up_again_five_seconds_after_a_look_up_began(tokens: Tokens) -> None:

@@ -5,14 +5,10 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.eligibility.fields import FIELDS, REQUIRED
+from frontdesk.eligibility.fields import REQUIRED
 from tests.api.conftest import codes
 from tests.conftest import Api
-from tests.factories import Customer, close_plan, make_customer, member_body
-
-NINE_FIELDS = {
-    "id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata",
-}  # fmt: skip
+from tests.factories import Customer, close_plan, member_body
 
 
 @pytest.fixture
@@ -23,7 +19,6 @@ def path(customer: Customer) -> str:
 def test_an_unknown_external_id_creates_a_member_and_a_known_one_updates_it(api: Api, path: str) -> None:
     first = api.post(path, member_body(external_id=" AB 000001 ", invite_immediately=True))
     assert (first.status_code, first.headers["Eligibility-Outcome"]) == (201, "created")
-    assert set(first.json()) == NINE_FIELDS
     assert (first.json()["external_id"], first.json()["dob"]) == ("AB 000001", "1977-01-11")
     assert first.headers["Invitation"] == "immediate"
     second = api.post(path, {"external_id": "AB 000001", "last_name": "Changed", "invite_immediately": True})
@@ -85,25 +80,6 @@ def test_null_clears_optional_fields_and_is_a_fault_on_required_ones(api: Api, p
     assert change().json() == before
     assert change(expiry_date="2026-01-01").status_code == 200
     assert change(metadata=None).json()["metadata"] == {}
-
-
-def test_a_value_of_another_record_of_any_account_is_not_unique(api: Api, db: Database, path: str) -> None:
-    api.post(path, member_body(1))
-    other = make_customer(db, name="Other")
-    theirs = api.as_(other.token).post(f"/v2/plans/{other.plan_ids[0]}/eligibility", member_body(2))
-    assert theirs.status_code == 201
-    for field, body in (
-        ("member_id", member_body(3, member_id="M-000001")),
-        ("email", member_body(3, email="ROBIN.1@EXAMPLE.com")),
-        ("external_id", member_body(2, member_id="M-9", email=None)),
-    ):
-        answer = api.post(path, body)
-        assert (answer.status_code, codes(answer)) == (422, {field: "not_unique"})
-
-
-def test_every_missing_and_every_wrong_field_is_named_in_one_answer(api: Api, path: str) -> None:
-    wrong = api.post(path, dict.fromkeys(FIELDS, 1.5))
-    assert (wrong.status_code, set(codes(wrong))) == (422, set(FIELDS))
     missing = api.post(path, {"external_id": "X", "gender": "none of these"})
     required = dict.fromkeys(set(REQUIRED) - {"external_id"}, "required")
     assert codes(missing) == required | {"gender": "not_allowed"}

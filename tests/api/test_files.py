@@ -1,4 +1,4 @@
-"""Eligibility files over HTTP: upload, progress, decisions, lists, reports; whose they are."""
+"""Eligibility files over HTTP: upload, types, progress, decisions, lists, reports, audit trail; whose they are."""
 
 import asyncio
 import gzip
@@ -17,15 +17,16 @@ from frontdesk.audit import Requester
 from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file
-from frontdesk.files.model import NewFile
+from frontdesk.files.model import EligibilityFile, NewFile
 from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import BASE_URL, Files, Trail, codes
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token
 from tests.faults.in_process import Nowhere
-from tests.files.loading import Desk, csv_of, lines_of, row
+from tests.files.loading import Desk, csv_of, row
 
 EVERY = "/v2/eligibility-files"
+ZOE = csv_of([row(1, first_name="Zoë")])
 
 
 def ids(answer: Any) -> list[int]:
@@ -88,13 +89,6 @@ def test_a_large_upload_streams_in_and_out(files: Files) -> None:
     assert sum('"code":"email_dropped"' in line for line in report) == 700
 
 
-def test_gzip_and_other_formats_are_recognised(files: Files) -> None:
-    packed = gzip.compress(lines_of([row(1)]))
-    assert files.load(packed, kind="application/octet-stream")["counts"] == {"created": 1}
-    dry = files.load(csv_of([row(2)]), "?format=csv&dry_run=true", "application/json")
-    assert (dry["dry_run"], dry["counts"]) == (True, {"created": 1})
-
-
 @pytest.mark.parametrize("key", ["?mode=all", "?dry_run=1", "?mode=full&mode=full", "?dryrun=true"])
 def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: Files, key: str) -> None:
     answer = files.upload(csv_of([row(1)]), key)
@@ -114,18 +108,6 @@ def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: A
     assert files.work()
     assert files.file(file_id)["counts"] == {"unchanged": 1, "ended": 40}
     refused(files.act(file_id, "approve"), 409, "wrong_state")
-
-
-def test_a_held_and_a_running_file_are_cancelled_by_their_customer(files: Files, db: Database) -> None:
-    held, running = files.held(), files.upload(csv_of([row(1)])).json()["data"]["id"]
-    with db.write() as tx:
-        tx.exec_driver_sql("UPDATE eligibility_files SET state = 'running' WHERE state = 'waiting'")
-    for file_id in (held, running):
-        cancelled = files.act(file_id, "cancel")
-        assert (cancelled.status_code, cancelled.json()["data"]["state"]) == (200, "cancelled")
-        again = files.act(file_id, "cancel")
-        assert (again.status_code, again.json()["type"]) == (409, f"{BASE_URL}/problems#wrong_state")
-    assert not files.work()
 
 
 def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(files: Files, trail: Trail) -> None:
@@ -309,3 +291,95 @@ def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Custom
         await app.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [
+        ((b'{"external_id": "1"}', "", "Text/CSV; charset=utf-8"), ("text/csv", "JSON lines")),
+        ((ZOE, "", "image/png"), ("image/png", "CSV")),
+        ((b"PK\x03\x04", "?format=csv", "text/csv"), ("format is csv", "an Excel workbook")),
+    ],
+)
+def test_a_type_that_the_content_contradicts_is_415(files: Files, sent: Any, named: tuple[str, str]) -> None:
+    refused = files.upload(*sent)
+    declared, found = named
+    assert refused.status_code == 415
+    assert declared in refused.json()["detail"]
+    assert f"looks like {found}" in refused.json()["detail"]
+    assert files.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "faults"),
+    [
+        ((b"",), {"body": "empty"}),
+        ((ZOE, "", "text/csv; charset=klingon"), {"encoding": "unknown_encoding"}),
+        ((ZOE, "?encoding=klingon"), {"encoding": "unknown_encoding"}),
+    ],
+)
+def test_no_content_or_a_strange_encoding_is_refused(files: Files, sent: Any, faults: dict[str, str]) -> None:
+    refused = files.upload(*sent)
+    assert (refused.status_code, codes(refused)) == (422, faults)
+    assert files.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("codec", "query", "kind"),
+    [
+        ("cp1252", "", 'text/csv; header=present; Charset="windows-1252"'),
+        ("cp1252", "?encoding=cp1252", "text/csv; charset=utf-8"),
+        ("utf-16", "", "text/csv; charset=utf-8"),
+        ("utf-16-le", "", "text/csv;charset=UTF-16LE"),
+    ],
+)
+def test_a_declared_charset_is_read(files: Files, db: Database, codec: str, query: str, kind: str) -> None:
+    assert files.load(ZOE.decode().encode(codec), query, kind)["counts"] == {"created": 1}
+    with db.read() as tx:
+        assert tx.exec_driver_sql("SELECT first_name FROM members").scalar() == "Zoë"
+
+
+def test_the_header_row_and_the_sheet_of_an_upload_go_before_the_mappings(files: Files) -> None:
+    content = b"external_id,a title that looks like a header\n" + ZOE
+    assert files.load(content, '?header_row=2&mapping={"header_row":1}')["counts"] == {"created": 1}
+    for query in ("header_row=0", "header_row=51", "header_row=x", "sheet=", "sheet=" + "x" * 32):
+        assert files.upload(content, f"?{query}").status_code == 422
+
+
+def test_each_reading_of_a_report_is_recorded(files: Files, api: Api, db: Database, trail: Trail) -> None:
+    path = f"{files.path}/{files.load(csv_of([row(1)]))['id']}/report"
+    read = [api.get(path + query) for query in ("", "?format=csv", "?page[size]=1")]
+    assert api.as_(make_customer(db, name="Other").token).get(path).status_code == 404
+    entries, customer = trail("file.report_read"), files.customer
+    assert [entry["request_id"] for entry in entries] == [answer.headers["X-Request-Id"] for answer in read]
+    named = [entries[0][name] for name in ("actor", "account_id", "subject_id")]
+    assert named == [customer.client_id, customer.account_id, 1]
+    assert [len(entry["detail"]["network"]) for entry in entries] == [16] * 3
+    assert "testclient" not in str(entries)
+
+
+def test_uploads_decisions_and_changes_have_the_callers_network(files: Files, api: Api, trail: Trail) -> None:
+    files.act(files.load(csv_of([row(1)]))["id"], "undo")
+    api.request("PUT", "/v2/eligibility-mappings/hr", json={"columns": {"Name": "last_name"}})
+    body = {"name": "Renamed", "description": None, "external_id": "plan-0"}
+    api.patch(f"/v2/plans/{files.customer.plan_ids[0]}", body)
+    assert [entry["detail"]["fields"] for entry in trail("plan.changed")] == [["description", "name"]]
+    for action in ("file.received", "file.undo_asked", "mapping.saved", "plan.changed"):
+        [entry] = trail(action)
+        assert len(entry["detail"]["network"]) == 16, action
+    [done] = trail("file.done")  # by a worker: it has none
+    assert "network" not in done["detail"]
+
+
+def test_an_upload_is_recorded_with_the_time_of_its_end(
+    files: Files, trail: Trail, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin_and_wait(*arguments: Any, **options: Any) -> EligibilityFile:
+        file = begin_file(*arguments, **options)
+        clock.advance(600)
+        return file
+
+    monkeypatch.setattr("frontdesk.files.actions.begin_file", begin_and_wait)
+    files.upload(csv_of([row(1)]))
+    [entry] = trail("file.received")
+    assert entry["at"] == clock()

@@ -77,21 +77,6 @@ def test_a_wrong_value_is_refused_alike_when_the_member_is_known(both: Both) -> 
     assert [(reply.status, reply.faults) for reply in replies] == [(422, faults) for _, _, faults in some]
 
 
-@pytest.mark.parametrize(
-    ("route", "body"),
-    [
-        (enrol, member_body(2, first_name="Zoë", metadata={"a": "\u20ac", "b": "\U0001f600"})),
-        (patch, {"name": "Zoë's plan \U0001f600", "description": None, "external_id": "x", "id": 1}),
-        (token, {"grant_type": "client_credentials", "client_id": "x", "client_secret": "é"}),
-    ],
-)
-def test_json_cut_short_is_malformed(both: Both, route: Callable[..., Reply], body: dict[str, Any]) -> None:
-    whole = compact(body)
-    with both.storing_nothing():
-        statuses = [route(both, whole[:length]).status for length in range(len(whole))]
-    assert statuses == [400] * len(whole)
-
-
 _DEEP = {"k": json.loads("[" * 98 + "]" * 98)}
 _ODD_NAMES = ("", "__proto__", "constructor", "id", "plan_id", "\0", "é" * 50, "%0d%0a")
 ODD_BUT_GOOD: dict[str, dict[str, Any]] = {

@@ -69,13 +69,6 @@ def test_one_mapping_is_the_default(api: Api) -> None:
     assert defaults() == []
 
 
-def test_an_hr_export_is_loaded_by_a_mapping_of_the_account(files: Files) -> None:
-    put(files.api, "hr-export", HR)
-    assert files.load(EXPORT, "?mapping=hr-export")["counts"] == {"created": 2, "skipped": 1}
-    own = files.load(EXPORT, "?dry_run=true&mapping=" + quote(json.dumps(HR)))
-    assert own["counts"] == {"unchanged": 2, "skipped": 1}
-
-
 def test_a_file_keeps_its_mapping_and_an_empty_one_goes_before_the_default(files: Files) -> None:
     put(files.api, "usual", HR, "?default=true")
     by_default, plain = files.upload(EXPORT), files.upload(csv_of([row(1)]), "?mapping={}")
@@ -84,6 +77,9 @@ def test_a_file_keeps_its_mapping_and_an_empty_one_goes_before_the_default(files
     assert [files.work(), files.work()] == [True, True]
     assert files.file(by_default)["counts"] == {"created": 2, "skipped": 1}
     assert files.file(plain)["counts"] == {"created": 1}
+    put(files.api, "hr-export", HR)
+    for mapping in ("hr-export", quote(json.dumps(HR))):
+        assert files.load(EXPORT, f"?mapping={mapping}")["counts"] == {"unchanged": 2, "skipped": 1}
 
 
 def test_another_accounts_mapping_is_not_there(files: Files, api: Api, db: Database) -> None:

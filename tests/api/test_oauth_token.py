@@ -1,18 +1,17 @@
-"""`POST /oauth/token`, as a customer sees it (RFC 6749). Whatever is sent, a refusal is the caller's fault (4xx)."""
+"""`POST /oauth/token` (RFC 6749) and `/oauth/revoke` (RFC 7009), as a customer sees them, and their audit trail. Whatever is
+sent, a refusal is the caller's fault (4xx)."""
 
 import base64
-import random
 import re
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import pytest
 
-from frontdesk.access.accounts import revoke_client, rotate_secret
 from frontdesk.access.authentication import PAUSE_SECONDS
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
-from tests.api.conftest import URLENCODED, OAuth, as_json, urlencoded
+from tests.api.conftest import URLENCODED, OAuth, Trail, as_json, urlencoded
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
 
@@ -82,19 +81,14 @@ def test_charset_letter_case_and_unknown_parameters_do_not_matter(oauth: OAuth, 
     assert oauth.caller.post(PATH, content=body.encode(), headers=headers).status_code == 200
 
 
-def test_without_a_scope_the_token_has_all_of_the_clients(api: Api, db: Database) -> None:
-    narrow = make_customer(db, name="Narrow", scopes=frozenset({Scope.PLANS_READ, Scope.ELIGIBILITY_WRITE}))
-    for scope in (None, ""):
-        answer = OAuth(api, narrow).token(by_basic, scope=scope)
-        assert answer.json()["scope"] == "eligibility:write plans:read"
-
-
-def test_a_narrower_scope_is_granted_and_no_more_than_that(oauth: OAuth, customer: Customer) -> None:
-    answer = oauth.token(scope="plans:read")
-    assert answer.json()["scope"] == "plans:read"
-    reader = oauth.caller.as_(answer.json()["access_token"])
-    assert reader.get("/v2/plans").status_code == 200
-    assert reader.patch(f"/v2/plans/{customer.plan_ids[0]}", {}).status_code == 403
+def test_a_narrower_scope_is_granted_and_no_more_than_that(oauth: OAuth, api: Api, db: Database) -> None:
+    scopes = frozenset({Scope.PLANS_READ, Scope.PLANS_WRITE})
+    own = OAuth(api, make_customer(db, name="Narrow", scopes=scopes))
+    answers = [own.token(by_basic, scope=scope) for scope in (None, "", "plans:read")]
+    granted = [answer.json()["scope"] for answer in answers]
+    assert granted == ["plans:read plans:write"] * 2 + ["plans:read"]
+    reader = api.as_(answers[2].json()["access_token"])
+    assert [reader.get("/v2/plans").status_code, reader.patch("/v2/plans/1", {}).status_code] == [200, 403]
 
 
 @pytest.mark.parametrize("scope", ["operator", "customer operator", "everything", "Customer", " ", '"'])
@@ -121,18 +115,16 @@ def test_an_unknown_client_and_a_wrong_secret_are_told_alike(oauth: OAuth, send:
         assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
 
 
+def test_a_body_that_is_no_form_is_a_problem(oauth: OAuth) -> None:
+    for headers in ({"Content-Type": "nonsense"}, {"Content-Encoding": "gzip"}):
+        answer = oauth.token(lambda form, more=headers: {"data": form, "headers": more})
+        assert (answer.status_code, answer.headers["Content-Type"]) == (415, "application/problem+json")
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
 def test_credentials_in_the_address_are_not_taken(oauth: OAuth) -> None:
     answer = oauth.caller.post(f"{PATH}?{urlencode(oauth.form)}", **urlencoded({}))
     refused(answer, 401, "invalid_client")
-
-
-def test_two_secrets_get_tokens_until_the_client_ends(oauth: OAuth, customer: Customer, db: Database) -> None:
-    with db.write() as tx:
-        second = rotate_secret(tx, customer.client_id, now=NOW)
-    assert [oauth.token().status_code, oauth.token(client_secret=second).status_code] == [200, 200]
-    with db.write() as tx:
-        revoke_client(tx, customer.client_id, now=NOW)
-    refused(oauth.token(), 401, "invalid_client")
 
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "scope"])
@@ -170,22 +162,6 @@ def test_http_basic_is_form_urlencoded_inside(oauth: OAuth, customer: Customer) 
     headers = {"Authorization": "bAsIc  " + base64.b64encode(pair.encode()).decode()}
     answer = oauth.caller.post(PATH, data={"grant_type": "client_credentials"}, headers=headers)
     assert answer.status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "nonsense"}, 415),
-        ({"Content-Encoding": "gzip"}, 415),
-        ({"Content-Length": "65537"}, 413),
-    ],
-)
-def test_a_body_that_is_no_form_is_a_problem(oauth: OAuth, headers: dict[str, str], status: int) -> None:
-    request = urlencoded(oauth.form)
-    answer = oauth.caller.post(PATH, content=request["content"], headers=request["headers"] | headers)
-    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
-    assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_a_guesser_is_told_when_to_come_back_and_the_failures_are_kept(oauth: OAuth, clock: SetClock) -> None:
@@ -290,16 +266,60 @@ def test_hostile_http_basic_is_an_invalid_client(oauth: OAuth, pair: bytes | Non
         assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
 
 
-def test_bytes_changed_at_random_are_never_our_fault(oauth: OAuth, clock: SetClock) -> None:
-    chance = random.Random(6749)
-    requests = [send(oauth.form | {"client_secret": "wrong"}) for send in (multipart, urlencoded, as_json)]
-    for _ in range(300):
-        request = chance.choice(requests)
-        body = bytearray(request["content"])
-        for _ in range(chance.randint(1, 6)):
-            at = chance.randrange(len(body))
-            put = bytes(chance.choices(b'\0\r\n"%&=;-X\xff{}[]' + bytes(range(256)), k=chance.randrange(3)))
-            body[at : at + chance.randint(0, 5)] = put
-        answer = oauth.caller.post(PATH, content=bytes(body), headers=request["headers"])
-        assert answer.status_code in {400, 401}, bytes(body)
-        clock.advance(40)  # so that the limit on failures does not end the test
+def statuses(oauth: OAuth, *tokens: str) -> list[int]:
+    return [oauth.caller.as_(token).get("/v2/plans").status_code for token in tokens]
+
+
+@pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "another"])
+def test_a_revoked_token_ends_at_once(oauth: OAuth, api: Api, customer: Customer, hint: str | None) -> None:
+    assert api.get("/v2/plans").status_code == 200
+    for _ in range(2):
+        answer = oauth.revoke(customer.token, token_type_hint=hint)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert api.get("/v2/plans").status_code == 401
+
+
+def test_another_clients_token_lives_on_and_is_answered_like_an_unknown_or_revoked_one(
+    oauth: OAuth, api: Api, customer: Customer, db: Database
+) -> None:
+    other = OAuth(api, make_customer(db, name="Other"))
+    for token in (customer.token, "unknown", "x" * 20_000, "пароль", "a b", "%00"):
+        answer = other.revoke(token)
+        assert (answer.status_code, answer.content) == (200, b"")
+    assert statuses(oauth, customer.token) == [200]
+
+
+def test_a_client_that_does_not_prove_itself_revokes_nothing(oauth: OAuth, customer: Customer) -> None:
+    wrong: list[dict[str, Any]] = [{"client_secret": "wrong"}, {"client_secret": ""}, {"client_id": "x"}]
+    for changes in wrong:
+        refused(oauth.revoke(customer.token, **changes), 401, "invalid_client")
+    for nothing in (None, ""):
+        refused(oauth.revoke(nothing), 400, "invalid_request")
+    assert oauth.caller.as_(customer.token).post("/oauth/revoke", data={"token": "x"}).status_code == 401
+    assert statuses(oauth, customer.token) == [200]
+
+
+def test_issued_and_revoked_tokens_are_recorded_once(oauth: OAuth, trail: Trail, customer: Customer) -> None:
+    issued = oauth.token()
+    token = issued.json()["access_token"]
+    for _ in range(2):
+        assert oauth.revoke(token).status_code == 200
+    entries = trail("token")
+    assert [entry["action"] for entry in entries] == ["token.issued", "token.revoked"]
+    assert (entries[0]["actor"], entries[0]["account_id"]) == (customer.client_id, customer.account_id)
+    assert entries[0]["request_id"] == issued.headers["X-Request-Id"]
+    assert set(entries[0]["detail"]) == {"network"}
+    assert len(entries[0]["detail"]["network"]) == 16
+    for secret in (token, customer.client_secret, "testclient"):
+        assert secret not in str(entries)
+
+
+def test_refusals_are_recorded_until_they_are_limited(oauth: OAuth, trail: Trail, customer: Customer) -> None:
+    oauth.token(client_id="CANARY")
+    for _ in range(12):
+        oauth.token(client_secret="wrong")
+    unknown, *known = trail("token")
+    assert [entry["action"] for entry in (unknown, *known)] == ["token.refused"] * 11 + ["token.limited"]
+    assert (unknown["actor"], unknown["account_id"], "CANARY" in str(unknown)) == ("unknown", None, False)
+    assert {entry["actor"] for entry in known} == {customer.client_id}

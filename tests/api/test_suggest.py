@@ -18,14 +18,13 @@ from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.model import Unreadable
 from tests.api.conftest import Files, Trail, codes
 from tests.api.test_mappings import put
 from tests.factories import make_customer
 from tests.files.exports import hr_export, synthea, written
 from tests.files.loading import COLUMNS
 from tests.formats.workbooks import workbook
-from tests.mapping.test_suggest import suggested
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -37,20 +36,16 @@ def suggestion(files: Files, content: bytes, query: str = "", kind: str = "text/
     return answer.json()["data"]
 
 
-def test_a_suggestion_is_stored_as_it_is_and_loads_the_file(files: Files, trail: Trail) -> None:
-    found = suggestion(files, hr_export())
-    assert (files.count(), trail("file")) == (0, [])
-    stored = put(files.api, "hr", found["mapping"])
-    assert (stored.status_code, stored.json()["data"]["mapping"]) == (201, found["mapping"])
-    assert files.load(hr_export(), "?mapping=hr")["counts"] == {"created": 40, "skipped": 1}
-
-
-def test_a_workbook_gets_a_suggestion_too(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suggestion_is_stored_as_it_is_and_loads_the_workbook(
+    files: Files, trail: Trail, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [line.split(",") for line in hr_export().decode().splitlines()]
     content = workbook([], sheets={"Notes": [["A list"]], "People": rows})
     found = suggestion(files, content, "&sheet=People", WORKBOOK)
     assert (found["format"], found["mapping"]["sheet"]) == ("xlsx", "People")
-    assert put(files.api, "hr", found["mapping"]).status_code == 201
+    assert (files.count(), trail("file")) == (0, [])
+    stored = put(files.api, "hr", found["mapping"])
+    assert (stored.status_code, stored.json()["data"]["mapping"]) == (201, found["mapping"])
     assert files.load(content, "?mapping=hr", WORKBOOK)["counts"] == {"created": 40, "skipped": 1}
     monkeypatch.setattr("frontdesk.api.eligibility_files.WORKBOOK_BYTES", 1000)
     refused = files.upload(content, "?suggest_mapping=true", WORKBOOK)
@@ -59,12 +54,8 @@ def test_a_workbook_gets_a_suggestion_too(files: Files, monkeypatch: pytest.Monk
 
 def test_a_suggestion_with_an_open_question_is_not_stored_until_it_is_answered(files: Files) -> None:
     person = "Robin,Sample,1980-02-03,male,02134,2026-01-01"
-    lines = [
-        ",".join((*COLUMNS[:-1], "Employment Status")),
-        f"1,1,{person},Active",
-        f"2,2,{person},Terminated",
-    ]
-    content = "\n".join(lines).encode()
+    header = ",".join((*COLUMNS[:-1], "Employment Status"))
+    content = f"{header}\n1,1,{person},Active\n2,2,{person},Terminated\n".encode()
     found = suggestion(files, content)
     assert codes(put(files.api, "hr", found["mapping"])) == {"questions.Employment%20Status": "not_allowed"}
     answered = found["mapping"] | found["questions"][0]["choices"][0]["mapping"]
@@ -133,13 +124,6 @@ def asked(content: bytes, **options: Any) -> dict[str, Any]:
         file.write(content)
         file.seek(0)
         return suggest_apart(file, today="2026-11-22", **told)
-
-
-def test_another_process_suggests_the_same() -> None:
-    assert asked(hr_export()) == suggested(hr_export())
-    sheets = {"Notes": [["A list"]], "People": [["Employee ID", "DOB"], ["1", "1977-01-13"]]}
-    content = workbook([], sheets=sheets)
-    assert asked(content, format=Format.XLSX, sheet="People") == suggested(content, sheet="People")
 
 
 def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

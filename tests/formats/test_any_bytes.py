@@ -33,8 +33,6 @@ def sample(format_: Format) -> bytes:
 
 
 SAMPLES = {format_: sample(format_) for format_ in SAMPLE_FORMATS}
-
-
 TOKENS = [b'"', b"\n", b"~", b"*", b"\0", b"\xff", b",", b"\\", b"{", b"ISA", b"INS*"]
 
 

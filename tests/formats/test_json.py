@@ -40,7 +40,6 @@ def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> N
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ("7", "must be a JSON object"),
         ('"a, [b"', "must be a JSON object"),
         ("[[1], 2]", "must be a JSON object"),
         ('{"a": 1, "a": 2}', "has the key a twice"),
@@ -48,7 +47,6 @@ def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> N
         ('{"a": NaN}', "has NaN or Infinity, which are not JSON"),
         ('{"a": 1e400}', "has a number that is too large"),
         (r'{"a": "\ud800"}', "has half of a surrogate pair"),
-        (r'{"\udc00": 1}', "has half of a surrogate pair"),
         ('{"a": ' + "9" * 5000 + "}", "is not valid JSON"),
         ('{"a": "b\0"}', "is not valid JSON"),
     ],
@@ -77,9 +75,7 @@ def test_a_line_that_has_no_end_is_refused_by_itself() -> None:
         ('[{"external_id": "1', "cut_off"),
         ('[{"external_id": "1", {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"}, no words]', "bad_json_array"),
-        ('[{"external_id": "1"}, 7', "cut_off"),
         ("[" * 5000 + "]" * 5000, "bad_json_array"),
-        ('[{"external_id": "1"} {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"},, {"external_id": "2"}]', "bad_json_array"),
         ('[{"external_id": "1"},]', "bad_json_array"),
         ('[{"external_id": "1"}] [', "bad_json_array"),

@@ -22,10 +22,7 @@ def other_delimiters(text: str) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        GOOD.replace("~", "~\n"),
-        GOOD.replace("~", "~\r\n"),
-        GOOD.replace("~", "\n"),
-        GOOD.replace("~", "\r\n"),
+        *(GOOD.replace("~", end) for end in ("~\n", "~\r\n", "\n", "\r\n")),
         "\n  " + GOOD + "\n\n",
         other_delimiters(GOOD),
         "\ufeff" + GOOD,
@@ -51,13 +48,11 @@ def test_places_count_segments_over_all_transactions_groups_and_interchanges() -
 
 WRONG: list[tuple[str, str, str, str]] = [
     ("SE*16*", "SE*15*", "wrong_count", "Segment 18: SE01 is not the number of segments, which is 16"),
-    ("SE*16*", "SE**", "wrong_count", "Segment 18: SE01"),
     ("SE*16*0001", "SE*16*0002", "wrong_count", "Segment 18: SE02"),
     ("GE*1*", "GE*2*", "wrong_count", "Segment 19: GE01 is not the number of transactions, which is 1"),
     ("GE*1*3", "GE*1*4", "wrong_count", "Segment 19: GE02"),
     ("IEA*1*", "IEA*2*", "wrong_count", "Segment 20: IEA01"),
     ("IEA*1*000000007", "IEA*1*000000008", "wrong_count", "Segment 20: IEA02"),
-    ("N3*1 Example Street~", "", "wrong_count", "Segment 17: SE01"),
     ("*X*005010X220A1", "*X*004010X098A1", "wrong_version", "Segment 2: "),
     ("ST*834*", "ST*835*", "wrong_version", "Segment 3: "),
     ("0001*005010X220A1", "0001*005010X279A1", "wrong_version", "Segment 3: "),
@@ -67,7 +62,6 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("BGN*00*REF1*20261120*0800****2~", "", "wrong_order", "Segment 7: INS stands before BGN"),
     ("****2~", "****15~", "unknown_purpose", "Segment 4: BGN08"),
     ("REF1*20261120", "REF1*20261320", "wrong_date", "Segment 4: BGN03"),
-    (MEMBER, "", "wrong_count", "Segment 8: SE01"),
 ]
 
 
@@ -119,10 +113,8 @@ OLDER = GOOD.replace("*005010X220A1~BGN", "~BGN").replace("00501*", "00401*")
 @pytest.mark.parametrize(
     "text",
     [
-        GOOD.replace("~", "~\n    "),
-        GOOD.replace("~", "~\n\n \n"),
+        *(GOOD.replace("~", end) for end in ("~\n    ", "~\n\n \n", "\n\n")),
         GOOD[:-1].replace("~", "~~") + "~",
-        GOOD.replace("~", "\n\n"),
         GOOD[:-1],
         GOOD.replace("~", "~\n")[:-2],
         GOOD.replace(GS, "TA1*000000007*261120*0800*A*000~" + GS),
@@ -142,13 +134,6 @@ def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
     rows = rows_of(text)
     assert [row.values for row in rows] == TIDY
     assert [row.warnings for row in rows] == [("untidy_file",)]
-
-
-def test_a_file_in_small_letters_says_the_same() -> None:
-    [small] = rows_of(GOOD.lower())
-    assert small.warnings == ("untidy_file",)
-    told = [{name: str(value).casefold() for name, value in each.items()} for each in (small.values, *TIDY)]
-    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
@@ -192,25 +177,10 @@ def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new:
     assert refused(lambda: read(wrong, mapping=lenient))[0] == "wrong_count"
 
 
-def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
-    audit = file_834(MEMBER.replace("*021*28", "*030*28"), purpose="4")
-    assert read(audit)[0].mode is FileMode.COMPARE
-    head, [row] = read(audit, mapping={"834": {"verify": "full"}})
-    assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)
-
-
 @pytest.mark.parametrize(
     ("blank", "mode"),
-    [
-        ("", "change"),
-        ("****", "change"),
-        ("***2", "change"),
-        ("***RX", "full"),
-        ("***rx", "full"),
-        ("**4*", "compare"),
-        ("***ES", "change"),
-    ],
-)
+    [("", "change"), ("****", "change"), ("***2", "change"), ("***rx", "full"), ("**4*", "compare"), ("***ES", "change")],
+)  # fmt: skip
 def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_early(blank: str, mode: str) -> None:
     head, rows = read(GOOD.replace("****2~", blank + "~"))
     assert (str(head.mode), [row.warnings for row in rows]) == (mode, [("untidy_file",)])
@@ -222,3 +192,17 @@ def test_a_wrong_count_is_wrong_for_pyx12_too(old: str, new: str) -> None:
     assert [*reader]
     reader.cleanup()
     assert reader.pop_errors()
+
+
+def test_a_file_in_small_letters_says_the_same() -> None:
+    [small] = rows_of(GOOD.lower())
+    assert small.warnings == ("untidy_file",)
+    told = [{name: str(value).casefold() for name, value in each.items()} for each in (small.values, *TIDY)]
+    assert told[0] == told[1]
+
+
+def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
+    audit = file_834(MEMBER.replace("*021*28", "*030*28"), purpose="4")
+    assert read(audit)[0].mode is FileMode.COMPARE
+    head, [row] = read(audit, mapping={"834": {"verify": "full"}})
+    assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)
