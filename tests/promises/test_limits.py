@@ -1,4 +1,4 @@
-"""The size of the house: lines, files, decisions, settings, and the rooms that a request visits. What needs more takes some away."""
+"""The size of the house: lines, files, decisions, settings, rooms of a request. What needs more takes some away elsewhere."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ import pytest
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
-from frontdesk.config import Config, parse_relay
+from frontdesk.config import SETTINGS, Config
 from frontdesk.db import Database, open_database
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
