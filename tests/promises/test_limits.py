@@ -17,7 +17,7 @@ import pytest
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
-from frontdesk.config import SETTINGS, Config
+from frontdesk.config import SETTINGS, Config, parse_relay
 from frontdesk.db import Database, open_database
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
