@@ -5,9 +5,8 @@ A clock is any function that returns an aware UTC datetime. Tests pass one that 
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 Clock = Callable[[], datetime]
 
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
+system_clock: Clock = partial(datetime.now, UTC)

@@ -236,10 +236,10 @@ File: An eligibility file and how far it is.
     dry_run: boolean — Whether nothing is written.
     client: string — Who handed it in: the `client_id`, or `cli:` and the operator.
     file_name: string? {"maxLength": 255} — Its name, if the upload gave one.
-    format: Format? — null until it is known.
+    format: Format? — null until the service knows it.
     encoding: string? — Of its text; until the check has ended, the declared one.
-    delimiter: string? — Between the columns of a CSV; null until it is known.
-    sheet: string? — The sheet that is asked for; null stands for the first one that is shown.
+    delimiter: string? — Between the columns of a CSV; null until the service knows it.
+    sheet: string? — The requested sheet; null stands for the first visible one.
     mapping: UsedMapping?
     file_date: date? — The date that the file states, else the day it came.
     size_bytes: count — Size of the body as it was sent.
@@ -335,14 +335,14 @@ Fault: One field at fault.
     field: string — The body's member, dotted below it (`metadata.color`), or the query parameter.
     code: ERROR_CODES — {ERROR_CODES}
     message: string — The rule in words; it never repeats the value.
-    did_you_mean?: string — The known name near to an unknown field or parameter.
+    did_you_mean?: string — The similar name of a field or parameter that exists.
 Problem: Problem details (RFC 9457).
     type: string — Its fragment is the kind of problem: {KINDS}.
     title, detail, request_id: string
     status: integer
     instance: string — The request's path.
     errors?: Fault[] {"minItems": 1} — All faults, or what is wrong more exactly.
-    did_you_mean?: {string} — Ignored fields and parameters, each with the known name near to it.
+    did_you_mean?: {string} — Ignored fields and parameters, each with the similar name that exists.
 OAuthError: An error of RFC 6749, section 5.2.
     error: OAUTH_ERRORS
     error_description: string
@@ -469,7 +469,7 @@ Ignored-Fields?: string — Unknown fields of the body, which were ignored: perc
         most; `+3` at the end stands for 3 more. A refusal names them too.
 Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
 Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
-        with the known name near to it.
+        with the similar name that exists.
 Eligibility-Outcome: Outcome — What the request did. `moved`: the record was under another plan of the account.
 Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed, if any.
 Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.

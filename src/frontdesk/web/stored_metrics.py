@@ -77,7 +77,7 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     found = measure_accuracy(list_outcomes(tx, now - RECENT))
     sentences = {
         "wrong_zero_share": "Share of the estimates of 0 in the last hour after which the patient waited over 30 s.",
-        "coverage_share": "Share of the last hour's waits inside the interval that was told; 0.8 is meant.",
+        "coverage_share": "Share of the last hour's waits inside the served interval; 0.8 is meant.",
         "matched": "Estimates of the last hour that could be compared with a patient's wait.",
         "mean_error_seconds": "Mean absolute error of the last hour's wait estimates.",
         "bias_seconds": "Mean of estimate minus wait over the last hour.",
@@ -100,7 +100,7 @@ def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:
     by_account = Counter[int]()
     for one in counts:
         by_account[one.account_id] += one.taken
-    taken = "Records of the account that told it today (UTC) that another account has their value."
+    taken = "Records of the account that were refused today (UTC) because another account has their value."
     stopped = "Clients at their limit of such records today."
     at_limit = sum(one.taken >= TAKEN_PER_DAY for one in counts)
     return [
@@ -110,8 +110,8 @@ def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:
 
 
 def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:
-    """What is told now; a plan without a doctor on duty has no sample."""
-    sentence = "Wait that is told now, in seconds: the estimate, and the ends of its 80 % interval."
+    """The estimates served now; a plan without a doctor on duty has no sample."""
+    sentence = "Wait served now, in seconds: the estimate, and the ends of its 80 % interval."
     family = GaugeMetricFamily("frontdesk_queue_wait_seconds", sentence, labels=["plan", "value"])
     for plan_id, queue in queues.items():
         values = queue.low_seconds, queue.estimated_wait_seconds, queue.high_seconds
