@@ -30,11 +30,17 @@ from tests.postgres import OWNER, SERVICE, Databases, PostgresServer, as_role, a
 SOURCE = Path(__file__).parents[1] / "src"
 
 
+def pytest_report_header() -> str:
+    return f"FRONTDESK_TEST_SEED={os.environ['FRONTDESK_TEST_SEED']} repeats the random input of this run"
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile what has changed, once. Otherwise, with PYTHONDONTWRITEBYTECODE set, each started process would compile the
-    package: hundreds are started."""
+    """Draw the seed of a long run. Compile what has changed: with PYTHONDONTWRITEBYTECODE set, each of hundreds of started
+    processes would compile the package again."""
     if not hasattr(config, "workerinput"):  # the processes of xdist find it done
         compileall.compile_dir(SOURCE, quiet=1)
+        drawn = secrets.randbelow(2**31) if os.environ.get("FRONTDESK_FAULTS") else 0
+        os.environ.setdefault("FRONTDESK_TEST_SEED", str(drawn))
 
 
 class SetClock:

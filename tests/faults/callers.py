@@ -15,6 +15,9 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 # How often faults are tried: "" in each run of the suite, "nightly" by `make nightly`, "long" by `make faults`.
 LEVEL = os.environ.get("FRONTDESK_FAULTS", "")
 NIGHTLY = 4  # times as often as in each run
+SEED = int(
+    os.environ.get("FRONTDESK_TEST_SEED", "0")
+)  # of random input; a nightly run draws one and prints it
 
 
 def times(every_run: int, *, long: int) -> int:

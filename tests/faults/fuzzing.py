@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.faults.callers import LEVEL
+from tests.faults.callers import LEVEL, SEED
 
 SECONDS = float(os.environ.get("FRONTDESK_TEST_FUZZ_SECONDS") or {"": 0, "nightly": 60, "long": 600}[LEVEL])
 ROUND = 500  # examples; Hypothesis keeps what it has tried in memory
@@ -55,10 +55,10 @@ def fuzz(
 ) -> None:
     """Call `check` with inputs, `examples` times or for longer.
 
-    Each round starts anew and is the same each time, so that a failure can be seen again.
+    Each round starts anew from a seed of its own, so that a failure can be seen again.
     """
     until = time.monotonic() + seconds
-    for number in count():
+    for number in count(SEED):
         quiet = settings(
             max_examples=ROUND if seconds else min(ROUND, examples),
             deadline=None,
@@ -66,5 +66,5 @@ def fuzz(
             suppress_health_check=list(HealthCheck),
         )
         seed(number)(quiet(given(st.tuples(*inputs))(lambda drawn: check(*drawn))))()
-        if time.monotonic() >= until and (seconds or (number + 1) * ROUND >= examples):
+        if time.monotonic() >= until and (seconds or (number - SEED + 1) * ROUND >= examples):
             break

@@ -26,7 +26,7 @@ from frontdesk.api.routes import ENDPOINTS, FILES
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import LEVEL, times
+from tests.faults.callers import LEVEL, SEED, times
 from tests.faults.server import Server
 
 # On each of the two databases; the random ones are per operation.
@@ -62,7 +62,7 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
     address = f"http://127.0.0.1:{port}"
     basic = {"username": customer.client_id, "password": customer.client_secret}
     settings: dict[str, Any] = {
-        "seed": 20_261_121,
+        "seed": 20_261_121 + SEED,
         "base-url": address,
         "request-timeout": 60,
         "continue-on-failure": True,
