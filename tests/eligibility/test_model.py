@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import parse_member
+from frontdesk.eligibility import decide, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import Invalid
 from tests.conftest import SetClock, emptied
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import times
+from tests.faults.callers import SEED, times
 
 STEPS = times(5_000, long=300_000)
 TOGETHER = 12  # records that are handed in at once, and so share a transaction
@@ -80,8 +82,9 @@ def random_body(chance: random.Random) -> dict[str, Any]:
 
 
 def test_both_databases_answer_every_step_as_the_model_does(
-    sqlite_template: Path, postgres_url: str, tmp_path: Path, clock: SetClock
+    sqlite_template: Path, postgres_url: str, tmp_path: Path, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(decide, "TAKEN_PER_DAY", STEPS)  # the model sets no limit
     path = tmp_path / "model.db"
     path.write_bytes(sqlite_template.read_bytes())
     for url in (f"sqlite:///{path}", emptied(postgres_url)):
@@ -93,7 +96,7 @@ def test_both_databases_answer_every_step_as_the_model_does(
 async def _walk(db: Database, url: str, clock: SetClock) -> None:
     customers = [make_customer(db, name="One"), make_customer(db, name="Two")]
     app = App(read_config({"FRONTDESK_DATABASE_URL": url}), db, clock)
-    model, chance, step = Model(), random.Random(11), 0
+    model, chance, step = Model(), random.Random(11 + SEED), 0
     while step < STEPS // 2:
         together = [_submission(customers, chance) for _ in range(chance.randint(1, TOGETHER))]
         answers = await asyncio.gather(
