@@ -120,6 +120,7 @@ def test_all_lines_of_other_repeated_list_headers_count(api: Api, customer: Cust
      (["text/html", "application/json"], 200), (["application/json", "text/html"], 200), (["text/html"], 406),
      (["application/json;q=0"], 406), (["*/*, application/json;q=0"], 406), (["application/json;q=0", "*/*"], 406),
      (["text/html", "text/plain"], 406), (["text/html," * 1_400], 406), (["*/*;q=0," * 1_400], 406),
+     (["application/json;q=0;q=1"], 406),
      (["application/json;q=nan"], 406), (["application/json;q=-1"], 406), ([";" * 15_000], 406), (["," * 15_000], 406),
      (["x" * 1_000] * 17, 431)],
 )  # fmt: skip

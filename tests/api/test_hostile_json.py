@@ -123,7 +123,13 @@ def test_the_largest_body_is_read_and_one_byte_more_is_too_large(both: Both, tri
 
 OTHER_TYPES = (
     *("text/plain", "text/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"),
-    *("application/json; charset=utf-16", "application/json; charset=latin-1", "application/json5", "json"),
+    *(
+        "application/json; charset=utf-16",
+        "application/json; charset=latin-1",
+        "application/json; charset=latin-1; charset=utf-8",
+        "application/json5",
+        "json",
+    ),
     *("application/jsonx+xml", "application/octet-stream", "application/json, text/plain", "x" * 15_000),
 )
 

@@ -116,3 +116,4 @@ def test_older_mails_are_a_page_further(operator: Api, db: Database, clock: SetC
     assert second.count("<tr>") == 3
     assert "before=" not in second
     assert operator.get(f"{PAGE}?before=x").text == first
+    assert operator.get(f"{PAGE}?before=3&before=2").status_code == 422

@@ -13,7 +13,7 @@ from frontdesk.mailbox import get_message, list_messages
 from frontdesk.mailbox.model import CaughtMessage, decode_message
 from frontdesk.text import wire_time
 from frontdesk.web.page import PRIVATE, page_response, page_template
-from frontdesk.web.request import Request
+from frontdesk.web.request import Request, read_parameters
 from frontdesk.web.response import Response
 
 PAGE_SIZE = 50
@@ -29,7 +29,7 @@ _FRAME_POLICY = (
 async def list_(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox`: the newest mails, or with `?before=` those before an id."""
     await _admit(app, request)
-    text = dict(request.query_pairs).get("before", "")
+    text = read_parameters(request, {"before": {"type": "string"}}, strict=False).get("before", "")
     before = int(text) if _ID.fullmatch(text) else None
     messages = await app.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     older = messages[-1].id if len(messages) == PAGE_SIZE else None

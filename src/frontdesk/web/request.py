@@ -315,7 +315,8 @@ def _accepts_json(accept: str) -> bool:
     """The most specific range that matches decides, and q=0 excludes (RFC 9110, section 12.5.1)."""
     weights = dict.fromkeys(_JSON_RANGES, -1.0)
     for media, parameters in map(_media_type, accept.split(",")):
-        weights[media] = max(weights.get(media, -1.0), _weight(parameters.get("q", "1")))
+        quality = next((value for name, value in parameters if name == "q"), "1")
+        weights[media] = max(weights.get(media, -1.0), _weight(quality))
     weight = next((weights[each] for each in _JSON_RANGES if weights[each] >= 0), None)
     return not accept.strip() if weight is None else weight > 0
 
@@ -323,14 +324,15 @@ def _accepts_json(accept: str) -> bool:
 def _is_json(content_type: str) -> bool:
     media, parameters = _media_type(content_type)
     is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
-    return is_json and parameters.get("charset", "utf-8").strip('" ') in ("utf-8", "utf8")
+    charsets = {value.strip('" ') for name, value in parameters if name == "charset"}
+    return is_json and charsets <= {"utf-8", "utf8"}
 
 
-def _media_type(text: str) -> tuple[str, dict[str, str]]:
+def _media_type(text: str) -> tuple[str, list[tuple[str, str]]]:
     """A media type or range and its parameters, in lower case."""
     media, *parameters = (piece.strip().lower() for piece in text.split(";"))
     pairs = (parameter.partition("=") for parameter in parameters)
-    return media, {name.strip(): value.strip() for name, _, value in pairs}
+    return media, [(name.strip(), value.strip()) for name, _, value in pairs]
 
 
 def _weight(text: str) -> float:
