@@ -146,22 +146,20 @@ def seconds_until_last(
     nothing waits.
     """
     start = moment = window.measured_us
-    interval_us, left = (
-        settings.batch_interval_seconds * SECOND_US,
-        min(window.batch_left, settings.batch_size),
-    )
+    interval_us = settings.batch_interval_seconds * SECOND_US
+    left = min(window.batch_left, settings.batch_size)
     next_batch_us = start if window.batch_us is None else window.batch_us + interval_us
     places = (at for at, count in sorted(frees) for _ in range(count))
     taken = deque(places, maxlen=settings.hourly_limit)  # the first of the last ones that count must be free
-    due = [start + int(seconds * SECOND_US) for seconds, count in sorted(waiting) for _ in range(count)]
-    for due_us in due:
+    waiting = sorted(waiting)
+    for due_us in (start + int(seconds * SECOND_US) for seconds, count in waiting for _ in range(count)):
         full_until = taken[0] if len(taken) == taken.maxlen else 0
         moment = max(moment, due_us, full_until, 0 if left else next_batch_us)
         if moment >= next_batch_us:
             next_batch_us, left = moment + interval_us, settings.batch_size
         left -= 1
         taken.append(_WINDOWS.free_at(moment // _WINDOWS.slice_us))
-    return (moment - start) / SECOND_US if due else None
+    return (moment - start) / SECOND_US if waiting else None
 
 
 _WINDOWS = HourlyWindows()  # for its slices only
