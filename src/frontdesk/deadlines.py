@@ -4,7 +4,7 @@
 up the connections: docs/decisions/0106."""
 
 import asyncio
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,8 +123,8 @@ class PeerDeadlines:
     def __init__(self) -> None:
         self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
         self._readers = Deadlines(READER_SECONDS)
-        self._waiting: Counter[int | None] = Counter()
-        self._uploads: Counter[int] = Counter()
+        self._waiting = defaultdict[int | None, int](int)
+        self._uploads = defaultdict[int, int](int)
 
     def body(self, account_id: int | None) -> _Wait:
         """The time for one body, as a `with` block: 10 s, but 1 s while many bodies of the same account are arriving. OPERATORS
@@ -158,7 +158,7 @@ class PeerDeadlines:
             raise ReaderTooSlow from None
 
 
-def _uncount(counts: Counter[Any], key: object) -> None:
+def _uncount(counts: dict[Any, int], key: object) -> None:
     counts[key] -= 1
     if not counts[key]:
         del counts[key]

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import idna
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
-_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+is_plain = re.compile(r"[!-~](?:[ -~]*[!-~])?").fullmatch
 # No character is more than four in any form of Unicode: one and the three marks that it takes up.
 _LONGEST_DECOMPOSITION = 4
 # Trimmed at the ends: white space as Unicode has it (Python counts four control characters more) and invisible characters.
@@ -59,7 +59,7 @@ def parse_text(value: object, *, limit: int) -> str:
     """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected."""
     if type(value) is not str:
         raise Rejected("wrong_type", MESSAGES["wrong_type"])
-    if not _PLAIN.fullmatch(value):
+    if not is_plain(value):
         value = trimmed(value)
         if len(value) > limit and _stays_too_long(value, limit):
             raise _too_long(limit)
@@ -248,4 +248,5 @@ def wire_time(moment: datetime) -> str:
 
 def stored_time(moment: datetime) -> str:
     """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts like time."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return in_utc.isoformat(timespec="microseconds")[:26] + "Z"

@@ -62,7 +62,8 @@ ALL = AuditQuery()
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
-    insert_set(tx, audit_entries, [{"at": at, **entry._asdict()} for entry in entries])
+    names = ("at", *AuditEntry._fields)
+    insert_set(tx, audit_entries, [dict(zip(names, (at, *entry), strict=True)) for entry in entries])
 
 
 def record_action(

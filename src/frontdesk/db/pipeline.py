@@ -38,6 +38,7 @@ from frontdesk.db.postgresql import (
     verify_settings,
 )
 from frontdesk.db.sets import SetTransaction
+from frontdesk.db.sqlite import DriverTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 
@@ -151,6 +152,18 @@ class PipelineDatabase:
         return unavailable or wrapped
 
 
+class _DriverDatabase:
+    """`write()` as a SQLite `Database` has it, for set statements only."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    @contextmanager
+    def write(self, *, wait_seconds: float | None = None) -> Iterator[DriverTransaction]:
+        with self._db.write(wait_seconds=wait_seconds) as tx:
+            yield DriverTransaction(tx)
+
+
 class GroupWriter(GroupCommit[Item, Result]):
     """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, with a
     second lane; on SQLite in a thread. A subclass says how a group is written."""
@@ -171,7 +184,7 @@ class GroupWriter(GroupCommit[Item, Result]):
         if self._pipeline_db is not None:
             return await run_in_event_loop(self.write_group, self._pipeline_db, items)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self.write_group, self.db, items)
+        return await loop.run_in_executor(self._thread, self.write_group, _DriverDatabase(self.db), items)
 
     def shorten_waits(self, seconds: float) -> None:
         """The process is stopping: a database that is silent for so long counts as lost."""

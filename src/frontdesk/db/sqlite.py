@@ -19,6 +19,9 @@ OLDEST_SAFE_VERSION = (3, 51, 3)
 POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
 BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
 
+# Without an adapter the driver searches None for two protocols, which took three quarters of an INSERT with 14 empty columns.
+pysqlite3.register_adapter(type(None), {}.get)
+
 
 def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> Engine:
     """Raises Unavailable when the library is too old. A connection to a missing file raises it too."""
@@ -89,10 +92,33 @@ def empty_log(connection: Connection) -> bool:
     return not is_busy
 
 
-def _wrapped(error: pysqlite3.OperationalError) -> BaseException:
+def _wrapped(error: pysqlite3.Error) -> BaseException:
     """The error as SQLAlchemy would raise it."""
     wrapped: BaseException = DBAPIError.instance("", None, error, pysqlite3.Error, hide_parameters=True)
     return wrapped
+
+
+class _Answer(pysqlite3.Cursor):  # type: ignore[misc]
+    """The rows of a statement's answer, as a `SetAnswer` has them."""
+
+    one, all = pysqlite3.Cursor.fetchone, pysqlite3.Cursor.fetchall
+
+
+class DriverTransaction:
+    """A writing transaction that takes set statements, straight to the driver: SQLAlchemy takes 45 µs for each."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.engine, self.dialect, self.info = connection.engine, connection.dialect, connection.info
+        self._driver: Any = connection.connection.driver_connection
+
+    def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> Any:
+        """Execute the statement; a list of parameters executes it for each. Raises DBAPIError."""
+        answer = self._driver.cursor(_Answer)
+        try:
+            (answer.executemany if type(parameters) is list else answer.execute)(statement, parameters)
+        except pysqlite3.Error as error:
+            raise _wrapped(error) from None
+        return answer
 
 
 def make_light(connection: Any, _record: object) -> None:

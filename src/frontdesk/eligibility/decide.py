@@ -9,7 +9,7 @@ undo, with a key of another account's member: the refusal shows that the key is 
 the client's records with new keys are refused without a look-up (docs/decisions/0108).
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -67,12 +67,13 @@ def not_unique(name: str) -> Fault:
 
 def keys_by_scope(records: Iterable[tuple[int, Values]]) -> KeysByScope:
     """The unique keys of the records, by scope and column. A record is its scope and its values by column."""
-    keys = defaultdict[int, dict[str, set[str]]](lambda: {column: set() for column in UNIQUE.values()})
+    by_scope = defaultdict[int, list[Values]](list)
     for scope, values in records:
-        for column, found in keys[scope].items():
-            if (key := values.get(column)) is not None:
-                found.add(key)
-    return keys
+        by_scope[scope].append(values)
+    return {
+        scope: {column: {*filter(None, (each.get(column) for each in found))} for column in UNIQUE.values()}
+        for scope, found in by_scope.items()
+    }
 
 
 class TooManyTaken(RateLimited):
@@ -100,7 +101,7 @@ class ChunkKeys:
             self.hold(member)
         self.uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
         counted = {row["client"]: row["taken"] for row in counts.rows if row["day"] == self._day}
-        self._counts = Counter(counted)  # with those of the chunk
+        self._counts = defaultdict[str, int](int, counted)  # with those of the chunk
         self._probes = defaultdict[str, list[Submission]](list)  # by client
         self.has_told = False
 

@@ -123,6 +123,8 @@ def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -
     givens = (submission.record.given for submission in submissions)
     keys = decide.keys_by_scope(zip(scopes, givens, strict=True))
     for scope, submission in zip(scopes, submissions, strict=True):
+        if submission.file_id is None:
+            continue
         of_scope, context = keys[scope], submission.context
         of_scope["external_id"].update(filter(None, (submission.record.external_id, context.former_id)))
         if context.address_of:
@@ -140,9 +142,16 @@ def _touched(stored: Iterable[StoredMember]) -> tuple[list[StoredMember], list[S
     return created, updated
 
 
+class _Similar(NamedTuple):
+    """The search for members that are similar to new ones, by their digests."""
+
+    reads: list[Found]
+    among_new: bool
+
+
 def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
-) -> tuple[list[Found], list[StoredMember]]:
+) -> tuple[_Similar, list[StoredMember]]:
     """Returns the search for members that are similar to new ones, and the stored members that were changed."""
     created, updated = _touched(result.stored for _, result in accepted)
     if created:
@@ -155,7 +164,15 @@ def _write(
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         sets.insert_set(tx, members, [s.values for s in created])
         entries = (
-            (values["id"], result.outcome, by.plan_id, result.changes, by.client, by.request_id, by.file_id)
+            (
+                values["id"],
+                str(result.outcome),
+                by.plan_id,
+                result.changes,
+                by.client,
+                by.request_id,
+                by.file_id,
+            )
             for by, result, values in written
             if result.outcome is not Outcome.UNCHANGED
         )
@@ -223,7 +240,7 @@ class DryRun:
                 self._next_id += 1
             today = stored_time(now)[:10]
             similar = _find_similar(created, today, tx, scratch)
-            ids = {row["id"] for read in similar for row in read.rows} - {None}
+            ids = {row["id"] for read in similar.reads for row in read.rows} - {None}
             earlier = store.lock_by_ids(scratch, ids, lock=False)
             results = _warn_of_similar(results, similar, [*earlier.values(), *updated], today)
             for member in updated:
@@ -322,30 +339,34 @@ def _restore(before: Submission, result: Enrolled, keys: decide.ChunkKeys) -> Re
     return result
 
 
-def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> list[Found]:
+def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> _Similar:
     """Search the stored open members that are similar to new members: set reads, in the round trip that writes the new members.
 
     A dry run searches its scratch database too.
     """
-    reads = []
+    reads, among_new = [], False
     for column in store.DIGESTS:
-        if keys := {_key_of(member.values, column) for member in created if member.values[column]}:
-            reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
-    return reads
+        keys = [_key_of(member.values, column) for member in created if member.values[column]]
+        if keys:
+            different = sorted(set(keys))
+            among_new |= len(different) < len(keys)
+            reads += [store.find_similar(tx, column, different, today) for tx in txs]
+    return _Similar(reads, among_new)
 
 
 def _warn_of_similar(
-    results: list[Result], reads: Sequence[Found], changed: Iterable[StoredMember], today: str
+    results: list[Result], similar: _Similar, changed: Iterable[StoredMember], today: str
 ) -> list[Result]:
     """The results, those of new members with a warning that names the similar member. The chunk or dry run has `changed` stored
     members since the search."""
     now = {member.values["id"]: member.values for member in changed}
     people: dict[str, int] = {}
-    for row in (row for read in reads for row in read.rows if row["id"] is not None):
+    for row in (row for read in similar.reads for row in read.rows if row["id"] is not None):
         values = now.get(row["id"])
         if values is None or (store.is_open(values, today) and row["key"] in _keys_of(values)):
             people.setdefault(row["key"], row["id"])
-    return [_warned(result, people, today) for result in results] if reads else results
+    has_any = people or similar.among_new
+    return [_warned(result, people, today) for result in results] if has_any else results
 
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:

@@ -25,6 +25,7 @@ from frontdesk.text import (
     Rejected,
     RejectedParts,
     fold_email,
+    is_plain,
     parse_strictly,
     parse_text,
     refuse_control_characters,
@@ -60,13 +61,19 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(code, meaning) for code, _, meaning in pairs]
 
 
-# Code or full name, lower-cased, to the USPS code.
-STATE_CODES = {name.lower(): code for code, meaning in _pairs(_STATES) for name in (meaning, code)}
+# Code or full name, as written here or lower-cased, to the USPS code.
+STATE_CODES = {
+    name: code
+    for code, meaning in _pairs(_STATES)
+    for each in (meaning, code)
+    for name in (each, each.lower())
+}
 HIPAA_RELATIONSHIPS = dict(_pairs(_RELATIONSHIPS))
 
 EARLIEST_DOB = "1900-01-01"
 EMAIL_LENGTH = 254
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
+_SHORTEST_DATE = len("2026-01-01")
 _LONGEST_DATE = len("2026-01-01T00:00:00.000000000+00:00")
 
 # Each rule stands once: it is the schema's pattern and the reader's.
@@ -148,7 +155,9 @@ def _read_calendar_date(text: str) -> tuple[str, bool] | None:
 
 def _calendar_date(value: object) -> tuple[str, bool]:
     """The date as written, never moved to another time zone, and whether its time is midnight or absent. Raises Rejected."""
-    text = trimmed(_text(value))
+    text = _text(value)
+    if len(text) != _SHORTEST_DATE:
+        text = trimmed(text)
     # The cache keeps its keys, so nothing longer than a date may get into it.
     found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
     if found is None:
@@ -169,9 +178,10 @@ def _read_dob(value: object, context: FieldContext) -> str:
 
 def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is checked. Raises Rejected."""
-    email = trimmed(_text(value))
+    email = _text(value)
     if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
         return email
+    email = trimmed(email)
     if len(email) <= EMAIL_LENGTH and "." in email.rpartition("@")[2] and ENCODED_WORD not in email:
         with suppress(ValueError):
             validate_email(email, check_deliverability=False, globally_deliverable=False)
@@ -189,15 +199,18 @@ def _read_phone(value: object, _context: FieldContext) -> str:
 
 
 def _read_zipcode(value: object, _context: FieldContext) -> str:
-    zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
+    zipcode = _text(value, "must be a string, so that leading zeros are kept")
+    if len(zipcode) == 5 and zipcode.isascii() and zipcode.isdigit():
+        return zipcode
+    zipcode = trimmed(zipcode)
     if not ZIPCODE_PATTERN.fullmatch(zipcode):
         raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
 
 
 def _read_state(value: object, context: FieldContext) -> str:
-    state = parse_text(value, limit=255)
-    code = STATE_CODES.get(state.lower())
+    state = value if type(value) is str and value in STATE_CODES else parse_text(value, limit=255)
+    code = STATE_CODES.get(state) or STATE_CODES.get(state.lower())
     if code is None:
         context.warnings.append("state_not_recognised")
         return state
@@ -229,6 +242,11 @@ def _read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
     if len(value) > METADATA_KEYS:
         rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
     for key, item in islice(value.items(), METADATA_KEYS):
+        is_short = (
+            type(item) is str and 0 < len(key) <= METADATA_KEY_LENGTH and len(item) <= METADATA_VALUE_LENGTH
+        )
+        if is_short and key.isprintable() and item.isprintable():
+            continue
         if not key:
             rejected.append(Rejected("empty_key", "must not have an empty key"))
         for text, limit, what in ((key, METADATA_KEY_LENGTH, "keys "), (item, METADATA_VALUE_LENGTH, "")):
@@ -256,28 +274,31 @@ class FieldKind:
 
     `read` turns a JSON value (never null or blank) into its stored form and may leave warnings in the context; it raises
     Rejected or RejectedParts. `schema` is the JSON Schema of a trimmed value that is not blank. `length` is the longest
-    stored text. `from_text` makes the JSON value of a text cell: a text that does not convert stays as it is, for `read` to
-    refuse; None where the text is the value.
+    stored text. A plain text of at most `plain_length` characters is its own stored form. `from_text` makes the JSON value of a
+    text cell: a text that does not convert stays as it is, for `read` to refuse; None where the text is the value.
     """
 
     read: Callable[[Any, FieldContext], Any]
     schema: dict[str, Any]
     length: int = 0
     storage: Storage = Storage.TEXT
+    plain_length: int = 0
     from_text: Callable[[str], object] | None = None
 
 
 def _text_kind(limit: int) -> FieldKind:
     schema = {"type": "string", "maxLength": limit}
-    return FieldKind(lambda value, _: parse_text(value, limit=limit), schema, limit)
+    return FieldKind(lambda value, _: parse_text(value, limit=limit), schema, limit, plain_length=limit)
 
 
 def _choice_kind(*words: str, booleans: bool = False) -> FieldKind:
     """One of the words in any letter case, stored as written here; with `booleans`, true and false stand for TRUE and FALSE."""
-    by_folded = {word.lower(): word for word in words}
+    by_folded = {written: word for word in words for written in (word, word.lower())}
     rule = f"must be {' or '.join(words)}" if len(words) == 2 else f"must be one of {', '.join(words)}"
 
     def read(value: object, _context: FieldContext) -> str:
+        if type(value) is str and value in by_folded:
+            return by_folded[value]
         if booleans and type(value) not in (str, bool):
             raise Rejected("wrong_type", f"{rule}, as a string or a boolean")
         text = parse_text(str(value) if booleans else value, limit=255)
@@ -312,10 +333,10 @@ SHORT_TEXT, NAME = _text_kind(255), _text_kind(100)
 DATE = FieldKind(lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE)
 DATE_OF_BIRTH = replace(DATE, read=_read_dob)
 GENDER = _choice_kind(*GENDERS)
-EMAIL = replace(_text_kind(EMAIL_LENGTH), read=lambda value, _: parse_email(value))
+EMAIL = replace(_text_kind(EMAIL_LENGTH), plain_length=0, read=lambda value, _: parse_email(value))
 PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
 ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
-STATE = replace(SHORT_TEXT, read=_read_state)
+STATE = replace(SHORT_TEXT, plain_length=0, read=_read_state)
 TRUE_OR_FALSE = _choice_kind("TRUE", "FALSE", booleans=True)
 SUBSCRIBER_RELATIONSHIP = _choice_kind("Primary", "Dependent")
 HIPAA_RELATIONSHIP = FieldKind(
@@ -473,11 +494,14 @@ def parse_member(
 
 def _read(field: Field, value: Any, context: FieldContext) -> Any:
     """The stored form of a field; None clears it, and an empty object metadata. Raises Rejected, RejectedParts."""
+    kind = field.kind
+    if type(value) is str and len(value) <= kind.plain_length and is_plain(value):
+        return value
     if value is None or (type(value) is str and not value[:1].isalnum() and not trimmed(value)):
         if field.required:
             raise Rejected("required", "must not be null or blank")
-        return {} if field.kind is METADATA else None
-    return field.kind.read(value, context)
+        return {} if kind is METADATA else None
+    return kind.read(value, context)
 
 
 def read_external_id(value: object) -> str | None:

@@ -136,7 +136,9 @@ class Enrolled(NamedTuple):
     @property
     def answer(self) -> dict[str, Any]:
         """The body of the answer. A new member has its id once the chunk is written."""
-        return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}
+        answer = dict(zip(ANSWERED, self.answered, strict=True))
+        answer["id"] = self.stored.values["id"]
+        return answer
 
 
 class MemberAccess(NamedTuple):

@@ -45,7 +45,7 @@ def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict
 
 
 # A member's id, what happened to it, its plan, the changes; by which client, request and file.
-NewEntry = tuple[int, model.Outcome, int, dict[str, list[Any]], str, str, int | None]
+NewEntry = tuple[int, str, int, dict[str, list[Any]], str, str, int | None]
 
 
 def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> None:

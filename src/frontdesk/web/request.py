@@ -190,8 +190,8 @@ class Request:
 
     def _check_length(self, limit_bytes: int, noun: str) -> None:
         """Refuse a body by the length that it declares, before any of it is read."""
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+        declared = self._headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > limit_bytes:
             raise _too_large(limit_bytes, noun)
 
     def _request_id(self) -> str:
