@@ -29,6 +29,7 @@ from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, model, persons, store
 from frontdesk.eligibility.model import (
+    NO_CONTEXT,
     Enrolled,
     HistoryEntry,
     MemberRecord,
@@ -123,10 +124,11 @@ def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -
     givens = (submission.record.given for submission in submissions)
     keys = decide.keys_by_scope(zip(scopes, givens, strict=True))
     for scope, submission in zip(scopes, submissions, strict=True):
-        if submission.file_id is None:
+        record, context = submission.record, submission.context
+        if context is NO_CONTEXT and record.given.get("external_id") == record.external_id:
             continue
-        of_scope, context = keys[scope], submission.context
-        of_scope["external_id"].update(filter(None, (submission.record.external_id, context.former_id)))
+        of_scope = keys[scope]
+        of_scope["external_id"].update(filter(None, (record.external_id, context.former_id)))
         if context.address_of:
             of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
