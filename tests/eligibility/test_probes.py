@@ -189,7 +189,7 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
         def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
             results = enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE)
             before_commit()
-            return results
+            return [*results]
 
         return write_together(db, items, work)
 

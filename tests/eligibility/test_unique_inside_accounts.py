@@ -66,7 +66,7 @@ def test_one_chunk_keeps_both_accounts_apart(db: Database, customer: Customer, o
         submitted(other, 3, member_id="M-000002"),
     ]
     with db.write() as tx:
-        results = enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.ACCOUNT)
+        results = [*enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.ACCOUNT)]
     refused = [[(fault.field, fault.code) for fault in getattr(each, "faults", ())] for each in results]
     assert refused == [[], [], [("email", "not_unique")], [("member_id", "not_unique")], [], []]
     outcomes = [getattr(each, "outcome", None) for each in results]

@@ -150,7 +150,7 @@ def _sorted(pool: DoctorPool) -> DoctorPool:
     return replace(
         pool,
         doctors=sorted(pool.doctors, key=lambda doctor: doctor.name or ""),
-        past=sorted(pool.past),
+        past=sorted(pool.past, key=repr),
         past_waits=sorted(pool.past_waits),
         duty=sorted(pool.duty),
     )

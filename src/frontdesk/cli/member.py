@@ -3,7 +3,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
@@ -170,7 +170,7 @@ def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bo
     rehearsal = dry_runs(config.uniqueness) if is_dry else nullcontext()
     with migrated_database(config) as db, progress() as bar, rehearsal as dry:
 
-        def decide(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
+        def decide(tx: Tx, submissions: Sequence[Submission]) -> Iterable[Enrolled | FrontdeskError]:
             if dry is None:
                 return enrol(tx, submissions, now=requester.now, uniqueness=config.uniqueness)
             dry.begin_chunk()

@@ -6,7 +6,7 @@ work again when the transaction lost a race (`write_alone`, `write_together`, `w
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 OpenTx_co = TypeVar("OpenTx_co", covariant=True)
 AnyTx = TypeVar("AnyTx")
 # One result, or the item's own error, per item.
-Work = Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]]
+Work = Callable[[AnyTx, Sequence[Item]], Iterable[Result | Exception]]
 
 MIGRATION_LOCK = 0x66726F6E74  # "front", an advisory lock of PostgreSQL
 # As autovacuum does it: after changes to a tenth of the rows that the statistics know of.
@@ -328,7 +328,7 @@ def write_in_one(
         if is_split:
             save(tx, [_behind_savepoint(tx, item, work) for item in items])
         else:
-            save(tx, work(tx, items) if items else [])
+            save(tx, [*work(tx, items)] if items else [])
 
     try:
         _attempt(db, attempt, ATTEMPTS_TOGETHER)

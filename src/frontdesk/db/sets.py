@@ -11,9 +11,9 @@ A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `text.stored_time
 
 import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -79,10 +79,16 @@ def lock_name(tx: SetTransaction, name: str) -> None:
 
 
 class Found:
-    """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended."""
+    """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended.
 
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
+    On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
+    """
+
+    read: Callable[[], list[dict[str, Any]]] = list
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        return self.read()
 
 
 # Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
@@ -120,11 +126,16 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
     sql = _combined_sql(statements, tuple(map(bool, reads)))
-    answer = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters)))
-    if any(reads):  # without a read nothing needs the answer now
-        for found, rows in zip(reads, answer.one(), strict=True):
-            if found is not None:
-                found.rows = rows
+    one = cache(tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))).one)
+    for place, found in enumerate(reads):
+        if found is not None:
+            found.read = partial(_column, one, place)
+            if isinstance(tx, Tx):  # its answers end with it
+                one()
+
+
+def _column(one: Callable[[], Sequence[Any]], place: int) -> Any:
+    return one()[place]
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:

@@ -63,13 +63,14 @@ def enrol(
     uniqueness: Uniqueness,
     audited: bool = True,
     reopens_absent: bool = False,
-) -> list[Result]:
+) -> Iterator[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. A
     refused record is not written; a probe is counted. `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
+    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction. When the
+    results are read after the commit, the search for similar members travels with it.
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     pairs = zip(submissions, results, strict=True)
@@ -244,7 +245,7 @@ class DryRun:
             similar = _find_similar(created, today, tx, scratch)
             ids = {row["id"] for read in similar.reads for row in read.rows} - {None}
             earlier = store.lock_by_ids(scratch, ids, lock=False)
-            results = _warn_of_similar(results, similar, [*earlier.values(), *updated], today)
+            results = [*_warn_of_similar(results, similar, [*earlier.values(), *updated], today)]
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
@@ -358,7 +359,7 @@ def _find_similar(created: Sequence[StoredMember], today: str, *txs: SetTransact
 
 def _warn_of_similar(
     results: list[Result], similar: _Similar, changed: Iterable[StoredMember], today: str
-) -> list[Result]:
+) -> Iterator[Result]:
     """The results, those of new members with a warning that names the similar member. The chunk or dry run has `changed` stored
     members since the search."""
     now = {member.values["id"]: member.values for member in changed}
@@ -367,8 +368,11 @@ def _warn_of_similar(
         values = now.get(row["id"])
         if values is None or (store.is_open(values, today) and row["key"] in _keys_of(values)):
             people.setdefault(row["key"], row["id"])
-    has_any = people or similar.among_new
-    return [_warned(result, people, today) for result in results] if has_any else results
+    if not people and not similar.among_new:
+        yield from results
+        return
+    for result in results:
+        yield _warned(result, people, today)
 
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:

@@ -30,7 +30,7 @@ NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
 Values = dict[str, Any]
 Track = Callable[[range], Iterable[int]]
-Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
+Decide = Callable[[Tx, Sequence[Submission]], Iterable[Enrolled | FrontdeskError]]
 
 
 class EligibilityReason(StrEnum):
