@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property, lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -84,11 +84,15 @@ class Found:
     On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
     """
 
-    read: Callable[[], list[dict[str, Any]]] = list
+    def __init__(self) -> None:
+        self.received: list[dict[str, Any]] | None = None
+        self.receive: Callable[[], None] | None = None  # fills in `received` of every read of the trip
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
-        return self.read()
+        if self.received is None and self.receive is not None:
+            self.receive()
+        return self.received or []
 
 
 # Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
@@ -126,16 +130,17 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
     sql = _combined_sql(statements, tuple(map(bool, reads)))
-    one = cache(tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))).one)
-    for place, found in enumerate(reads):
-        if found is not None:
-            found.read = partial(_column, one, place)
-            if isinstance(tx, Tx):  # its answers end with it
-                one()
+    answer, wanted = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))), [*filter(None, reads)]
 
+    def receive() -> None:
+        for found, rows in zip(reads, answer.one(), strict=True):
+            if found is not None:
+                found.received = rows
 
-def _column(one: Callable[[], Sequence[Any]], place: int) -> Any:
-    return one()[place]
+    for found in wanted:
+        found.receive = receive
+    if wanted and isinstance(tx, Tx):  # its answers end with it
+        receive()
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
@@ -237,7 +242,7 @@ def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], colum
     trip = tx.info.get(_TRIP)
     if trip is None:
         rows = tx.exec_driver_sql(sql, parameters).all()
-        found.rows = [dict(zip(columns, row, strict=True)) for row in rows]
+        found.received = [dict(zip(columns, row, strict=True)) for row in rows]
     else:
         trip.append((sql, parameters, found))
     return found
