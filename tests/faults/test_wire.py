@@ -5,6 +5,7 @@ Requests with bytes changed by chance get an answer below 500, or none.
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_broken_chunks_are_refused_and_logged(server: Server, body: bytes) -> No
     assert (status, headers["x-request-id"]) == (400, f"chunks-{len(body)}")
     assert json.loads(content)["type"].endswith("#malformed")
     wait_until(lambda: f'"chunks-{len(body)}"' in server.log.read_text(), "the refusal to be logged")
+
+
+def test_bodies_in_pieces_leave_the_connection_to_the_next_request(server: Server) -> None:
+    head = b"POST /oauth/token HTTP/1.1\r\n" + HOST + b"Expect: 100-continue\r\nContent-Length: "
+    last = b"GET /healthz HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+    sent = head, b"9\r\n\r\ngrant", b"_typ" + head, b"0\r\n\r\n" + head, b"3\r\n\r\nabc" + last
+    with socket.create_connection((server.host, server.port), 10) as connection:
+        for piece in sent:
+            connection.sendall(piece)
+            time.sleep(CUT_SHORT_SECONDS / 4)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    heads = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert [head for head in heads if head != b"100"] == [b"401", b"401", b"401", b"200"]
 
 
 def test_a_caller_that_leaves_in_the_middle_of_a_body_is_logged_and_harms_nobody(server: Server) -> None:

@@ -56,6 +56,17 @@ def test_a_slow_upload_ends(limits: dict[str, float], receive: Any, monkeypatch:
 
 
 @in_event_loop
+async def test_a_body_is_whole_with_the_last_byte_that_it_declares() -> None:
+    """What granian says after it, that no more follows, is not waited for; chunks declare no length."""
+    declared: list[Any] = [(b"content-length", b"3")]
+    chunked = [(b"transfer-encoding", b"chunked")]
+    for headers, ends in ((declared, False), ([], True), (declared + chunked, True)):
+        scope = {"headers": headers, "method": "POST", "path": "/", "query_string": b""}
+        request = Request(scope, sends(b"ab", b"c", *[b""] * ends, ends=ends), PeerDeadlines())
+        assert await request.body() == b"abc"
+
+
+@in_event_loop
 async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
