@@ -3,7 +3,6 @@
 from frontdesk.eligibility.enrol import enrol as enrol
 from frontdesk.eligibility.enrol import find_look_alikes as find_look_alikes
 from frontdesk.eligibility.enrol import restore as restore
-from frontdesk.eligibility.fields import ValueCache as ValueCache
 from frontdesk.eligibility.fields import parse_member as parse_member
 from frontdesk.eligibility.fields import read_external_id as read_external_id
 from frontdesk.eligibility.fields import read_external_ids as read_external_ids

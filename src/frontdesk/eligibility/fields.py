@@ -429,53 +429,28 @@ STORED_COLUMNS = (
 UNIQUE = {name: "email_folded" if name == "email" else name for name, each in FIELDS.items() if each.unique}
 
 _LONGEST_ID = 255
-CACHED_VALUES = 20_000
-# Fields with a value of its own for each member, or without text.
-_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _REQUIRED = frozenset(REQUIRED)
 
 
-class ValueCache:
-    """Stored forms of values that were read before, by field: a file of a million members has few cities, dates and plans.
-
-    It keeps at most CACHED_VALUES of a field, and none that brought a fault or a warning.
-    """
-
-    def __init__(self) -> None:
-        self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
-
-
 def parse_member(
-    body: Mapping[str, object],
-    *,
-    today: str,
-    strict: bool = False,
-    lenient: bool = False,
-    cache: ValueCache | None = None,
+    body: Mapping[str, object], *, today: str, strict: bool = False, lenient: bool = False
 ) -> MemberRecord:
     """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
 
     Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out of `given`,
-    and so do fields of DROPPED that can't be used when `lenient`: they are warned of. A `cache` speeds
-    up reading many records on one day.
+    and so do fields of DROPPED that can't be used when `lenient`: they are warned of.
     """
     context = FieldContext(today)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
     for name, value in body.items():
-        kept = cache.by_field.get(name) if cache is not None and type(value) is str else None
-        if kept and (read := kept.get(value)) is not None:
-            given[name] = read
-            continue
         field = FIELDS.get(name)
         if field is None:
             ignored.append(name)
             continue
         try:
-            read = given[name] = _read(field, value, context)
-            if kept is not None and read is not None and not context.warnings and len(kept) < CACHED_VALUES:
-                kept[value] = read
+            given[name] = _read(field, value, context)
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
                 [(_, _, message), *_] = _faults(name, rejected, value)

@@ -169,7 +169,6 @@ class RowRecogniser:
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
         self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
-        self._cache = eligibility.ValueCache()
 
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of unchanged rows, and the other rows, parsed."""
@@ -236,7 +235,7 @@ class RowRecogniser:
             context = context._replace(keeps_earlier_end=True)
         of_new = row.values_of_new
         given = {**values, **of_new} if of_new else values
-        record = eligibility.parse_member(given, today=self._today, lenient=True, cache=self._cache)
+        record = eligibility.parse_member(given, today=self._today, lenient=True)
         if of_new:
             given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
             context = context._replace(given_of_new=given_of_new)

@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, count
 from typing import Any
@@ -89,8 +89,7 @@ class Request:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
         host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
-        named = None if b"host" in self._repeated else _HOST.fullmatch(host)
-        if not is_old and (named is None or int(named[1] or 0) > 65535):
+        if not is_old and (b"host" in self._repeated or not _is_host(host)):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
@@ -199,6 +198,12 @@ class Request:
         if sent is not None and _SANE_ID.fullmatch(sent):
             return sent.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
+
+
+@lru_cache(maxsize=64)  # nearly every request has the same one
+def _is_host(host: bytes) -> bool:
+    named = _HOST.fullmatch(host)
+    return named is not None and int(named[1] or 0) <= 65535
 
 
 def _by_name(sent: Sequence[Header]) -> tuple[dict[bytes, bytes], Collection[bytes]]:
