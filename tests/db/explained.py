@@ -17,6 +17,7 @@ from sqlalchemy import event
 from frontdesk.db import Database
 from frontdesk.db.pipeline import PipelineAnswer, _PipelineConnection
 from frontdesk.db.schema import metadata
+from frontdesk.db.sqlite import DriverTransaction
 
 # What one of ours begins with; others (SAVEPOINT, COPY, SET, DROP) have no plan.
 _PLANNED = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -67,14 +68,19 @@ class Recorder:
     def recording(self, patch: pytest.MonkeyPatch, *databases: Database) -> Iterator[None]:
         for db in databases:
             event.listen(db.engine, "before_cursor_execute", self._before)
-        execute = _PipelineConnection.execute
+        execute, run = _PipelineConnection.execute, DriverTransaction.exec_driver_sql
 
         async def recorded(connection: _PipelineConnection, statements: Sequence[PipelineAnswer]) -> None:
             self._sent += [(one.sql, one.parameters) for one in statements if self._is_wanted(one.sql)]
             await execute(connection, statements)
 
+        def recorded_set(tx: DriverTransaction, statement: str, parameters: Any = (), /) -> Any:
+            self._before(tx, tx._driver.cursor(), statement, parameters, None, type(parameters) is list)
+            return run(tx, statement, parameters)
+
         with patch.context() as patched:
             patched.setattr(_PipelineConnection, "execute", recorded)
+            patched.setattr(DriverTransaction, "exec_driver_sql", recorded_set)
             yield
         for db in databases:
             event.remove(db.engine, "before_cursor_execute", self._before)
