@@ -1,0 +1,700 @@
+"""The bodies of requests and answers, as JSON has them. Written by clients/python/generate.py; do not edit.
+
+An answer may have more keys than its type: the interface changes by addition only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class ProviderGroup(TypedDict):
+    """The group of doctors that serves a plan."""
+
+    id: int
+    """Primary identifier."""
+    type: Literal["provider_groups"]
+    name: str
+    external_id: str | None
+    created_at: str
+
+
+class PlanQueueInfoCacheInfo(TypedDict):
+    """How long the queue's values are served."""
+
+    ttl: int
+    """In seconds."""
+    expires_at: str
+    """When the values are read again."""
+
+
+class PlanQueueInfo(TypedDict):
+    """The plan's queue; all values are of one moment."""
+
+    estimated_wait_time: int
+    """Seconds until a patient joining now reaches a doctor; -1 when none is on duty."""
+    queue_length: int
+    """Patients waiting in this plan's queue."""
+    is_active: bool
+    """Whether a doctor is on duty for the plan now."""
+    cache_info: NotRequired[PlanQueueInfoCacheInfo]
+
+
+class PlanQueueInterval(TypedDict):
+    """The interval that a share of the waits of patients joining now is expected in. Its ends count."""
+
+    share: float
+    """Of the waits, between the ends: 0.8."""
+    low: int | None
+    """Seconds; null when no doctor is on duty for the plan."""
+    high: int | None
+    """Seconds; null when no doctor is on duty for the plan."""
+
+
+class Plan(TypedDict):
+    """A plan. Only reads have `queue_info`."""
+
+    id: int
+    """Primary identifier of the plan in the service."""
+    type: Literal["plans"]
+    external_id: str
+    """Identifier of the plan outside the service."""
+    name: str
+    description: str | None
+    active: bool
+    """Whether the plan accepts patients; not the same as `queue_info.is_active`."""
+    created_at: str
+    provider_group: ProviderGroup
+    queue_info: NotRequired[PlanQueueInfo]
+    queue_interval: NotRequired[PlanQueueInterval]
+
+
+class PageLinks(TypedDict):
+    """Addresses of this page and of the next."""
+
+    self: str
+    """The request's address."""
+    next: NotRequired[str]
+    """The next page, if there is one."""
+
+
+class Plans(TypedDict):
+    """Plans in the order of `id`; one plan is an array of one."""
+
+    links: PageLinks
+    data: list[Plan]
+
+
+class PlanPatch(TypedDict):
+    """Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but
+    another `id`, `type`, `active` or `created_at` is the fault `read_only`."""
+
+    name: NotRequired[str]
+    description: NotRequired[str | None]
+    """null or blank clears it."""
+    external_id: NotRequired[str]
+    """Unique among the account's plans."""
+
+
+class FileProblem(TypedDict):
+    """Why the file failed or is held."""
+
+    code: Literal[
+        "empty",
+        "no_rows",
+        "no_header",
+        "no_key_column",
+        "repeated_column",
+        "missing_column",
+        "unknown_encoding",
+        "wrong_encoding",
+        "not_text",
+        "not_workbook",
+        "bad_workbook",
+        "old_workbook",
+        "encrypted_workbook",
+        "no_sheet",
+        "sheet_too_large",
+        "bad_json_array",
+        "line_too_long",
+        "rows_run_together",
+        "cut_off",
+        "not_gzip",
+        "too_large",
+        "zip_bomb",
+        "looks_like_ssn",
+        "not_x12",
+        "wrong_version",
+        "wrong_order",
+        "wrong_count",
+        "unknown_purpose",
+        "wrong_date",
+        "mixed_purposes",
+        "too_many_moves",
+        "too_many_similar",
+        "too_many_ends",
+        "overtaken",
+        "needs_mapping",
+        "only_compared",
+        "all_refused",
+        "bad_mapping",
+        "internal",
+    ]
+    """`empty`: There is nothing in the file."""
+    message: str
+    """The reason in words; it never repeats what the file says."""
+    place: int | None
+    """Row (834: segment) at fault; the first is 1."""
+    suggestion: NotRequired[dict[str, Any]]
+    """`needs_mapping`: the suggested `mapping`, its reasons, figures."""
+
+
+class UsedMapping(TypedDict):
+    """The mapping that read the file."""
+
+    name: str | None
+    """Name of the account's mapping; null for one that came with the file."""
+    version: str
+    """First digits of the SHA-256 of its JSON, keys in order."""
+
+
+class File(TypedDict):
+    """An eligibility file and how far it is."""
+
+    id: int
+    """Primary identifier."""
+    type: Literal["eligibility_files"]
+    plan_id: int
+    """Plan of the file's members."""
+    undoes_id: int | None
+    """The file that this one takes back."""
+    state: Literal["receiving", "waiting", "running", "held", "done", "failed", "cancelled"]
+    """`held`: a person has to approve it."""
+    step: Literal["check", "apply", "end"]
+    """Done now or done last: check the file, apply its rows, end the members that a full file omits."""
+    mode: Literal["change", "compare", "full"]
+    """What the upload or the 834 says. `compare` reports differences and writes nothing."""
+    dry_run: bool
+    """Whether nothing is written."""
+    client: str
+    """Who handed it in: the `client_id`, or `cli:` and the operator."""
+    file_name: str | None
+    """Its name, if the upload gave one."""
+    format: Literal["csv", "jsonl", "json", "834", "xlsx"] | None
+    """null until the service knows it."""
+    encoding: str | None
+    """Of its text; until the check has ended, the declared one."""
+    delimiter: str | None
+    """Between the columns of a CSV; null until the service knows it."""
+    sheet: str | None
+    """The requested sheet; null stands for the first visible one."""
+    mapping: UsedMapping | None
+    file_date: str | None
+    """The date that the file states, else the day it came."""
+    size_bytes: int
+    """Size of the body as it was sent."""
+    sha256: str | None
+    """SHA-256 of the body as it was sent."""
+    rows_total: int | None
+    """null until the check has ended."""
+    rows_done: int
+    counts: dict[str, int]
+    """Rows by outcome, where there are any. A row that is `warned` counts twice."""
+    codes: dict[str, int]
+    """Report lines by code."""
+    members_before: int | None
+    """Full file: the plan's members with access before it."""
+    members_missing: int | None
+    """Full file: the members that it omits."""
+    ignored_columns: list[str]
+    """Columns (CSV) and keys (JSON lines) that are no field; 40 characters of each, 20 at most."""
+    problem: FileProblem | None
+    created_at: str
+    started_at: str | None
+    """null until a worker has begun with the rows."""
+    finished_at: str | None
+    """null until the file has ended."""
+
+
+class FileLinks(TypedDict):
+    """Addresses of the file and of its report."""
+
+    self: str
+    report: str
+
+
+class EligibilityFile(TypedDict):
+    """An eligibility file in its envelope."""
+
+    links: FileLinks
+    data: File
+
+
+class EligibilityFiles(TypedDict):
+    """A page of eligibility files, the newest first."""
+
+    links: PageLinks
+    data: list[File]
+
+
+class StoredMapping(TypedDict):
+    """A mapping that the account keeps."""
+
+    type: Literal["eligibility_mappings"]
+    name: str
+    is_default: bool
+    """Whether files that come without a mapping are read by it."""
+    changed_at: str
+    mapping: dict[str, Any]
+    """As it was sent."""
+
+
+class MappingLinks(TypedDict):
+    """The request's address."""
+
+    self: str
+
+
+class EligibilityMapping(TypedDict):
+    """A mapping in its envelope."""
+
+    links: MappingLinks
+    data: StoredMapping
+
+
+class EligibilityMappings(TypedDict):
+    """Every mapping of the account, by name."""
+
+    links: MappingLinks
+    data: list[StoredMapping]
+
+
+class SuggestedColumn(TypedDict):
+    """A column of the file, and what it may hold."""
+
+    column: str
+    """Its name in the file."""
+    fields: list[str]
+    """Fields that the mapping makes of it; none if it is not used."""
+    confidence: float
+    """How sure that is: its name and its values count."""
+    samples: list[str]
+    """The most frequent shapes of its values: letters are X and x, digits 9."""
+    note: str | None
+    """Why it is not used although its name is that of an identifier."""
+
+
+class AnswerChoice(TypedDict):
+    """An answer that a person may give."""
+
+    does: str
+    """What it does."""
+    mapping: Mapping
+    """What it adds to the mapping."""
+
+
+class SuggestionQuestion(TypedDict):
+    """A column that a person has to decide about."""
+
+    column: str
+    """Its name in the file."""
+    question: str
+    """What it may be."""
+    choices: list[AnswerChoice]
+    """The answers."""
+
+
+class RefusedRows(TypedDict):
+    """Rows that one fault would refuse."""
+
+    field: str
+    code: str
+    rows: int
+    advice: str | None
+    """What to give for a field that no column holds, with an example."""
+
+
+class MappingSuggestion(TypedDict):
+    """A mapping that would read the file. No value of a member is in it."""
+
+    type: Literal["mapping_suggestions"]
+    format: Literal["csv", "jsonl", "json", "834", "xlsx"]
+    rows: int
+    """Rows that were looked at: 1,000 at most."""
+    mapping: dict[str, Any]
+    """To be stored or sent once `questions` are answered in it."""
+    columns: list[SuggestedColumn]
+    questions: list[SuggestionQuestion]
+    """What a person has to answer: a mapping that says `open` of a column is refused."""
+    refused_rows: int
+    """Rows that would be refused, if their members were new."""
+    skipped_rows: int
+    """Rows that the mapping leaves out, such as totals."""
+    refused: list[RefusedRows]
+    """What would refuse them; a row may have several faults."""
+    reasons: NotRequired[list[str]]
+    """Of an 834: why its members are named so."""
+    people: NotRequired[int]
+    """Of an 834: the people that it names."""
+    dependents: NotRequired[int]
+    """Of an 834: how many of them are dependents."""
+    references: NotRequired[list[ReferenceFigures]]
+    """Of an 834: who carries which reference."""
+
+
+class ReferenceFigures(TypedDict):
+    """A reference of an 834 that members carry."""
+
+    reference: str
+    people: int
+    """Those who carry it."""
+    with_others: int
+    """Those who carry a value that somebody else carries, too."""
+    looks_like_ssn: bool
+
+
+class EligibilityMappingSuggestion(TypedDict):
+    """A suggestion in its envelope."""
+
+    links: MappingLinks
+    data: MappingSuggestion
+
+
+EligibleMember: TypeAlias = "NewMember | MemberChange"
+
+
+class NewMember(TypedDict):
+    """A member that may be new. Text is trimmed and must not hold control characters."""
+
+    external_id: str
+    """Global identifier and match key. Required for a new member; never null or blank."""
+    member_id: str
+    """Member or program identifier. Required for a new member; never null or blank."""
+    first_name: str
+    """Patient first name. Required for a new member; never null or blank."""
+    last_name: str
+    """Patient last name. Required for a new member; never null or blank."""
+    middle_name: NotRequired[str | None]
+    """Patient middle name. null or blank clears it."""
+    dob: str
+    """Date of birth, 1900 to today; of a timestamp, the date as written. Required for a new member; never
+    null or blank."""
+    gender: str
+    """Biological sex: male, female, other, unknown; any case. Required for a new member; never null or
+    blank."""
+    email: NotRequired[str | None]
+    """E-mail address; unique whatever its letter case. null or blank clears it."""
+    phone: NotRequired[str | None]
+    """10 digits; punctuation and a leading 1 are dropped. null or blank clears it."""
+    zipcode: str
+    """5, 9, or 5-4 digits. Required for a new member; never null or blank."""
+    city: NotRequired[str | None]
+    """City. null or blank clears it."""
+    county: NotRequired[str | None]
+    """County. null or blank clears it."""
+    state: NotRequired[str | None]
+    """State: USPS code or full name. null or blank clears it."""
+    effective_date: str
+    """Date since which access is active. Required for a new member; never null or blank."""
+    expiry_date: NotRequired[str | None]
+    """Last day of access; none means open-ended. null or blank clears it."""
+    invite_immediately: NotRequired[bool | str | None]
+    """Invite a new member at once. null or blank clears it."""
+    medical_eligibility: NotRequired[str | bool | None]
+    """TRUE or FALSE. null or blank clears it."""
+    medical_enrollment: NotRequired[str | bool | None]
+    """TRUE or FALSE. null or blank clears it."""
+    medical_plan_description: NotRequired[str | None]
+    """Medical plan description. null or blank clears it."""
+    payor_name: NotRequired[str | None]
+    """Payor name. null or blank clears it."""
+    payor_plan_name: NotRequired[str | None]
+    """Payor plan name. null or blank clears it."""
+    relationship_code: NotRequired[str | None]
+    """Relationship to the subscriber, in words. null or blank clears it."""
+    relationship_code_hipaa: NotRequired[str | int | None]
+    """HIPAA relationship code; zeros are kept, the integer 1 becomes 01. null or blank clears it."""
+    subscriber_relationship: NotRequired[str | None]
+    """Primary or Dependent. null or blank clears it."""
+    metadata: NotRequired[dict[str, str] | str | None]
+    """Free-form keys with string values; replaced as a whole. null or blank clears it."""
+
+
+class MemberChange(TypedDict):
+    """A change of a stored member: absent fields keep their values. Text is read as that of a new member."""
+
+    external_id: str
+    """Global identifier and match key. Required for a new member; never null or blank."""
+    member_id: NotRequired[str]
+    """Member or program identifier. Required for a new member; never null or blank."""
+    first_name: NotRequired[str]
+    """Patient first name. Required for a new member; never null or blank."""
+    last_name: NotRequired[str]
+    """Patient last name. Required for a new member; never null or blank."""
+    middle_name: NotRequired[str | None]
+    """Patient middle name. null or blank clears it."""
+    dob: NotRequired[str]
+    """Date of birth, 1900 to today; of a timestamp, the date as written. Required for a new member; never
+    null or blank."""
+    gender: NotRequired[str]
+    """Biological sex: male, female, other, unknown; any case. Required for a new member; never null or
+    blank."""
+    email: NotRequired[str | None]
+    """E-mail address; unique whatever its letter case. null or blank clears it."""
+    phone: NotRequired[str | None]
+    """10 digits; punctuation and a leading 1 are dropped. null or blank clears it."""
+    zipcode: NotRequired[str]
+    """5, 9, or 5-4 digits. Required for a new member; never null or blank."""
+    city: NotRequired[str | None]
+    """City. null or blank clears it."""
+    county: NotRequired[str | None]
+    """County. null or blank clears it."""
+    state: NotRequired[str | None]
+    """State: USPS code or full name. null or blank clears it."""
+    effective_date: NotRequired[str]
+    """Date since which access is active. Required for a new member; never null or blank."""
+    expiry_date: NotRequired[str | None]
+    """Last day of access; none means open-ended. null or blank clears it."""
+    invite_immediately: NotRequired[bool | str | None]
+    """Invite a new member at once. null or blank clears it."""
+    medical_eligibility: NotRequired[str | bool | None]
+    """TRUE or FALSE. null or blank clears it."""
+    medical_enrollment: NotRequired[str | bool | None]
+    """TRUE or FALSE. null or blank clears it."""
+    medical_plan_description: NotRequired[str | None]
+    """Medical plan description. null or blank clears it."""
+    payor_name: NotRequired[str | None]
+    """Payor name. null or blank clears it."""
+    payor_plan_name: NotRequired[str | None]
+    """Payor plan name. null or blank clears it."""
+    relationship_code: NotRequired[str | None]
+    """Relationship to the subscriber, in words. null or blank clears it."""
+    relationship_code_hipaa: NotRequired[str | int | None]
+    """HIPAA relationship code; zeros are kept, the integer 1 becomes 01. null or blank clears it."""
+    subscriber_relationship: NotRequired[str | None]
+    """Primary or Dependent. null or blank clears it."""
+    metadata: NotRequired[dict[str, str] | str | None]
+    """Free-form keys with string values; replaced as a whole. null or blank clears it."""
+
+
+class Eligibility(TypedDict):
+    """These nine fields, and no others."""
+
+    id: int
+    """Identifier of the member record."""
+    external_id: str
+    dob: str
+    first_name: str
+    last_name: str
+    gender: Literal["male", "female", "other", "unknown"]
+    member_id: str
+    zipcode: str
+    metadata: dict[str, str]
+
+
+class TokenRequest(TypedDict):
+    """A token request. Leave `client_id` and `client_secret` out with HTTP Basic."""
+
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    grant_type: Literal["client_credentials"]
+    scope: NotRequired[str]
+    """Scopes of the client, separated by spaces; without it, all of them."""
+
+
+class RevocationRequest(TypedDict):
+    """A revocation. Leave `client_id` and `client_secret` out with HTTP Basic."""
+
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    token: str
+    token_type_hint: NotRequired[str]
+    """Changes nothing."""
+
+
+class Token(TypedDict):
+    """An access token."""
+
+    access_token: str
+    """Sent as `Authorization: Bearer …`."""
+    token_type: Literal["bearer"]
+    expires_in: int
+    """Lifetime in seconds."""
+    scope: str
+    created_at: int
+    """Seconds since 1970."""
+
+
+class Fault(TypedDict):
+    """One field at fault."""
+
+    field: str
+    """The body's member, dotted below it (`metadata.color`), or the query parameter."""
+    code: Literal[
+        "required",
+        "wrong_type",
+        "too_long",
+        "control_character",
+        "not_a_date",
+        "in_the_future",
+        "before_1900",
+        "expiry_before_effective",
+        "not_allowed",
+        "not_ten_digits",
+        "malformed_email",
+        "malformed_zipcode",
+        "too_many_keys",
+        "empty_key",
+        "unknown_field",
+        "not_enrolled",
+        "not_unique",
+        "read_only",
+        "repeated",
+        "unknown_parameter",
+        "empty",
+        "unknown_encoding",
+        "idempotency_key_reused",
+        "too_many_uploads",
+        "too_many_files",
+        "too_many_bytes",
+        "too_many_taken",
+        "suggestion_open",
+        "report_open",
+        "wrong_state",
+        "second_person_needed",
+    ]
+    """`required`: The field is missing, null or blank, and must not be."""
+    message: str
+    """The rule in words; it never repeats the value."""
+    did_you_mean: NotRequired[str]
+    """The similar name of a field or parameter that exists."""
+
+
+class Problem(TypedDict):
+    """Problem details (RFC 9457)."""
+
+    type: str
+    """Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`,
+    `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`,
+    `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`,
+    `headers_too_large`, `internal`, `unavailable`."""
+    title: str
+    detail: str
+    request_id: str
+    status: int
+    instance: str
+    """The request's path."""
+    errors: NotRequired[list[Fault]]
+    """All faults, or what is wrong more exactly."""
+    did_you_mean: NotRequired[dict[str, str]]
+    """Ignored fields and parameters, each with the similar name that exists."""
+
+
+class OAuthError(TypedDict):
+    """An error of RFC 6749, section 5.2."""
+
+    error: Literal[
+        "invalid_request", "invalid_scope", "unsupported_grant_type", "invalid_client", "rate_limited"
+    ]
+    error_description: str
+
+
+class Health(TypedDict):
+    """Health of the process."""
+
+    status: Literal["ok", "ready"]
+    revision: NotRequired[str]
+    """Of the database."""
+
+
+Mapping = TypedDict(
+    "Mapping",
+    {
+        "columns": "NotRequired[dict[str, str | None]]",
+        "fields": "NotRequired[dict[str, MappingRule]]",
+        "skip": "NotRequired[list[MappingRowRule]]",
+        "end": "NotRequired[list[MappingRowRule]]",
+        "questions": 'NotRequired[dict[str, Literal["unrelated"]]]',
+        "delimiter": 'NotRequired[Literal[",", "\\t", "|", ";"]]',
+        "header_row": "NotRequired[int]",
+        "sheet": "NotRequired[str]",
+        "clear": "NotRequired[str | list[str]]",
+        "plans": "NotRequired[dict[str, str]]",
+        "ssn": 'NotRequired[Literal["plain"]]',
+        "834": "NotRequired[MappingOf834]",
+    },
+)
+
+MappingRule: TypeAlias = "MappingSteps | MappingConstant"
+
+
+class MappingSteps(TypedDict):
+    """The steps that make a value, taken in this order: column, join, part, values, dates, open, pad."""
+
+    column: NotRequired[str | list[str]]
+    """The column, or columns to join; by default the field's."""
+    join: NotRequired[str]
+    """What stands between joined cells; a space by default."""
+    blank: NotRequired[str]
+    """What stands for a joined cell, other than the first, that is blank."""
+    part: NotRequired[Literal["first_name", "middle_name", "last_name", "phone"]]
+    """What to take of the cell."""
+    values: NotRequired[dict[str, str | bool | None]]
+    """Word to value, in any letter case; the empty word is a blank cell, null clears the field."""
+    dates: NotRequired[str | list[str]]
+    """`MM/DD/YYYY`, `DD-MON-YY`, `excel`; the first that fits. `YY` needs `pivot`."""
+    pivot: NotRequired[int]
+    """Two-digit years up to this are 20YY, others 19YY."""
+    open: NotRequired[str | list[str]]
+    """Dates that mean no end: the field is cleared."""
+    pad: NotRequired[int]
+    """Zeros are added until there are so many digits."""
+
+
+class MappingConstant(TypedDict):
+    """The same value in every row."""
+
+    constant: str | bool
+    """The value of every row."""
+
+
+class MappingRowRule(TypedDict):
+    """Rows by a cell."""
+
+    column: str
+    """The column whose cell is looked at."""
+    equals: NotRequired[str | list[str]]
+    """The whole cell, in any letter case; the empty text is a blank cell."""
+    starts_with: NotRequired[str | list[str]]
+    """What the cell begins with, in any letter case."""
+
+
+class MappingOf834(TypedDict):
+    """What an account says of its 834s."""
+
+    coverages: NotRequired[Literal["all"] | list[str]]
+    """The insurance lines whose coverages count."""
+    identify: NotRequired[str | MemberWays]
+    """What the `external_id` is made from: one way, or one each for subscribers and dependents."""
+    member_id: NotRequired[str | MemberWays]
+    """What the `member_id` is made from; without it, what the `external_id` is."""
+    person_code: NotRequired[str]
+    """The reference with a person's number in the family; `REF*17` by default."""
+    plan: NotRequired[str | list[str]]
+    """What names the plan."""
+    family_coverage: NotRequired[Literal["own", "subscriber"]]
+    """Whether a subscriber's family coverage (HD05) covers dependents without their own."""
+    verify: NotRequired[Literal["compare", "full"]]
+    """The meaning of BGN08 = 4."""
+    counts: NotRequired[Literal["strict", "lenient"]]
+    """Whether wrong counts are refused."""
+
+
+class MemberWays(TypedDict):
+    """What identifiers are made from: one way each for subscribers and dependents."""
+
+    subscriber: str
+    dependent: str

@@ -1,0 +1,368 @@
+"""What the service can be asked: each function makes a call and reads its answer. Both clients have them as methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+from urllib.parse import quote
+
+import httpx
+
+from frontdesk_client.content import Content, Progress, Source
+from frontdesk_client.core import Call, Core, Operation, Pages, Pause, content_of, given, list_page
+from frontdesk_client.errors import FileNotFinished, FileNotLoaded
+from frontdesk_client.models import (
+    Eligibility,
+    EligibleMember,
+    File,
+    MappingSuggestion,
+    Plan,
+    PlanPatch,
+    StoredMapping,
+)
+
+FileFormat: TypeAlias = Literal["csv", "jsonl", "json", "834", "xlsx"]
+FileState: TypeAlias = Literal["receiving", "waiting", "running", "held", "done", "failed", "cancelled"]
+
+ENDED_STATES = {"done", "held", "failed", "cancelled"}
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 5.0
+PAGE_OF_PLANS, PAGE_OF_FILES, PAGE_OF_LINES = 1000, 100, 5000
+
+
+class VersionedPlan(NamedTuple):
+    """A plan and its ETag, which `change_plan` takes as `if_match`."""
+
+    plan: Plan
+    etag: str
+
+
+class Enrolment(NamedTuple):
+    """What became of the record of a member."""
+
+    outcome: str
+    """`created`, `updated`, `unchanged` or `moved`"""
+    member: Eligibility
+    changed: tuple[str, ...]
+    """Names of the changed fields"""
+    invitation: str
+    """`immediate`, `queued` or `none`"""
+    invitation_reason: str | None
+    """Why there is none, such as `no_email`"""
+    left_plan: str | None
+    """`external_id` of the plan that a moved member left"""
+    warnings: tuple[str, ...]
+    """Codes of likely mistakes; the record is written"""
+    ignored_fields: tuple[str, ...]
+    """Unknown fields of the record"""
+
+
+class ReportLine(TypedDict):
+    """A line of the report of a file: a row has one for its outcome, and one for each fault and each warning."""
+
+    row: int | None
+    external_id: str | None
+    outcome: str
+    code: str
+    field: str
+    hint: str
+    changed: list[str]
+    left_plan: str | None
+
+
+class Reconciliation(NamedTuple):
+    """How a file differs from the members of a plan, by `external_id`. Nothing was written."""
+
+    missing_there: list[str]
+    """In the file, and not in the service: a load would create these members"""
+    missing_here: list[str]
+    """Members of the plan with access that the file does not list: a load of a full file would end their access"""
+    differs: dict[str, list[str]]
+    """Members of the plan with the names of the fields that differ"""
+    other_plan: dict[str, str | None]
+    """Members of another plan of the account, with its `external_id`: a load would move them"""
+    refused: dict[str, list[str]]
+    """Rows that can't be compared, with their faults as `field: code`; a row without `external_id` is `row 7`"""
+    unchanged: int
+    """Number of rows that equal the stored member"""
+
+    @property
+    def is_equal(self) -> bool:
+        return not (
+            self.missing_there or self.missing_here or self.differs or self.other_plan or self.refused
+        )
+
+
+# Plans
+
+
+def plans(*, external_id: str | None = None, queue_interval: bool | None = None) -> Pages[Plan]:
+    """The account's plans in the order of `id`, or only the one with this `external_id`."""
+    wanted = given(external_id=external_id, queue_interval=queue_interval) | {
+        "page[size]": str(PAGE_OF_PLANS)
+    }
+    return Pages(Call("GET", "/v2/plans", wanted), list_page)
+
+
+def plan(core: Core, plan_id: int) -> Operation[Plan]:
+    """One plan with the values of its queue. Raises NotFound."""
+    return (yield from versioned_plan(core, plan_id)).plan
+
+
+def versioned_plan(core: Core, plan_id: int) -> Operation[VersionedPlan]:
+    """One plan and its ETag. Raises NotFound."""
+    response = yield from core.request(Call("GET", f"/v2/plans/{plan_id:d}"))
+    return VersionedPlan(content_of(response)["data"][0], response.headers.get("ETag", ""))
+
+
+def change_plan(
+    core: Core, plan_id: int, changes: PlanPatch, *, if_match: str | None = None
+) -> Operation[Plan]:
+    """Change fields of a plan; absent fields keep their values. With `if_match`, PreconditionFailed if the plan has changed
+    since it was read. Raises NotFound, Invalid."""
+    headers = {"If-Match": if_match} if if_match else {}
+    content = yield from core.json(Call("PATCH", f"/v2/plans/{plan_id:d}", json=changes, headers=headers))
+    changed: Plan = content["data"][0]
+    return changed
+
+
+# Members
+
+
+def enrol(
+    core: Core, plan_id: int, member: EligibleMember, *, idempotency_key: str | None = None
+) -> Operation[Enrolment]:
+    """Create the member, or update the one that has the `external_id`. Raises Invalid with every fault, NotFound."""
+    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    call = Call("POST", f"/v2/plans/{plan_id:d}/eligibility", json=member, headers=headers)
+    return read_enrolment((yield from core.request(call)))
+
+
+def read_enrolment(response: httpx.Response) -> Enrolment:
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(filter(None, (part.strip() for part in response.headers.get(name, "").split(","))))
+
+    invitation, _, reason = response.headers.get("Invitation", "").partition(";")
+    member: Any = content_of(response)
+    left_plan = response.headers.get("Eligibility-Left-Plan")
+    return Enrolment(
+        outcome=response.headers.get("Eligibility-Outcome", ""),
+        member=member,
+        changed=listed("Eligibility-Changed"),
+        invitation=invitation,
+        invitation_reason=reason.strip().removeprefix("reason=") or None,
+        left_plan=httpx.URL(f"/{left_plan}").path[1:] if left_plan is not None else None,
+        warnings=listed("Eligibility-Warnings"),
+        ignored_fields=listed("Ignored-Fields"),
+    )
+
+
+# Files
+
+
+def upload(
+    core: Core,
+    plan_id: int,
+    source: Source,
+    *,
+    mode: Literal["full", "change"] | None = None,
+    dry_run: bool | None = None,
+    format: FileFormat | None = None,  # noqa: A002 - the parameter's name
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    mapping: str | Mapping[str, Any] | None = None,
+    file_name: str | None = None,
+    idempotency_key: str | None = None,
+    progress: Progress | None = None,
+) -> Operation[File]:
+    """Send a file of members: a path, bytes, a binary stream, or records. A worker of the service then loads it.
+
+    `mapping` is the name of a stored mapping, or a mapping. `progress` is called with the bytes sent and the size (None for a
+    pipe); it begins again when the upload is repeated. A pipe is not repeated. Raises NotFound, Invalid, TooLarge,
+    UnsupportedMediaType, RateLimited.
+    """
+    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    named = mapping if mapping is None or isinstance(mapping, str) else json.dumps(mapping)
+    with Content(source, progress) as content:
+        parameters = given(
+            mode=mode,
+            dry_run=dry_run,
+            format=format or ("jsonl" if content.is_records else None),
+            encoding=encoding,
+            sheet=sheet,
+            header_row=header_row,
+            mapping=named,
+            file_name=file_name,
+        )
+        path = f"/v2/plans/{plan_id:d}/eligibility-files"
+        return (yield from read_file(core, Call("POST", path, parameters, content=content, headers=headers)))
+
+
+def suggest_mapping(
+    core: Core,
+    plan_id: int,
+    source: Source,
+    *,
+    format: FileFormat | None = None,  # noqa: A002 - the parameter's name
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Operation[MappingSuggestion]:
+    """A mapping that would read the file; nothing is loaded. Answer its `questions` before you store or send it.
+    Raises NotFound, Invalid, Malformed, RateLimited while another one is made for the account."""
+    with Content(source) as content:
+        wanted = given(suggest_mapping=True, format=format, encoding=encoding, sheet=sheet)
+        path = f"/v2/plans/{plan_id:d}/eligibility-files"
+        answer = yield from core.json(Call("POST", path, wanted, content=content))
+    suggestion: MappingSuggestion = answer["data"]
+    return suggestion
+
+
+def files(
+    plan_id: int | None = None, *, state: FileState | None = None, sha256: str | None = None
+) -> Pages[File]:
+    """The files of a plan, or of the account, the newest first."""
+    path = "/v2/eligibility-files" if plan_id is None else f"/v2/plans/{plan_id:d}/eligibility-files"
+    wanted = given(state=state, sha256=sha256) | {"page[size]": str(PAGE_OF_FILES)}
+    return Pages(Call("GET", path, wanted), list_page)
+
+
+def file(core: Core, plan_id: int, file_id: int) -> Operation[File]:
+    """A file by its id. Raises NotFound."""
+    return read_file(core, Call("GET", f"/v2/plans/{plan_id:d}/eligibility-files/{file_id:d}"))
+
+
+def read_file(core: Core, call: Call) -> Operation[File]:
+    content = yield from core.json(call)
+    found: File = content["data"]
+    return found
+
+
+def file_path(data: File) -> str:
+    return f"/v2/plans/{data['plan_id']:d}/eligibility-files/{data['id']:d}"
+
+
+def refresh(core: Core, data: File) -> Operation[File]:
+    return read_file(core, Call("GET", file_path(data)))
+
+
+def act(core: Core, data: File, action: Literal["approve", "cancel", "undo"]) -> Operation[File]:
+    return read_file(core, Call("POST", f"{file_path(data)}/{action}"))
+
+
+def accept_mapping(
+    core: Core, data: File, mapping: Mapping[str, Any] | None, *, keep: bool
+) -> Operation[File]:
+    path = f"{file_path(data)}/mapping"
+    return read_file(core, Call("POST", path, given(keep=keep), json=dict(mapping or {})))
+
+
+def wait(core: Core, data: File, timeout: float | None) -> Operation[File]:
+    """The file when it is done, held, failed or cancelled. Raises FileNotFinished after `timeout` seconds."""
+    end = None if timeout is None else monotonic() + timeout
+    seconds = FIRST_WAIT_SECONDS
+    while data["state"] not in ENDED_STATES:
+        if end is not None and monotonic() >= end:
+            raise FileNotFinished(f"File {data['id']} is {data['state']} after {timeout} seconds.")
+        yield Pause(seconds if end is None else min(seconds, max(end - monotonic(), 0.0)))
+        seconds = min(seconds * 1.5, LONGEST_WAIT_SECONDS)
+        data = yield from refresh(core, data)
+    return data
+
+
+def report(
+    data: File, *, outcome: str | None = None, code: str | None = None, external_id: str | None = None
+) -> Pages[ReportLine]:
+    """The lines of a file's report in the order of its rows; while the file is loaded, those so far."""
+    wanted = given(outcome=outcome, code=code, external_id=external_id)
+    wanted |= {"page[size]": str(PAGE_OF_LINES)}
+    return Pages(Call("GET", f"{file_path(data)}/report", wanted), read_report)
+
+
+def read_report(response: httpx.Response) -> tuple[list[ReportLine], dict[str, str] | None]:
+    following = response.links.get("next", {}).get("url")
+    lines = [json.loads(line) for line in response.content.splitlines()]
+    return lines, dict(httpx.URL(following).params) if following else None
+
+
+# Reconciliation
+
+
+def reconcile(
+    core: Core,
+    plan_id: int,
+    source: Source,
+    *,
+    format: FileFormat | None = None,  # noqa: A002 - the parameter's name
+    mapping: str | Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+) -> Operation[Reconciliation]:
+    """Compare a full file, or records, with the members of a plan, and write no member.
+
+    The service compares, in a dry run: so each value is read as a load would read it, and every format and mapping works.
+    Raises FileNotLoaded if the file can't be read, FileNotFinished, and what `upload` raises.
+    """
+    data = yield from upload(core, plan_id, source, mode="full", dry_run=True, format=format, mapping=mapping)
+    data = yield from wait(core, data, timeout)
+    if data["state"] != "done" or (data["problem"] and not data["rows_done"]):
+        raise FileNotLoaded(data["state"], data["problem"])
+    found = Reconciliation([], [], {}, {}, {}, data["counts"].get("unchanged", 0))
+    following: Pages[ReportLine] | None = report(data)
+    while following is not None:
+        lines, following = yield from core.page(following)
+        for line in lines:
+            note(found, line)
+    return found
+
+
+def note(found: Reconciliation, line: ReportLine) -> None:
+    """Add what a line of the report of a dry run says."""
+    name = line["external_id"] or f"row {line['row']}"
+    match line["outcome"]:
+        case "created":
+            found.missing_there.append(name)
+        case "would_end":
+            found.missing_here.append(name)
+        case "moved":
+            found.other_plan[name] = line["left_plan"]
+        case "updated" | "ended" | "reopened":
+            found.differs[name] = line["changed"]
+        case "refused":
+            found.refused.setdefault(name, []).append(f"{line['field']}: {line['code']}")
+
+
+# Mappings
+
+
+def mappings() -> Pages[StoredMapping]:
+    """Every mapping of the account, by name."""
+    return Pages(Call("GET", "/v2/eligibility-mappings"), list_page)
+
+
+def mapping(core: Core, name: str) -> Operation[StoredMapping]:
+    """The mapping of this name. Raises NotFound."""
+    return read_mapping(core, Call("GET", mapping_path(name)))
+
+
+def save_mapping(
+    core: Core, name: str, mapping: Mapping[str, Any], *, default: bool | None = None
+) -> Operation[StoredMapping]:
+    """Store a mapping, or replace it. `default` makes it the one for files without a mapping, or no longer.
+    Raises Invalid with each fault by its place."""
+    return read_mapping(core, Call("PUT", mapping_path(name), given(default=default), json=dict(mapping)))
+
+
+def delete_mapping(core: Core, name: str) -> Operation[None]:
+    """Delete a mapping; files keep their copy of it. Raises NotFound."""
+    yield from core.request(Call("DELETE", mapping_path(name)))
+
+
+def mapping_path(name: str) -> str:
+    return f"/v2/eligibility-mappings/{quote(name, safe='')}"
+
+
+def read_mapping(core: Core, call: Call) -> Operation[StoredMapping]:
+    content = yield from core.json(call)
+    stored: StoredMapping = content["data"]
+    return stored

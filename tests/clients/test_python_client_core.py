@@ -1,0 +1,287 @@
+"""The rules of the Python client without a connection: retries, tokens, contents, errors, webhooks, and its models."""
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import frontdesk_client
+from frontdesk.web.problems import PROBLEMS
+from frontdesk_client import (
+    ApiError,
+    AuthenticationFailed,
+    BadSignature,
+    Unauthorized,
+    Unavailable,
+    UnexpectedAnswer,
+    Unreachable,
+    verify_webhook,
+)
+from frontdesk_client.content import Content
+from frontdesk_client.core import Call, Core, NeedToken, Operation, Pause, Send, Step
+from frontdesk_client.errors import KINDS
+from tests.api.test_openapi import SNAPSHOT
+
+CLIENT = Path(__file__).parents[2] / "clients/python"
+URL = "https://api.example.com"
+# Made with the library `standardwebhooks` 1.1.0.
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+BODY = b'{"type": "file.done", "timestamp": "2026-11-23T20:00:00Z", "data": {"file_id": 7}}'
+SIGNED_AT = 1795464000
+SIGNATURE = "v1,iHtaR8UhXrOnlUIhUnTlW/CMI5L+HL7QpUQaFC5JcQo="
+
+
+def core(**changes: Any) -> Core:
+    return Core(URL, "client", "secret", **({"scope": None, "attempts": 4} | changes))
+
+
+def answer(status: int, content: Any = None, **headers: str) -> httpx.Response:
+    request = httpx.Request("GET", URL)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, json=content if content is not None else {}, headers=named, request=request)
+
+
+def problem(status: int, kind: str, *codes: str, **headers: str) -> httpx.Response:
+    errors = [{"field": "zipcode", "code": code, "message": "rule"} for code in codes]
+    content = {"type": f"{URL}/problems#{kind}", "title": "Title", "detail": "Detail.", "errors": errors}
+    return answer(status, content, **headers)
+
+
+def perform(
+    operation: Operation[Any], *results: httpx.Response | httpx.RequestError
+) -> tuple[Any, list[Step]]:
+    """What the operation returns or raises when its requests have these results, and the steps that it took."""
+    left: list[Any] = list(results)
+    steps: list[Step] = []
+    try:
+        step = next(operation)
+        while True:
+            steps.append(step)
+            if isinstance(step, Send) and isinstance(left[0], httpx.RequestError):
+                step = operation.throw(left.pop(0))
+            else:
+                step = operation.send(left.pop(0) if isinstance(step, Send) else "token")
+    except StopIteration as end:
+        return end.value, steps
+    except frontdesk_client.FrontdeskError as error:
+        return error, steps
+    finally:
+        assert left == []
+
+
+def pauses(steps: list[Step]) -> list[float]:
+    return [step.seconds for step in steps if isinstance(step, Pause)]
+
+
+def sends(steps: list[Step]) -> list[Send]:
+    return [step for step in steps if isinstance(step, Send)]
+
+
+def post() -> Call:
+    return Call("POST", "/v2/plans/1/eligibility", json={"external_id": "E-1"})
+
+
+def test_a_request_is_repeated_with_the_same_key_after_a_failure_that_may_pass() -> None:
+    failures = (
+        httpx.ReadError(""),
+        problem(503, "unavailable"),
+        problem(429, "rate_limited", Retry_After="3"),
+    )
+    result, steps = perform(core().request(post()), *failures, answer(200, {"id": 1}))
+    assert result.json() == {"id": 1}
+    keys = {step.headers["Idempotency-Key"] for step in sends(steps)}
+    assert (len(sends(steps)), len(keys)) == (4, 1)
+    first, second, third = pauses(steps)
+    assert 0.25 <= first <= 0.5
+    assert 0.5 <= second <= 1
+    assert 3 <= third <= 3.3
+
+
+def test_each_call_that_changes_something_has_its_own_key_and_a_read_has_none() -> None:
+    keys = [
+        sends(perform(core().request(post()), answer(200))[1])[0].headers["Idempotency-Key"] for _ in "ab"
+    ]
+    assert keys[0] != keys[1]
+    _, steps = perform(core().request(Call("GET", "/v2/plans")), answer(200))
+    assert "Idempotency-Key" not in sends(steps)[0].headers
+
+
+def test_the_last_failure_is_raised_when_no_attempt_is_left() -> None:
+    error, steps = perform(core(attempts=2).request(post()), *[problem(503, "unavailable")] * 2)
+    assert isinstance(error, Unavailable)
+    assert len(sends(steps)) == 2
+    error, _ = perform(core(attempts=1).request(post()), httpx.ConnectTimeout("slow"))
+    assert isinstance(error, Unreachable)
+    assert isinstance(error.__cause__, httpx.ConnectTimeout)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        problem(422, "invalid", "required"),
+        problem(409, "wrong_state"),
+        problem(429, "rate_limited", "too_many_taken", Retry_After="7200"),
+        problem(500, "internal"),
+    ],
+)
+def test_a_refusal_is_not_repeated(refusal: httpx.Response) -> None:
+    error, steps = perform(core().request(post()), refusal)
+    assert isinstance(error, ApiError)
+    assert (error.status, len(steps)) == (refusal.status_code, 2)
+
+
+def test_a_request_whose_first_attempt_is_under_way_waits_for_its_answer() -> None:
+    in_flight = problem(409, "conflict", "idempotency_in_flight", Retry_After="1")
+    result, steps = perform(core().request(post()), in_flight, answer(201, {"id": 1}))
+    assert result.status_code == 201
+    assert 1 <= pauses(steps)[0] <= 1.1
+
+
+def test_a_rejected_token_is_replaced_once() -> None:
+    rejected = problem(401, "unauthorized")
+    result, steps = perform(core().request(post()), rejected, answer(200, {"id": 1}))
+    assert result.status_code == 200
+    assert [step for step in steps if isinstance(step, NeedToken)] == [NeedToken(None), NeedToken("token")]
+    error, _ = perform(core().request(post()), rejected, rejected)
+    assert isinstance(error, Unauthorized)
+
+
+def test_a_token_is_kept_and_renewed_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("frontdesk_client.core.monotonic", lambda: now)
+    client = core(scope="customer")
+    assert client.token(None) is None
+    token, steps = perform(client.fetch_token(), answer(200, {"access_token": "one", "expires_in": 7200}))
+    assert token == client.token(None) == client.token("another") == "one"
+    assert client.token("one") is None
+    [send] = sends(steps)
+    assert send.body == b"grant_type=client_credentials&client_id=client&client_secret=secret&scope=customer"
+    now += 7139
+    assert client.token(None) == "one"
+    now += 1
+    assert client.token(None) is None
+
+
+def test_an_answer_of_another_server_is_told_from_one_of_the_service() -> None:
+    page = httpx.Response(200, text="<html>", request=httpx.Request("GET", URL))
+    for operation in (core().fetch_token(), core().json(post())):
+        error, _ = perform(operation, page)
+        assert isinstance(error, UnexpectedAnswer)
+    gateway = httpx.Response(502, text="<html>", request=httpx.Request("GET", URL))
+    error, _ = perform(core(attempts=1).request(post()), gateway)
+    assert (type(error), str(error)) == (ApiError, "502 Bad Gateway: no details")
+    refused = answer(401, {"error": "invalid_client", "error_description": "Wrong."})
+    error, _ = perform(core().fetch_token(), refused)
+    assert (type(error), str(error)) == (AuthenticationFailed, "invalid_client: Wrong.")
+
+
+def test_only_https_and_this_machine_get_the_secret() -> None:
+    for url in ("http://api.example.com", "api.example.com", "ftp://localhost", ""):
+        with pytest.raises(ValueError, match="https"):
+            Core(url, "client", "secret", scope=None, attempts=1)
+    assert (
+        Core("http://[::1]:8000/", "client", "secret", scope=None, attempts=1).base_url == "http://[::1]:8000"
+    )
+
+
+def test_a_next_page_is_never_another_address() -> None:
+    pages = frontdesk_client.operations.plans()
+    link = "https://elsewhere.example.com/other?page%5Bsize%5D=1&page%5Bafter%5D=9"
+    content = {"links": {"self": "", "next": link}, "data": [{"id": 9}]}
+    (items, following), steps = perform(core().page(pages), answer(200, content))
+    assert items == [{"id": 9}]
+    assert following.call.path == sends(steps)[0].path == "/v2/plans"
+    assert following.call.params == {"page[size]": "1", "page[after]": "9"}
+
+
+def test_every_kind_of_problem_has_its_error() -> None:
+    assert set(KINDS) == set(PROBLEMS)
+    assert {kind.__name__ for kind in KINDS.values()} <= set(frontdesk_client.__all__)
+    assert all(kind.__module__ == "frontdesk_client.errors" for kind in KINDS.values())
+
+
+def test_a_file_that_grows_is_sent_as_long_as_it_was_and_again_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_bytes(b"a" * 100_000)
+    with Content(path) as content:
+        with path.open("ab") as growing:
+            growing.write(b"b" * 100_000)
+        assert (content.size, content.is_repeatable) == (100_000, True)
+        assert b"".join(content.pieces()) == b"".join(content.pieces()) == b"a" * 100_000
+
+
+def test_a_pipe_is_sent_once_and_never_repeated() -> None:
+    receiving, sending = os.pipe()
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe, Content(pipe) as content:
+        call = Call("POST", "/v2/plans/1/eligibility-files", content=content)
+        for refusal in (problem(503, "unavailable"), problem(401, "unauthorized"), httpx.WriteError("")):
+            _, steps = perform(core().request(call), refusal)
+            assert len(sends(steps)) == 1
+            assert "Content-Length" not in sends(steps)[0].headers
+
+
+def test_a_record_that_json_does_not_have_is_refused() -> None:
+    for value in (float("nan"), object()):
+        with pytest.raises((ValueError, TypeError)) as refused:
+            Content([{"external_id": value}])
+        assert "object object" not in str(refused.value)
+    with Content(io.BytesIO(b"x")) as content:
+        assert list(content.pieces()) == [b"x"]
+
+
+def headers(signatures: str, **changes: str) -> dict[str, str]:
+    return {
+        "webhook-id": "msg_1",
+        "Webhook-Timestamp": str(SIGNED_AT),
+        "webhook-signature": signatures,
+    } | changes
+
+
+def test_a_webhook_is_taken_with_any_of_its_secrets() -> None:
+    other = "whsec_" + base64.b64encode(b"another secret of an endpoint").decode()
+    for secrets in (SECRET, [SECRET, other], (other, SECRET)):
+        for signatures in (SIGNATURE, f"v1a,x v1,AAAA {SIGNATURE}"):
+            event = verify_webhook(BODY, headers(signatures), secrets, now=SIGNED_AT + 299)
+            assert event == json.loads(BODY)
+
+
+@pytest.mark.parametrize(
+    ("body", "changed", "late"),
+    [
+        (BODY + b" ", {}, 0),
+        (BODY, {"webhook-id": "msg_2"}, 0),
+        (BODY, {"webhook-signature": SIGNATURE.replace("v1,", "v2,")}, 0),
+        (BODY, {"webhook-signature": ""}, 0),
+        (BODY, {"webhook-signature": SIGNATURE[:-4]}, 0),
+        (BODY, {"webhook-id": ""}, 0),
+        (BODY, {"Webhook-Timestamp": "²"}, 0),
+        (BODY, {}, 301),
+        (BODY, {}, -301),
+    ],
+)
+def test_a_webhook_that_was_changed_or_comes_late_is_refused(
+    body: bytes, changed: dict[str, str], late: int
+) -> None:
+    with pytest.raises(BadSignature):
+        verify_webhook(body, headers(SIGNATURE, **changed), SECRET, now=SIGNED_AT + late)
+
+
+def test_a_secret_of_another_form_is_refused_for_what_it_is() -> None:
+    for secret in ("", "whsec_", "whsec_!"):
+        with pytest.raises(ValueError, match="whsec_"):
+            verify_webhook(BODY, headers(SIGNATURE), secret, now=SIGNED_AT)
+
+
+def test_the_models_are_those_of_the_interface(tmp_path: Path) -> None:
+    """The docstring of generate.py has the command that renews them."""
+    written = tmp_path / "models.py"
+    subprocess.run([sys.executable, CLIENT / "generate.py", SNAPSHOT, written], check=True, cwd=CLIENT)
+    assert (CLIENT / "src/frontdesk_client/models.py").read_text() == written.read_text()
