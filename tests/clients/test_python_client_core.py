@@ -1,6 +1,7 @@
 """The rules of the Python client without a connection: retries, tokens, contents, errors, webhooks, and its models."""
 
 import base64
+import inspect
 import io
 import json
 import os
@@ -16,8 +17,12 @@ import frontdesk_client
 from frontdesk.web.problems import PROBLEMS
 from frontdesk_client import (
     ApiError,
+    AsyncFileHandle,
+    AsyncFrontdesk,
     AuthenticationFailed,
     BadSignature,
+    FileHandle,
+    Frontdesk,
     Unauthorized,
     Unavailable,
     UnexpectedAnswer,
@@ -201,6 +206,29 @@ def test_a_next_page_is_never_another_address() -> None:
     assert following.call.params == {"page[size]": "1", "page[after]": "9"}
 
 
+def test_both_clients_have_the_same_methods() -> None:
+    pairs = ((Frontdesk, AsyncFrontdesk), (FileHandle, AsyncFileHandle))
+    for blocking, asynchronous in pairs:
+        names = [
+            {name for name, value in vars(kind).items() if callable(value) and name[0] != "_"}
+            for kind in (blocking, asynchronous)
+        ]
+        assert names[0] == names[1]
+        for name in names[0]:
+            [one, other] = [inspect.signature(getattr(kind, name)) for kind in (blocking, asynchronous)]
+            assert one.parameters == other.parameters
+
+
+def test_httpx_logs_no_identifier_of_a_member(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "httpx")
+    found = httpx.Response(200, json={"data": [], "access_token": "x"})
+    transport = httpx.MockTransport(lambda _: found)
+    with Frontdesk(URL, "client", "secret", transport=transport) as desk:
+        assert list(desk.plans(external_id="AB 123356")) == []
+    assert f"GET {URL}/v2/plans " in caplog.text
+    assert "123356" not in caplog.text
+
+
 def test_every_kind_of_problem_has_its_error() -> None:
     assert set(KINDS) == set(PROBLEMS)
     assert {kind.__name__ for kind in KINDS.values()} <= set(frontdesk_client.__all__)
@@ -215,6 +243,15 @@ def test_a_file_that_grows_is_sent_as_long_as_it_was_and_again_from_its_beginnin
             growing.write(b"b" * 100_000)
         assert (content.size, content.is_repeatable) == (100_000, True)
         assert b"".join(content.pieces()) == b"".join(content.pieces()) == b"a" * 100_000
+
+
+def test_a_file_that_becomes_shorter_is_not_sent_as_if_it_were_whole(tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_bytes(b"a" * 100_000)
+    with Content(path) as content:
+        path.write_bytes(b"a")
+        with pytest.raises(ValueError, match="shorter"):
+            list(content.pieces())
 
 
 def test_a_pipe_is_sent_once_and_never_repeated() -> None:

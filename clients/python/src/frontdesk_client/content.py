@@ -60,7 +60,8 @@ class Content:
         return self._start is not None
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes from the beginning, and no more than `size`, if that is known: a file may grow while it is sent."""
+        """The bytes from the beginning, and no more than `size`, if that is known: a file may grow while it is sent.
+        Raises ValueError if it became shorter."""
         if self._start is not None:
             self._seek(self._start, os.SEEK_SET)
         sent = 0
@@ -69,6 +70,10 @@ class Content:
             yield data
             if self._progress is not None:
                 self._progress(sent, self.size)
+        if self.size is not None and sent < self.size:
+            raise ValueError(
+                "The file became shorter while it was sent. Nothing of it is loaded; send it again."
+            )
 
     def _next_size(self, sent: int) -> int:
         return PIECE_BYTES if self.size is None else min(PIECE_BYTES, self.size - sent)

@@ -6,6 +6,7 @@ here, once.
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,28 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 20.0
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 RENEW_SECONDS = 60.0
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
+
+
+class WithoutQuery(logging.Filter):
+    """Takes the query out of httpx's log lines for these hosts: it may hold an address or an identifier of a member."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hosts: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                part.copy_with(query=None)
+                if isinstance(part, httpx.URL) and part.host in self.hosts
+                else part
+                for part in record.args
+            )
+        return True
+
+
+WITHOUT_QUERY = WithoutQuery()
+logging.getLogger("httpx").addFilter(WITHOUT_QUERY)
 
 
 @dataclass(frozen=True)
@@ -99,6 +122,7 @@ class Core:
             raise ValueError("The base URL must begin with https://, because records are health information.")
         if attempts < 1:
             raise ValueError("attempts must be at least 1.")
+        WITHOUT_QUERY.hosts.add(url.host)
         self.base_url = base_url.rstrip("/")
         self._form = {"grant_type": "client_credentials", "client_id": client_id}
         self._form |= {"client_secret": client_secret} | ({"scope": scope} if scope else {})

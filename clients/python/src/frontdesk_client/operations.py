@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import httpx
 
@@ -141,7 +141,8 @@ def enrol(
 
 def read_enrolment(response: httpx.Response) -> Enrolment:
     def listed(name: str) -> tuple[str, ...]:
-        return tuple(filter(None, (part.strip() for part in response.headers.get(name, "").split(","))))
+        parts = response.headers.get(name, "").split(",")
+        return tuple(unquote(part.strip()) for part in parts if part.strip())
 
     invitation, _, reason = response.headers.get("Invitation", "").partition(";")
     member: Any = content_of(response)
@@ -152,7 +153,7 @@ def read_enrolment(response: httpx.Response) -> Enrolment:
         changed=listed("Eligibility-Changed"),
         invitation=invitation,
         invitation_reason=reason.strip().removeprefix("reason=") or None,
-        left_plan=httpx.URL(f"/{left_plan}").path[1:] if left_plan is not None else None,
+        left_plan=None if left_plan is None else unquote(left_plan),
         warnings=listed("Eligibility-Warnings"),
         ignored_fields=listed("Ignored-Fields"),
     )
