@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from frontdesk_client import (
     AuthenticationFailed,
     BadSignature,
     FileHandle,
+    FileNotFinished,
     Frontdesk,
     Unauthorized,
     Unavailable,
@@ -32,6 +35,7 @@ from frontdesk_client import (
 from frontdesk_client.content import Content
 from frontdesk_client.core import Call, Core, NeedToken, Operation, Pause, Send, Step
 from frontdesk_client.errors import KINDS
+from frontdesk_client.operations import wait
 from tests.api.test_openapi import SNAPSHOT
 
 CLIENT = Path(__file__).parents[2] / "clients/python"
@@ -243,6 +247,39 @@ def test_a_file_that_grows_is_sent_as_long_as_it_was_and_again_from_its_beginnin
             growing.write(b"b" * 100_000)
         assert (content.size, content.is_repeatable) == (100_000, True)
         assert b"".join(content.pieces()) == b"".join(content.pieces()) == b"a" * 100_000
+
+
+def test_the_size_of_a_file_is_sent_ahead() -> None:
+    with Content(b"12345") as content:
+        _, steps = perform(core().request(Call("POST", "/", content=content)), answer(202))
+    assert sends(steps)[0].headers["Content-Length"] == "5"
+
+
+def test_a_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([1000.0, 1000.0, 1000.0, 1010.0])
+    monkeypatch.setattr("frontdesk_client.operations.monotonic", lambda: next(times))
+    running: Any = {"id": 7, "plan_id": 1, "state": "running"}
+    error, steps = perform(wait(core(), running, 10), answer(200, {"data": running}))
+    assert (type(error), str(error)) == (FileNotFinished, "File 7 is running after 10 seconds.")
+    assert pauses(steps) == [0.2]
+
+
+def test_threads_that_need_a_token_at_once_share_one() -> None:
+    asked = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/oauth/token":
+            asked.append(request)
+            time.sleep(0.05)
+        return httpx.Response(200, json={"data": [], "access_token": "x", "expires_in": 7200})
+
+    with Frontdesk(URL, "client", "secret", transport=httpx.MockTransport(respond)) as desk:
+        threads = [threading.Thread(target=lambda: list(desk.plans())) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(asked) == 1
 
 
 def test_a_file_that_becomes_shorter_is_not_sent_as_if_it_were_whole(tmp_path: Path) -> None:
