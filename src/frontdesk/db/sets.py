@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -43,6 +43,7 @@ UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 _TRIP = "frontdesk_trip"
 _reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
 _taking = threading.Lock()
+_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
 
 
 class SetAnswer(Protocol):
@@ -78,21 +79,28 @@ def lock_name(tx: SetTransaction, name: str) -> None:
         tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
 
+def installation_key(tx: SetTransaction) -> bytes:
+    """The installation's key of digests. It never changes, so a process reads it once for each engine."""
+    if (key := _keys.get(tx.engine)) is None:
+        # A pipeline's answers are JSON.
+        column = "row_digest_key" if tx.dialect.name == "sqlite" else "to_json(row_digest_key)"
+        [text] = tx.exec_driver_sql(f"SELECT {column} FROM installation").one()
+        key = _keys[tx.engine] = bytes.fromhex(text)
+    return key
+
+
 class Found:
     """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended.
 
     On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
     """
 
-    def __init__(self) -> None:
-        self.received: list[dict[str, Any]] | None = None
-        self.receive: Callable[[], None] | None = None  # fills in `received` of every read of the trip
+    def __init__(self, receive: Callable[[], list[dict[str, Any]]] = list) -> None:
+        self.receive = receive
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        if self.received is None and self.receive is not None:
-            self.receive()
-        return self.received or []
+        return self.receive()
 
 
 # Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
@@ -130,17 +138,12 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
     sql = _combined_sql(statements, tuple(map(bool, reads)))
-    answer, wanted = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))), [*filter(None, reads)]
-
-    def receive() -> None:
-        for found, rows in zip(reads, answer.one(), strict=True):
-            if found is not None:
-                found.received = rows
-
-    for found in wanted:
-        found.receive = receive
-    if wanted and isinstance(tx, Tx):  # its answers end with it
-        receive()
+    answer = cache(tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))).one)
+    for place, found in enumerate(reads):
+        if found is not None:
+            found.receive = lambda place=place: answer()[place]
+    if isinstance(tx, Tx):  # its answers end with it
+        answer()
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
@@ -238,14 +241,11 @@ def lock_set(
 
 def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
     """The rows that the statement answers, by these columns in their order."""
-    found = Found()
-    trip = tx.info.get(_TRIP)
-    if trip is None:
-        rows = tx.exec_driver_sql(sql, parameters).all()
-        found.received = [dict(zip(columns, row, strict=True)) for row in rows]
-    else:
-        trip.append((sql, parameters, found))
-    return found
+    if (trip := tx.info.get(_TRIP)) is not None:
+        trip.append((sql, parameters, found := Found()))
+        return found
+    rows = [dict(zip(columns, row, strict=True)) for row in tx.exec_driver_sql(sql, parameters)]
+    return Found(lambda: rows)
 
 
 def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:

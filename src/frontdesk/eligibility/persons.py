@@ -6,11 +6,10 @@ show that the stored member with its identifier is another person (docs/834.md, 
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from frontdesk.eligibility.model import PersonSaid
+from frontdesk.text import keyed_hash
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
 
@@ -68,12 +67,4 @@ def person_digest(key: bytes, values: Values) -> str | None:
     first, last = fold_name(values["first_name"]), fold_name(values["last_name"])
     if not first or not last:
         return None
-    digest = _keyed(key).copy()
-    digest.update(f"{values['account_id']}\0{first}\0{last}\0{values['dob']}".encode())
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=8)
-def _keyed(key: bytes) -> blake2b:
-    """A hash with the key in it: a copy takes a third of the time."""
-    return blake2b(key=key, digest_size=16)
+    return keyed_hash(f"{values['account_id']}\0{first}\0{last}\0{values['dob']}", key, size=16)

@@ -209,14 +209,6 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
-def row_digest_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests."""
-    with sets.one_round_trip(tx):
-        sql = "SELECT row_digest_key FROM installation"
-        found = sets.read_set(tx, sql, parameters=(), columns=("row_digest_key",))
-    return bytes.fromhex(found.rows[0]["row_digest_key"])
-
-
 def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
