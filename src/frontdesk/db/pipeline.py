@@ -86,8 +86,7 @@ class PipelineDatabase:
         try:
             yield tx
             tx.commit()
-            if self._outage.began_at is not None:
-                self._outage.ended()
+            self._outage.ended()
         finally:
             tx.roll_back()
             if connection.is_alive:
@@ -135,8 +134,7 @@ class PipelineDatabase:
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
-        if self._outage.began_at is not None:
-            self._outage.ended()
+        self._outage.ended()
         return answer.rows or []
 
     def translated(self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False) -> Exception:
@@ -156,10 +154,10 @@ class GroupWriter(GroupCommit[Item, Result]):
     """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, with a
     second lane; on SQLite in a thread. A subclass says what a transaction does."""
 
-    def __init__(self, db: Database, url: str, deadlines: Deadlines) -> None:
+    def __init__(self, db: Database, deadlines: Deadlines) -> None:
         super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
         self.db = db
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(url, db.outage)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(db.url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="group")
 
     @abstractmethod
@@ -196,9 +194,6 @@ class PipelineAnswer:
     def one(self) -> list[Any]:
         [row] = self
         return row
-
-    def all(self) -> list[list[Any]]:
-        return [*self]
 
     def __iter__(self) -> Iterator[list[Any]]:
         if self.rows is None and self.send is not None:

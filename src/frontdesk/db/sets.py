@@ -13,7 +13,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property, lru_cache
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -38,7 +39,6 @@ Row = Mapping[str, Any]
 FEWEST_ROWS = 300
 # PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
 ID_BLOCK = 1000
-UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
 _TRIP = "frontdesk_trip"
 _reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
@@ -50,8 +50,6 @@ class SetAnswer(Protocol):
     """The rows of a statement's answer."""
 
     def one(self) -> Sequence[Any]: ...
-
-    def all(self) -> Sequence[Sequence[Any]]: ...
 
     def __iter__(self) -> Iterator[Sequence[Any]]: ...
 
@@ -89,18 +87,25 @@ def installation_key(tx: SetTransaction) -> bytes:
     return key
 
 
+def keyed_hasher(tx: SetTransaction, *, size: int, person: bytes = b"") -> blake2b:
+    """For `text.keyed_hash`, with the installation's key and `size` bytes. `person` separates uses of the key."""
+    return blake2b(key=installation_key(tx), digest_size=size, person=person)
+
+
 class Found:
     """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended.
 
     On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
     """
 
-    def __init__(self, receive: Callable[[], list[dict[str, Any]]] = list) -> None:
-        self.receive = receive
+    received: list[dict[str, Any]] | None = None
+    receive: Callable[[], None] | None = None  # fills in `received` of every read of the trip
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
-        return self.receive()
+        if self.received is None and self.receive is not None:
+            self.receive()
+        return self.received or []
 
 
 # Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
@@ -138,12 +143,17 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
     sql = _combined_sql(statements, tuple(map(bool, reads)))
-    answer = cache(tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))).one)
-    for place, found in enumerate(reads):
-        if found is not None:
-            found.receive = lambda place=place: answer()[place]
-    if isinstance(tx, Tx):  # its answers end with it
-        answer()
+    answer, wanted = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))), [*filter(None, reads)]
+
+    def receive() -> None:
+        for found, rows in zip(reads, answer.one(), strict=True):
+            if found is not None:
+                found.received = rows
+
+    for found in wanted:
+        found.receive = receive
+    if wanted and isinstance(tx, Tx):  # its answers end with it
+        receive()
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
@@ -179,7 +189,7 @@ def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> Non
     """Insert the rows whose unique keys are not stored yet; each row has the same keys."""
     if rows:
         columns = tuple(rows[0])
-        sql = _insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
+        sql = _insert_sql(tx.dialect.name, table, columns=columns) + " ON CONFLICT DO NOTHING"
         _write(tx, sql, table, rows, columns)
 
 
@@ -241,11 +251,14 @@ def lock_set(
 
 def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
     """The rows that the statement answers, by these columns in their order."""
-    if (trip := tx.info.get(_TRIP)) is not None:
-        trip.append((sql, parameters, found := Found()))
-        return found
-    rows = [dict(zip(columns, row, strict=True)) for row in tx.exec_driver_sql(sql, parameters)]
-    return Found(lambda: rows)
+    found = Found()
+    trip = tx.info.get(_TRIP)
+    if trip is None:
+        rows = tx.exec_driver_sql(sql, parameters)
+        found.received = [dict(zip(columns, row, strict=True)) for row in rows]
+    else:
+        trip.append((sql, parameters, found))
+    return found
 
 
 def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:

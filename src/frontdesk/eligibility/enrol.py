@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from frontdesk import audit
@@ -93,7 +93,7 @@ def _decide_chunk(
     keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
-    digest_key, lock = sets.installation_key(tx), scratch is None
+    hasher, lock = sets.keyed_hasher(tx, size=persons.DIGEST_SIZE), scratch is None
     with sets.one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
@@ -108,7 +108,7 @@ def _decide_chunk(
     chunk_keys = decide.ChunkKeys(by_id, counts, uniqueness, now)
     chunk_keys.lead(by_id)
     plans, at = {row["id"]: row for row in owners.rows}, stored_time(now)
-    state = decide.ChunkState(chunk_keys, plans, invitations(), at, digest_key, reopens_absent)
+    state = decide.ChunkState(chunk_keys, plans, invitations(), at, hasher, reopens_absent)
     for member in by_id.values():
         state.note_family(member)
     results = [state.decide(submission) for submission in submissions]
@@ -277,9 +277,9 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
     keys, or it is erased. An old key that another account now uses is a probe.
     """
     counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
-    stored, digest_key = store.lock_by_ids(tx, member_ids), sets.installation_key(tx)
+    stored, hasher = store.lock_by_ids(tx, member_ids), sets.keyed_hasher(tx, size=persons.DIGEST_SIZE)
     histories = store.find_histories(tx, set(member_ids))
-    undone = {id_: _undone(stored[id_], history, undo, digest_key) for id_, history in histories.items()}
+    undone = {id_: _undone(stored[id_], history, undo, hasher) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
         (decide.scope_of(before.account_id, undo.uniqueness), result.stored.values | before.record.given)
         for before, result in filter(None, undone.values())
@@ -298,7 +298,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 
 
 def _undone(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, digest_key: bytes
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, hasher: blake2b
 ) -> tuple[Submission, Enrolled] | None:
     """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
@@ -316,7 +316,7 @@ def _undone(
         before |= {name: old for name, (old, _) in newest.changes.items()}
         if "email" in changes:
             before["email_folded"] = None if before["email"] is None else fold_email(before["email"])
-        before["person_digest"] = persons.person_digest(digest_key, values | before)
+        before["person_digest"] = persons.person_digest(hasher, values | before)
     record = MemberRecord(values["external_id"], before, False, (), (), ())
     place = (values["account_id"], before.get("plan_id", values["plan_id"]))
     by = Submission(*place, record, undo.client, undo.request_id, file_id=undo.file_id)
@@ -374,7 +374,8 @@ def _warn_of_similar(
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
     """For each person, by names, birth date and account, a similar stored member that is open today."""
-    digests = map(partial(persons.person_digest, sets.installation_key(tx)), people)
+    hasher = sets.keyed_hasher(tx, size=persons.DIGEST_SIZE)
+    digests = [persons.person_digest(hasher, person) for person in people]
     keys = [digest and f"{digest} {person['dob']}" for digest, person in zip(digests, people, strict=True)]
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
@@ -415,7 +416,7 @@ class Enrolments(GroupWriter[Submission, Enrolled]):
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
-        super().__init__(db, config.database_url, deadlines)
+        super().__init__(db, deadlines)
         self._clock, self._uniqueness = clock, config.uniqueness
 
     def work(self, tx: SetTransaction, items: Sequence[Submission]) -> Iterator[Result]:

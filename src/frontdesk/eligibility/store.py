@@ -128,9 +128,7 @@ def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequen
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     """The members in id order, not locked."""
-    query = select(*(members.c[name] for name in model.MemberAccess._fields)).where(
-        members.c.id.in_(list(ids))
-    )
+    query = select(*members.c[model.MemberAccess._fields]).where(members.c.id.in_(list(ids)))
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 

@@ -75,26 +75,27 @@ def find_suppressed(
 ) -> Callable[[], set[tuple[int | None, str]]]:
     """Which of the folded addresses must not be mailed, each with the account that mailed it; of an erased member the list has a
     hash. Returns a function that gives them once the round trip has ended."""
-    key = sets.installation_key(tx)
-    asked = {_hashed(address, key): address for address in addresses} | {each: each for each in addresses}
+    hashed = _hashing(tx)
+    asked = {hashed(address): address for address in addresses} | {each: each for each in addresses}
     found = sets.find_set(tx, suppressions, "address_folded", asked, columns=("address_folded", "account_id"))
     return lambda: {(row["account_id"], asked[row["address_folded"]]) for row in found.rows}
 
 
 def hash_suppressions(tx: Tx, addresses: Collection[str]) -> int:
     """Keep only keyed hashes of those of the folded addresses that are suppressed; how many there were."""
-    key, column = sets.installation_key(tx), suppressions.c.address_folded
+    hashed, column = _hashing(tx), suppressions.c.address_folded
     plain = tx.execute(select(column).where(column.in_(sorted(addresses)))).scalars().all()
     for address in plain:
         # Its hash is on the list already when the address was suppressed again after an erasure.
-        tx.execute(delete(suppressions).where(column == _hashed(address, key)))
-        tx.execute(update(suppressions).where(column == address).values(address_folded=_hashed(address, key)))
+        tx.execute(delete(suppressions).where(column == hashed(address)))
+        tx.execute(update(suppressions).where(column == address).values(address_folded=hashed(address)))
     return len(plain)
 
 
-def _hashed(address: str, key: bytes) -> str:
-    """No address looks like it: it has no `@`."""
-    return "#" + keyed_hash(address, key, size=32, person=b"suppression")
+def _hashing(tx: SetTransaction) -> Callable[[str], str]:
+    """Gives the keyed hash of an address. No address looks like a hash, which has no `@`."""
+    hasher = sets.keyed_hasher(tx, size=32, person=b"suppression")
+    return lambda address: "#" + keyed_hash(address, hasher)
 
 
 def list_invitations(
@@ -197,7 +198,7 @@ def suppress(
 def unsuppress(tx: Tx, address: str) -> bool:
     """Take the address off the list. False if it was not on it."""
     folded, column = fold_email(address), suppressions.c.address_folded
-    stored = (folded, _hashed(folded, sets.installation_key(tx)))
+    stored = (folded, _hashing(tx)(folded))
     return tx.execute(delete(suppressions).where(column.in_(stored))).rowcount > 0
 
 
@@ -383,10 +384,8 @@ def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
 
 def count_held(tx: Tx, account_id: int) -> int:
     """The account's batched invitations that workers hold."""
-    query = (
-        select(func.count()).select_from(invitations).where(IN_HAND, invitations.c.account_id == account_id)
-    )
-    return int(tx.execute(query).scalar_one())
+    query = select(func.count()).select_from(invitations).where(IN_HAND)
+    return int(tx.execute(query.where(invitations.c.account_id == account_id)).scalar_one())
 
 
 def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:

@@ -331,10 +331,8 @@ def delete_counters(tx: Tx, before: datetime) -> int:
     tokens = sa.select(access_tokens.c.token_hash).where(access_tokens.c.expires_at < before).limit(WINDOW)
     old = access_tokens.c.token_hash.in_(tx.execute(tokens).scalars().all())
     count = tx.execute(sa.delete(access_tokens).where(old)).rowcount
-    minute = int(before.timestamp()) // 60
-    return (
-        count + tx.execute(sa.delete(request_allowances).where(request_allowances.c.minute < minute)).rowcount
-    )
+    past = request_allowances.c.minute < int(before.timestamp()) // 60
+    return count + tx.execute(sa.delete(request_allowances).where(past)).rowcount
 
 
 def has_holds(tx: Tx) -> bool:
