@@ -170,7 +170,8 @@ class Database:
         except Unavailable as error:
             self.outage.failed(error)
             raise
-        self.outage.ended()
+        if self.outage.began_at is not None:
+            self.outage.ended()
 
     def _begin_sqlite(self, connection: Connection) -> None:
         options = connection.get_execution_options()

@@ -228,8 +228,6 @@ class DatabaseOutage:
         self.tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
 
     def ended(self) -> None:
-        if self.began_at is None:  # as nearly always: without the lock
-            return
         with self._changing:
             began_at, self.began_at = self.began_at, None
         if began_at is not None:

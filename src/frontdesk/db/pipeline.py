@@ -86,7 +86,8 @@ class PipelineDatabase:
         try:
             yield tx
             tx.commit()
-            self._outage.ended()
+            if self._outage.began_at is not None:
+                self._outage.ended()
         finally:
             tx.roll_back()
             if connection.is_alive:
@@ -134,7 +135,8 @@ class PipelineDatabase:
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
-        self._outage.ended()
+        if self._outage.began_at is not None:
+            self._outage.ended()
         return answer.rows or []
 
     def translated(self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False) -> Exception:

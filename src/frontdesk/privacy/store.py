@@ -268,9 +268,8 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
     for table in (file_rows, file_unchanged):
         rows = table.alias()
         first = sa.select(sa.func.min(rows.c.chunk)).where(rows.c.file_id == file_id).scalar_subquery()
-        deleted += tx.execute(
-            sa.delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
-        ).rowcount
+        mine = (table.c.file_id == file_id) & (table.c.chunk == first)
+        deleted += tx.execute(sa.delete(table).where(mine)).rowcount
     if not deleted:
         cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
         tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(cleared))
