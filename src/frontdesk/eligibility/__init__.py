@@ -19,4 +19,3 @@ from frontdesk.eligibility.store import has_members as has_members
 from frontdesk.eligibility.store import list_history as list_history
 from frontdesk.eligibility.store import list_ids_under as list_ids_under
 from frontdesk.eligibility.store import list_probes as list_probes
-from frontdesk.eligibility.store import row_digest_key as row_digest_key

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
@@ -184,7 +185,7 @@ class ChunkState:
     plans: Mapping[int, Values]
     invitations: InvitationContext
     at: str
-    digest_key: bytes
+    hasher: blake2b
     reopens_absent: bool
     subscribers: dict[str, StoredMember] = field(default_factory=dict)  # by family digest
 
@@ -246,7 +247,7 @@ class ChunkState:
             "created_at": at,
             "updated_at": at,
         }
-        values["person_digest"] = person_digest(self.digest_key, values)
+        values["person_digest"] = person_digest(self.hasher, values)
         stored = StoredMember(values, is_new=True)
         self._keep_digests(stored, submission, said)
         self.keys.hold(stored)
@@ -276,7 +277,7 @@ class ChunkState:
             outcome = Outcome.UNCHANGED
         if changed:
             if PERSON_FIELDS & changed.keys():
-                changed["person_digest"] = person_digest(self.digest_key, {**values, **changed})
+                changed["person_digest"] = person_digest(self.hasher, {**values, **changed})
             self.keys.change(stored, changed | {"updated_at": self.at})
         self._keep_digests(stored, submission, submission.record.given)
         return self._enrolled(outcome, submission, stored=stored, changes=changes)

@@ -128,9 +128,7 @@ def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequen
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     """The members in id order, not locked."""
-    query = select(*(members.c[name] for name in model.MemberAccess._fields)).where(
-        members.c.id.in_(list(ids))
-    )
+    query = select(*members.c[model.MemberAccess._fields]).where(members.c.id.in_(list(ids)))
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
@@ -207,14 +205,6 @@ def find_kept_digests(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
 def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     """The identifiers of the members by id; "" of an erased member."""
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
-
-
-def row_digest_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests."""
-    with sets.one_round_trip(tx):
-        sql = "SELECT row_digest_key FROM installation"
-        found = sets.read_set(tx, sql, parameters=(), columns=("row_digest_key",))
-    return bytes.fromhex(found.rows[0]["row_digest_key"])
 
 
 def find_members(

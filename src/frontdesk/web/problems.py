@@ -102,9 +102,8 @@ def _headers(error: Exception) -> tuple[Header, ...]:
         case errors.Unauthorized():
             return ((b"www-authenticate", b'Bearer error="invalid_token"'),)
         case errors.Forbidden():
-            return (
-                (b"www-authenticate", f'Bearer error="insufficient_scope", scope="{error.scope}"'.encode()),
-            )
+            challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+            return ((b"www-authenticate", challenge.encode()),)
         case errors.RateLimited():
             return ((b"retry-after", str(error.retry_after_seconds).encode()),)
         case errors.Unavailable():
