@@ -77,8 +77,8 @@ def test_every_protected_route_refuses_a_token_without_its_scope(
 def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
     answer = api.request("DELETE", "/v2/plans")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "POST"
-    for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
+    assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "GET, HEAD, POST"
+    for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2/3"):
         unknown = api.get(path)
         assert (unknown.status_code, unknown.headers["Content-Type"]) == (404, "application/problem+json")
 

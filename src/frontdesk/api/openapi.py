@@ -61,6 +61,7 @@ problem, fault code, warning and reason.
 _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
+    "members": ("Members", "Stored members and their histories."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
@@ -68,9 +69,10 @@ _TAGS = {
     "health": ("Operation", "For operators of the service."),
 }
 _SCOPES = {
-    Scope.CUSTOMER.value: "The whole of /v2.",
+    Scope.CUSTOMER.value: "The whole of /v2, but for the reading of members.",
     Scope.PLANS_READ.value: "Read plans.",
     Scope.PLANS_WRITE.value: "Change plans.",
+    Scope.ELIGIBILITY_READ.value: "Read members and their histories; a client has it only if it is given it by name.",
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
@@ -95,7 +97,13 @@ _OF_PROBLEMS = {
 }
 
 # The parameters of paths in examples of problems.
-_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
+_IN_PATHS = {
+    "plan_id": "1",
+    "eligibility_id": "1",
+    "file_id": "7",
+    "mapping_name": "hr-export",
+    "asset": "page.css",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,20 +4,26 @@ A handler's name is the operation's id in the OpenAPI document; its docstring sa
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import eligibility, health, invitees, mappings, members, oauth, plans, reference
 from frontdesk.api import eligibility_files as files
 from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
+MEMBERS = PLAN + "/eligibility"
+MEMBER = MEMBERS + "/{eligibility_id}"
 FILES = PLAN + "/eligibility-files"
 FILE = FILES + "/{file_id}"
 MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
 _MEMBERS = Scope.ELIGIBILITY_WRITE
+_READ = Scope.ELIGIBILITY_READ
 
 _OPERATIONS = (
-    operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
+    operation("POST", MEMBERS, eligibility.enrol_member, _MEMBERS),
+    operation("GET", MEMBERS, members.list_eligible_members, _READ),
+    operation("GET", MEMBER, members.show_eligible_member, _READ),
+    operation("GET", "/v2/eligibility", members.find_eligible_members, _READ),
     operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
     operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),

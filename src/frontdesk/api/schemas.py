@@ -24,7 +24,7 @@ from frontdesk.eligibility import fields
 from frontdesk.eligibility import model as eligibility
 from frontdesk.files import actions, report
 from frontdesk.files import model as files
-from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.invitations.model import InvitationState, InvitationStep, NotInvitedReason
 from frontdesk.mapping import parser, values
 from frontdesk.plans import changes
 from frontdesk.web import problems
@@ -43,6 +43,8 @@ _NAMED: ChainMap[str, Any] = ChainMap(
     {
         "ERROR_CODES": eligibility.FAULT_CODES | problems.EXACT_CODES,
         "REASONS": {str(reason): reason.description for reason in NotInvitedReason},
+        "STEPS": {str(step): step.description for step in InvitationStep},
+        "InvitationState": InvitationState,
         "KINDS": tuple(problems.PROBLEMS),
         "TARGET": f"^(?:{'|'.join((*fields.FIELDS, values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern))})$",
         "COUNTED": {name: {"type": "integer", "minimum": 0} for name in files.COUNTS},
@@ -317,6 +319,31 @@ Eligibility: These nine fields, and no others.
     gender: GENDERS
     member_id, zipcode: string
     metadata: {string}
+InvitationStatus: How far the invitation of a member is.
+    state: InvitationState? — null for a member without an invitation.
+    reason: string? — Why it has this state: {STEPS} Without an invitation, why the member has none: {REASONS}
+    at: time? — The time since which it has this state.
+EligibilityRecord: A member as it is stored. A field without a value is null.
+    id: integer — Identifier of the member record.
+    type: "eligibility_members"
+    plan_id: integer — Plan of the member.
+    external_id, member_id, first_name, last_name: string
+    middle_name: string?
+    dob: date
+    gender: GENDERS
+    email, phone: string?
+    zipcode: string
+    city, county, state: string?
+    effective_date: date
+    expiry_date: date?
+    medical_eligibility, medical_enrollment, medical_plan_description, payor_name, payor_plan_name: string?
+    relationship_code, relationship_code_hipaa, subscriber_relationship: string?
+    metadata: {string}
+    eligible: boolean — Whether the member has access today (UTC): from `effective_date` to `expiry_date`, both inclusive.
+    created_at, updated_at: time
+    invitation: InvitationStatus
+EligibilityRecordEnvelope = MappingLinks&EligibilityRecord: A member in its envelope.
+EligibilityRecords = PageLinks&EligibilityRecord[]: Members, by id.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
     grant_type: "client_credentials"
@@ -398,7 +425,7 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_EXAMPLES = {"plan_id": 1, "eligibility_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
@@ -433,6 +460,17 @@ file_page_after?: page_start — The `id` below which the page starts; `links.ne
 Accept-Encoding?: string — `gzip` for a compressed report.
 Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
         parameters answers the file of the first; with others it is refused.
+eligibility_id: integer — `id` of the member.
+member_external_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `external_id`; no other
+        parameter is given with it. That of a merged member leads to the kept one.
+member_member_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `member_id`, as `external_id`.
+member_email?: string {"minLength": 1, "maxLength": EMAIL_LENGTH} — Only the member with this e-mail address in any letter case,
+        as `external_id`.
+member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"} — Only members that were
+        created or changed at this time (UTC) or later.
+member_eligible_on?: day — Only members with access on this day.
+member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page; 100 by default.
+member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
@@ -486,7 +524,7 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|report)_", "", key))
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|member|report)_", "", key))
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

@@ -231,7 +231,7 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
     return Requester(name, request.request_id, app.clock(), digest[:DIGEST_LETTERS])
 
 
-async def record_read(app: App, request: Request, action: str, subject_id: int) -> None:
+async def record_read(app: App, request: Request, action: str, subject_id: int | None, **detail: int) -> None:
     """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
     requester, account_id = requester_of(app, request), request.caller.account_id
-    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id))
+    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id, **detail))

@@ -132,6 +132,11 @@ class Request:
             raise Unauthorized("The request carries no bearer token.")
         return token
 
+    def knows(self, tag: bytes) -> bool:
+        """Whether If-None-Match has the ETag, or any."""
+        known = self.header(b"if-none-match")
+        return known is not None and (known.strip() == "*" or tag.decode() in known)
+
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
         sent = self.header(b"prefer")
