@@ -17,6 +17,7 @@ from frontdesk.privacy.erasure import erase_person, find_persons
 from tests.api.conftest import Trail, codes
 from tests.conftest import Api, SetClock
 from tests.factories import EVERY_SCOPE, NOW, Customer, make_customer, member_body, second_token
+from tests.files.loading import Desk
 
 
 class Members:
@@ -38,6 +39,9 @@ class Members:
         answer = self.read(member_id)
         assert answer.status_code == 200, answer.text
         return dict(answer.json()["data"])
+
+    def changes(self, member_id: int) -> Any:
+        return self.api.get(f"{self.path}/{member_id}/history").json()["data"]
 
     def page(self, query: str = "") -> Any:
         return self.api.get(self.path + query)
@@ -153,9 +157,9 @@ def test_pages_cover_the_plan(members: Members, customer: Customer) -> None:
     assert members.ids(f"?page[after]={ids[3]}") == ids[4:]
 
 
-def pages(members: Members, query: str) -> list[list[int]]:
+def pages(members: Members, query: str, path: str = "") -> list[list[int]]:
     """The ids of each page, by following `links.next`."""
-    found, address = [], members.path + query
+    found, address = [], members.path + path + query
     while address:
         answer = members.api.get(address).json()
         found.append([record["id"] for record in answer["data"]])
@@ -293,3 +297,54 @@ def test_the_scope_customer_reads_no_member(api: Api, customer: Customer, member
         assert answer.headers["WWW-Authenticate"] == (
             'Bearer error="insufficient_scope", scope="eligibility:read"'
         )
+
+
+def test_a_history_has_each_change_with_its_cause(
+    members: Members, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    id_ = members.enrol(1, metadata={"department": "North"})
+    clock.advance(60)
+    body = {"external_id": "AB 000001", "city": "Salem", "metadata": {}}
+    members.api.post(members.path, body, headers={"X-Request-Id": "change-1"})
+    file = Desk(db, customer, clock).load(b"external_id,city\nAB 000001,Lynn\n")
+    created, changed, loaded = members.changes(id_)
+    assert (created["outcome"], created["at"]) == ("created", "2026-11-20T12:00:00Z")
+    assert created["changed"]["last_name"] == [None, "Sample"]
+    assert set(created["changed"]) <= set(FIELDS)
+    assert changed["changed"] == {"city": ["Boston", "Salem"], "metadata": [{"department": "North"}, {}]}
+    assert (changed["request_id"], changed["file_id"], changed["type"]) == (
+        "change-1",
+        None,
+        "eligibility_changes",
+    )
+    assert (loaded["changed"], loaded["file_id"]) == ({"city": ["Salem", "Lynn"]}, file.id)
+    assert {each["client"] for each in (created, changed)} != {loaded["client"]}
+
+
+def test_a_history_comes_by_the_page_and_stays_under_its_plan(
+    members: Members, customer: Customer, trail: Trail
+) -> None:
+    id_ = members.enrol(1)
+    members.enrol(2)
+    for city in ("Salem", "Lynn", "Salem", "Lynn"):
+        members.enrol(1, city=city)
+    moved = Members(members.api, customer.plan_ids[1])
+    moved.enrol(1, city="Salem")
+    found = moved.changes(id_)
+    assert [each["outcome"] for each in found] == ["created", *["updated"] * 4, "moved"]
+    assert [each["plan_id"] for each in found] == [members.plan_id] * 5 + [moved.plan_id]
+    assert pages(moved, "?page[size]=4", f"/{id_}/history") == [
+        [each["id"] for each in found[:4]], [each["id"] for each in found[4:]]
+    ]  # fmt: skip
+    assert members.api.get(f"{members.path}/{id_}/history").status_code == 404
+    assert {each["subject_id"] for each in trail("member.history_read")} == {id_}
+    assert len(trail("member.history_read")) == 3
+
+
+def test_a_history_does_not_tell_of_a_merge(members: Members, db: Database, clock: SetClock) -> None:
+    kept, dropped = members.enrol(1), members.enrol(2)
+    with db.write() as tx:
+        merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("cli:test", "r", clock()))
+    [created] = members.changes(kept)
+    assert created["outcome"] == "created"
+    assert members.api.get(f"{members.path}/{dropped}/history").status_code == 404

@@ -36,7 +36,7 @@ OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEli
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
-OF_ONE_MEMBER = {"showEligibleMember"}
+OF_ONE_MEMBER = {"showEligibleMember", "listEligibleMemberHistory"}
 OF_MEMBERS = OF_ONE_MEMBER | {"listEligibleMembers", "findEligibleMembers"}
 OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS
 OF_TOKENS = OF_V2 | {"metrics"}
@@ -180,10 +180,17 @@ def of_two_members(caller: OperationCaller) -> Any:
     return caller.send(query="?page[size]=1")
 
 
+def with_two_changes(caller: OperationCaller) -> Any:
+    body = {"external_id": "AB 123356", "city": "Salem"}
+    caller.api.post(f"/v2/plans/{caller.customer.plan_ids[0]}/eligibility", body)
+    return caller.send(query="?page[size]=1")
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
     "listEligibleMembers": ("?updated_since=yesterday&page[size]=0", {}),
+    "listEligibleMemberHistory": ("?page[size]=0", {}),
     "findEligibleMembers": ("", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
@@ -206,7 +213,8 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
     ({"showEligibleMember"}, "200/example", {}),
-    (OF_ONE_MEMBER, "304/", OperationCaller.again),
+    ({"showEligibleMember"}, "304/", OperationCaller.again),
+    ({"listEligibleMemberHistory"}, "200/page", with_two_changes),
     ({"listEligibleMembers"}, "200/page", of_two_members),
     ({"listEligibleMembers", "findEligibleMembers"}, "200/found", {"query": "?external_id=AB%20123356"}),
     ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),

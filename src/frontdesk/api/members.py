@@ -84,21 +84,42 @@ async def find_eligible_members(app: App, request: Request) -> Response:
     return await _listed(app, request, reading.MemberPage(found, None), today)
 
 
+async def list_eligible_member_history(app: App, request: Request) -> Response:
+    """List the changes of a member. Answers a page of them, the oldest first: when, by which client, request or file, and of each
+    changed field the value before and after. The audit trail records the reading.
+
+    Parameters: history_page_size history_page_after
+    200 EligibilityChanges: The changes, the oldest first.
+    Faults: not_allowed repeated
+    """
+    member_id, place, query = _member_id(request), _place(request), request.parameters
+    places = {"after_id": query.get("page[after]", 0), "size": query.get("page[size]", PER_PAGE)}
+    page = await app.ask(lambda tx: reading.read_history(tx, member_id, **place, **places))
+    await record_read(app, request, "member.history_read", member_id)
+    data = [reading.serialize_entry(entry) for entry in page.entries]
+    return json_response({"links": _links(app, request, places["size"], page.next_after), "data": data})
+
+
 async def _listed(
     app: App, request: Request, page: reading.MemberPage, today: str, *, size: int = 0
 ) -> Response:
     """The members in their envelope, once the reading of any is recorded."""
-    links = {"self": app.config.base_url + request.target}
-    if page.next_after is not None:
-        following = {"page[size]": size, "page[after]": page.next_after}
-        links["next"] = next_page(app, request, request.parameters | following)
     if len(page.records) == 1:
         await record_read(app, request, "member.read", page.records[0].values["id"])
     elif page.records:
         plan_id = request.path_id("plan_id")
         await record_read(app, request, "members.read", plan_id, count=len(page.records))
     data = [reading.serialize_record(record, today) for record in page.records]
-    return json_response({"links": links, "data": data})
+    return json_response({"links": _links(app, request, size, page.next_after), "data": data})
+
+
+def _links(app: App, request: Request, size: int, next_after: int | None) -> dict[str, str]:
+    """The addresses of the page, and of the next one if there may be one."""
+    links = {"self": app.config.base_url + request.target}
+    if next_after is not None:
+        following = {"page[size]": size, "page[after]": next_after}
+        links["next"] = next_page(app, request, request.parameters | following)
+    return links
 
 
 def _names(query: dict[str, Any]) -> tuple[str, str] | None:

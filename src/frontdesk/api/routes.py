@@ -23,6 +23,7 @@ _OPERATIONS = (
     operation("POST", MEMBERS, eligibility.enrol_member, _MEMBERS),
     operation("GET", MEMBERS, members.list_eligible_members, _READ),
     operation("GET", MEMBER, members.show_eligible_member, _READ),
+    operation("GET", MEMBER + "/history", members.list_eligible_member_history, _READ),
     operation("GET", "/v2/eligibility", members.find_eligible_members, _READ),
     operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),

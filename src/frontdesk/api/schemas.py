@@ -159,6 +159,7 @@ _TYPES: dict[str, Schema] = {
 }
 _MORE_TYPES = r"""
 count: integer {"minimum": 0}
+value: string|object|null
 time: string {"format": "date-time"}
 date: string {"format": "date"}
 file: string {"format": "binary"}
@@ -344,6 +345,18 @@ EligibilityRecord: A member as it is stored. A field without a value is null.
     invitation: InvitationStatus
 EligibilityRecordEnvelope = MappingLinks&EligibilityRecord: A member in its envelope.
 EligibilityRecords = PageLinks&EligibilityRecord[]: Members, by id.
+EligibilityChange: A change of a member. Other changes than those of fields have none in `changed`.
+    id: integer — Identifier of the change.
+    type: "eligibility_changes"
+    at: time
+    outcome: Outcome — What happened to the member.
+    plan_id: integer — The member's plan after the change.
+    changed: {value[]} — The changed fields, each with its value before and after; `null` stands for none. Without the values that
+        retention has removed.
+    client: string — Who changed the member: the `client_id`, or `cli:` and the operator.
+    request_id: string
+    file_id: integer? — The eligibility file of the change; null for a request.
+EligibilityChanges = PageLinks&EligibilityChange[]: Changes of a member, the oldest first.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
     grant_type: "client_credentials"
@@ -471,6 +484,8 @@ member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:
 member_eligible_on?: day — Only members with access on this day.
 member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page; 100 by default.
 member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.
+history_page_size?: integer {"minimum": 1, "maximum": 1000} — Changes per page; 100 by default.
+history_page_after?: page_start — The `id` of the change after which the page starts; `links.next` has it.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
@@ -524,7 +539,7 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|member|report)_", "", key))
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|history|mapping|member|report)_", "", key))
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

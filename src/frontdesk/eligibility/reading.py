@@ -37,11 +37,16 @@ class HistoryPage(NamedTuple):
 
 def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: str) -> EligibilityRecord:
     """The plan's member. Raises NotFound, also for one that is merged, withdrawn, erased or another account's."""
+    found = _get(tx, member_id, account_id, plan_id)
+    [record] = _with_invitations(tx, [found], account_id, today)
+    return record
+
+
+def _get(tx: Tx, member_id: int, account_id: int, plan_id: int) -> dict[str, Any]:
     found = store.find_record(tx, account_id, "id", member_id)
     if found is None or found["plan_id"] != plan_id or found["merged_into"] is not None:
         raise NotFound("eligible member")
-    [record] = _with_invitations(tx, [found], account_id, today)
-    return record
+    return found
 
 
 def find_records(
@@ -73,8 +78,11 @@ def list_records(
     return MemberPage(_with_invitations(tx, found[:size], account_id, today), next_after)
 
 
-def read_history(tx: Tx, member_id: int, *, after_id: int, size: int) -> HistoryPage:
-    """A page of the member's history, oldest entries first."""
+def read_history(
+    tx: Tx, member_id: int, *, account_id: int, plan_id: int, after_id: int, size: int
+) -> HistoryPage:
+    """A page of the history of the plan's member, oldest entries first. Raises NotFound as `get_record` does."""
+    _get(tx, member_id, account_id, plan_id)
     found = store.list_history_page(tx, member_id, after_id=after_id, limit=size + 1)
     next_after = found[size - 1].id if len(found) > size else None
     return HistoryPage([entry for entry in found[:size] if MERGED_FROM not in entry.changes], next_after)
