@@ -39,6 +39,7 @@ OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilit
 OF_ONE_MEMBER = {"showEligibleMember", "listEligibleMemberHistory"}
 OF_MEMBERS = OF_ONE_MEMBER | {"listEligibleMembers", "findEligibleMembers"}
 OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS
+OF_V2 |= {"showCaller"}
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
 OF_OAUTH = {"issueToken", "revokeToken"}
@@ -208,7 +209,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listPlans"}, "200/first_page", {"query": "?page[size]=1"}),
     ({"listPlans"}, "200/no_match", {"query": "?external_id=bronze"}),
     ({"listPlans", "showPlan"}, "304/", OperationCaller.again),
-    ({"showPlan", "isAlive", "isReady"}, "200/example", {}),
+    ({"showPlan", "showCaller", "isAlive", "isReady"}, "200/example", {}),
     ({"changePlan"}, "200/example", {"json": request("changePlan")}),
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
@@ -249,10 +250,10 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "401/no_token", lambda caller: caller.send(api=caller.api.as_(None))),
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
-    (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
+    (OF_TOKENS - {"showCaller"}, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "findEligibleMembers"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "findEligibleMembers", "showCaller"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",

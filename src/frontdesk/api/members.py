@@ -54,13 +54,15 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query, place, today = request.parameters, _place(request), _today(app)
     names, size = _names(query), query.get("page[size]", PER_PAGE)
-    wanted = MemberFilter(query.get("page[after]", 0), _time(query), _day(query))
+    wanted = MemberFilter(
+        **place, after_id=query.get("page[after]", 0), updated_since=_time(query), eligible_on=_day(query)
+    )
 
     def read(tx: Tx) -> reading.MemberPage:
         get_plan(tx, place["account_id"], place["plan_id"])
         if names:
             return reading.MemberPage(reading.find_records(tx, *names, **place, today=today), None)
-        return reading.list_records(tx, wanted=wanted, **place, size=size, today=today)
+        return reading.list_records(tx, wanted, size=size, today=today)
 
     page = await app.ask(read)
     return await _listed(app, request, page, today, size=size)

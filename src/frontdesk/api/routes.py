@@ -1,10 +1,10 @@
-"""Every customer route on one screen: method, path, handler, scope (without one, no token is asked for).
+"""Every customer route on one screen: method, path, handler, scope (without one: no token is asked for, or any will do).
 
 A handler's name is the operation's id in the OpenAPI document; its docstring says the rest (`openapi`).
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, members, oauth, plans, reference
+from frontdesk.api import eligibility, health, invitees, mappings, me, members, oauth, plans, reference
 from frontdesk.api import eligibility_files as files
 from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
@@ -38,6 +38,7 @@ _OPERATIONS = (
     operation("GET", MAPPING, mappings.show_eligibility_mapping, _MEMBERS),
     operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS),
     operation("DELETE", MAPPING, mappings.delete_eligibility_mapping, _MEMBERS),
+    operation("GET", "/v2/me", me.show_caller, any_scope=True),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),

@@ -153,8 +153,10 @@ class MemberAccess(NamedTuple):
 
 
 class MemberFilter(NamedTuple):
-    """Which members of a plan a list wants: after an id, changed at or after a time, with access on a day (`YYYY-MM-DD`)."""
+    """The members of a plan that a list wants: after an id, changed at or after a time, with access on a day (`YYYY-MM-DD`)."""
 
+    account_id: int
+    plan_id: int
     after_id: int = 0
     updated_since: datetime | None = None
     eligible_on: str | None = None

@@ -67,15 +67,13 @@ def find_records(
     return _with_invitations(tx, [found], account_id, today)
 
 
-def list_records(
-    tx: Tx, plan_id: int, wanted: MemberFilter, *, account_id: int, size: int, today: str
-) -> MemberPage:
+def list_records(tx: Tx, wanted: MemberFilter, *, size: int, today: str) -> MemberPage:
     """A page of the plan's members in id order, at most `size`. It looks at 10,000 stored rows, so it may hold fewer, or none,
     before the last page."""
-    end = store.find_place_after(tx, plan_id, after_id=wanted.after_id, rows=MOST_ROWS)
-    found = store.list_records(tx, plan_id, wanted, until_id=end, limit=size + 1)
+    end = store.find_place_after(tx, wanted.plan_id, after_id=wanted.after_id, rows=MOST_ROWS)
+    found = store.list_records(tx, wanted, until_id=end, limit=size + 1)
     next_after = found[size - 1]["id"] if len(found) > size else end
-    return MemberPage(_with_invitations(tx, found[:size], account_id, today), next_after)
+    return MemberPage(_with_invitations(tx, found[:size], wanted.account_id, today), next_after)
 
 
 def read_history(

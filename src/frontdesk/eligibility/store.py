@@ -145,12 +145,11 @@ def find_place_after(tx: Tx, plan_id: int, *, after_id: int, rows: int) -> int |
     return tx.execute(query.order_by(*_OF_PLAN).offset(rows - 1).limit(1)).scalar()
 
 
-def list_records(
-    tx: Tx, plan_id: int, wanted: model.MemberFilter, *, until_id: int | None, limit: int
-) -> list[Values]:
-    """The plan's members that the filter wants, by column, in id order up to an id (None: to the plan's last)."""
-    place = _range(tx, _OF_PLAN, plan_id, after_id=wanted.after_id, until_id=until_id)
-    query = select(*_RECORD).where(*place, *_IS_THERE).order_by(*_OF_PLAN).limit(limit)
+def list_records(tx: Tx, wanted: model.MemberFilter, *, until_id: int | None, limit: int) -> list[Values]:
+    """The members that the filter wants, by column, in id order up to an id (None: to the plan's last)."""
+    place = _range(tx, _OF_PLAN, wanted.plan_id, after_id=wanted.after_id, until_id=until_id)
+    is_own = members.c.account_id == wanted.account_id
+    query = select(*_RECORD).where(*place, *_IS_THERE, is_own).order_by(*_OF_PLAN).limit(limit)
     if wanted.updated_since is not None:
         query = query.where(members.c.updated_at >= wanted.updated_since)
     if (day := wanted.eligible_on) is not None:
