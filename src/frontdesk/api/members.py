@@ -2,6 +2,7 @@
 before it is sent (docs/interface.md, Read members)."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
@@ -54,9 +55,9 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query, place, today = request.parameters, _place(request), _today(app)
     names, size = _names(query), query.get("page[size]", PER_PAGE)
-    wanted = MemberFilter(
-        **place, after_id=query.get("page[after]", 0), updated_since=_time(query), eligible_on=_day(query)
-    )
+    since = _real(query, "updated_since", datetime.fromisoformat, "time in UTC, YYYY-MM-DDThh:mm:ssZ")
+    day = _real(query, "eligible_on", _day, "date, YYYY-MM-DD")
+    wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=day)
 
     def read(tx: Tx) -> reading.MemberPage:
         get_plan(tx, place["account_id"], place["plan_id"])
@@ -136,25 +137,16 @@ def _names(query: dict[str, Any]) -> tuple[str, str] | None:
     return name, query[name]
 
 
-def _day(query: dict[str, Any]) -> str | None:
-    """The day of `eligible_on`. Raises Invalid for one that does not exist."""
-    if "eligible_on" not in query:
-        return None
-    try:
-        return date.fromisoformat(query["eligible_on"]).isoformat()
-    except ValueError:
-        raise Invalid([Fault("eligible_on", "not_a_date", "must be a real date, YYYY-MM-DD")]) from None
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
 
 
-def _time(query: dict[str, Any]) -> datetime | None:
-    """The time of `updated_since`. Raises Invalid for one that does not exist."""
-    if "updated_since" not in query:
-        return None
+def _real(query: dict[str, Any], name: str, read: Callable[[str], Any], rule: str) -> Any:
+    """The parameter as `read` makes it, None without it. Raises Invalid for a day that does not exist."""
     try:
-        return datetime.fromisoformat(query["updated_since"])
+        return read(query[name]) if name in query else None
     except ValueError:
-        rule = "must be a real time in UTC, YYYY-MM-DDThh:mm:ssZ"
-        raise Invalid([Fault("updated_since", "not_a_date", rule)]) from None
+        raise Invalid([Fault(name, "not_a_date", f"must be a real {rule}")]) from None
 
 
 def _member_id(request: Request) -> int:

@@ -222,7 +222,8 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
 def _allowance_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
     """The headers of draft-ietf-httpapi-ratelimit-headers, as structured fields (RFC 9651)."""
     limit, remaining, reset = allowance
-    return _policy(limit), (b"ratelimit", b'"minute";r=%d;t=%d' % (remaining, reset))
+    # bytes % takes three times as long.
+    return _policy(limit), (b"ratelimit", f'"minute";r={remaining};t={reset}'.encode())
 
 
 @lru_cache(maxsize=64)
