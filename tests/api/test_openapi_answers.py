@@ -21,7 +21,7 @@ from frontdesk.formats.model import Format
 from tests.api.conftest import Files
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator
+from tests.factories import Customer, make_customer, make_operator, second_token
 from tests.files.loading import Desk, csv_of, row
 
 EXAMPLES = read_examples(BASE_URL)
@@ -36,7 +36,10 @@ OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEli
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
+OF_ONE_MEMBER = {"showEligibleMember", "listEligibleMemberHistory"}
+OF_MEMBERS = OF_ONE_MEMBER | {"listEligibleMembers", "findEligibleMembers"}
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS
+OF_V2 |= {"showCaller"}
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
 OF_OAUTH = {"issueToken", "revokeToken"}
@@ -56,8 +59,14 @@ class OperationCaller:
         self.name = name
         self.path, self.method, self.operation = OPERATIONS[name]
         self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
-        self.scope = Scope.OPERATOR if name == "metrics" else Scope.CUSTOMER  # one that the operation takes
+        # One that the operation takes.
+        needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_MEMBERS, Scope.ELIGIBILITY_READ)
+        self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
+        self.member = 0
+        if name in OF_MEMBERS:
+            self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
+            self.member = self.enrol("AB 123356").json()["id"]
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
@@ -70,9 +79,16 @@ class OperationCaller:
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
+
+    def enrol(self, external_id: str) -> Any:
+        body = request("enrolMember", "new_member") | {"external_id": external_id}
+        if external_id != "AB 123356":
+            body |= {"member_id": external_id, "email": None}
+        return self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", body)
 
     def raw(self, body: bytes, content_type: str = "application/json") -> Any:
         return self.send(content=body, headers={"Content-Type": content_type})
@@ -160,9 +176,23 @@ def with_a_mapping(caller: OperationCaller) -> Any:
     return caller.send(json=body) if caller.method == "PUT" else caller.send()
 
 
+def of_two_members(caller: OperationCaller) -> Any:
+    caller.enrol("AB 123357")
+    return caller.send(query="?page[size]=1")
+
+
+def with_two_changes(caller: OperationCaller) -> Any:
+    body = {"external_id": "AB 123356", "city": "Salem"}
+    caller.api.post(f"/v2/plans/{caller.customer.plan_ids[0]}/eligibility", body)
+    return caller.send(query="?page[size]=1")
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
+    "listEligibleMembers": ("?updated_since=yesterday&page[size]=0", {}),
+    "listEligibleMemberHistory": ("?page[size]=0", {}),
+    "findEligibleMembers": ("", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
@@ -179,10 +209,16 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listPlans"}, "200/first_page", {"query": "?page[size]=1"}),
     ({"listPlans"}, "200/no_match", {"query": "?external_id=bronze"}),
     ({"listPlans", "showPlan"}, "304/", OperationCaller.again),
-    ({"showPlan", "isAlive", "isReady"}, "200/example", {}),
+    ({"showPlan", "showCaller", "isAlive", "isReady"}, "200/example", {}),
     ({"changePlan"}, "200/example", {"json": request("changePlan")}),
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
+    ({"showEligibleMember"}, "200/example", {}),
+    ({"showEligibleMember"}, "304/", OperationCaller.again),
+    ({"listEligibleMemberHistory"}, "200/page", with_two_changes),
+    ({"listEligibleMembers"}, "200/page", of_two_members),
+    ({"listEligibleMembers", "findEligibleMembers"}, "200/found", {"query": "?external_id=AB%20123356"}),
+    ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
     ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", {}),
@@ -214,10 +250,10 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "401/no_token", lambda caller: caller.send(api=caller.api.as_(None))),
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
-    (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
+    (OF_TOKENS - {"showCaller"}, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "findEligibleMembers", "showCaller"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",

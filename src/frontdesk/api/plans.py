@@ -166,8 +166,7 @@ def _page_response(
     app: App, request: Request, page: Page, *, size: int | None = None, intervals: bool = False
 ) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
-    known = request.header(b"if-none-match")
-    if known is not None and (known.strip() == "*" or page.tag.decode() in known):
+    if request.knows(page.tag):
         return Response(304, b"", headers)
     links = {"self": app.config.base_url + request.target}
     if page.next_after is not None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.errors import Fault
-from frontdesk.invitations.model import InvitationDecision
+from frontdesk.invitations.model import InvitationDecision, InvitationState, InvitationStep, NotInvitedReason
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
@@ -150,6 +150,31 @@ class MemberAccess(NamedTuple):
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
+
+
+class MemberFilter(NamedTuple):
+    """The members of a plan that a list wants: after an id, changed at or after a time, with access on a day (`YYYY-MM-DD`)."""
+
+    account_id: int
+    plan_id: int
+    after_id: int = 0
+    updated_since: datetime | None = None
+    eligible_on: str | None = None
+
+
+class InvitationStatus(NamedTuple):
+    """How far a member's invitation is, since when and why; without an invitation the reason why the member has none."""
+
+    state: InvitationState | None
+    reason: InvitationStep | NotInvitedReason | None
+    at: datetime | None
+
+
+class EligibilityRecord(NamedTuple):
+    """A stored member as the account reads it: `values` by column, and the invitation."""
+
+    values: dict[str, Any]
+    invitation: InvitationStatus
 
 
 class KnownMember(NamedTuple):

@@ -20,8 +20,10 @@ from frontdesk.invitations.model import (
     DeliveryReport,
     HourlyWindow,
     Invitation,
+    InvitationChange,
     InvitationEvent,
     InvitationState,
+    InvitationStep,
     Lane,
     LinkPurpose,
     LinkTarget,
@@ -401,6 +403,18 @@ def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
     """The invitations of the members."""
     query = select(invitations).where(invitations.c.member_id.in_(member_ids))
     return [Invitation._make(row) for row in tx.execute(query)]
+
+
+def find_states(tx: Tx, member_ids: Collection[int]) -> dict[int, InvitationChange]:
+    """The last change of each member's invitation, by member id."""
+    columns = ("member_id", *InvitationChange._fields)
+    rows = find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
+    for row in rows:
+        if isinstance(row["updated_at"], str):  # SQLite keeps times as text
+            row["updated_at"] = datetime.fromisoformat(row["updated_at"])
+        row["state"] = InvitationState(row["state"])
+        row["reason"] = row["reason"] and InvitationStep(row["reason"])
+    return {row.pop("member_id"): InvitationChange(**row) for row in rows}
 
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:

@@ -15,7 +15,7 @@ from itertools import chain, count
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from frontdesk.access.model import Caller, Scope
+from frontdesk.access.model import Caller, RequestAllowance, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
@@ -23,6 +23,8 @@ from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
+
+NOT_COUNTED = RequestAllowance(0, 0, 0)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -42,9 +44,9 @@ _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/j
 
 
 class Request:
-    """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
-    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `parameters` are those of the
-    query as the endpoint takes them (`read_parameters`)."""
+    """`known_caller` is None until the token was checked, `allowance` NOT_COUNTED until the request was counted; `extra_headers`
+    are added to whatever response follows, and so is `did_you_mean`: the known name near to an unknown one, which is
+    percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`)."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -58,6 +60,7 @@ class Request:
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
+        self.allowance = NOT_COUNTED
         self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
@@ -131,6 +134,11 @@ class Request:
         if scheme != "bearer" or not token:
             raise Unauthorized("The request carries no bearer token.")
         return token
+
+    def knows(self, tag: bytes) -> bool:
+        """Whether If-None-Match has the ETag, or any."""
+        known = self.header(b"if-none-match")
+        return known is not None and (known.strip() == "*" or tag.decode() in known)
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
