@@ -141,6 +141,12 @@ def with_invalid_fields(caller: OperationCaller) -> Any:
     return caller.send(query=query, headers=headers, **({"json": body} if body else {}))
 
 
+def under_another_plan(caller: OperationCaller) -> Any:
+    return caller.send(
+        query="?move=false", plan=caller.customer.plan_ids[1], json={"external_id": "AB 123356"}
+    )
+
+
 def with_a_waiting_file(caller: OperationCaller) -> Any:
     return caller.send(file=caller.desk.hand_in(CSV.encode(), format=Format.CSV).id)
 
@@ -217,6 +223,10 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
+    ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
+    ({"enrolMember"}, "409/other_plan", under_another_plan),
+    ({"enrolMember"}, "412/member_exists",
+     {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
     (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),

@@ -437,8 +437,12 @@ queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
 page_after?: page_start — The `id` after which the page starts; `links.next` has it.
-If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
-If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To
+        write a member, `*`: 412 if it is stored already.
+If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version. To write a
+        member, `*`: 404 if it is not stored.
+only?: "update" — `update`: a member that is not stored is 404, as with `If-Match: *`.
+move?: boolean — `false`: a member of another plan of the account is 409; without it the member moves.
 Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
 X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
 """

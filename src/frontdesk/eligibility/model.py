@@ -87,11 +87,25 @@ class RowContext(NamedTuple):
 NO_CONTEXT = RowContext()
 
 
+class Intent(NamedTuple):
+    """What a record may do: create a member, update a stored one, move one from another plan of the account. With an
+    `eligibility_id` it may change the member with this id only."""
+
+    creates: bool = True
+    updates: bool = True
+    moves: bool = True
+    eligibility_id: int | None = None
+
+
+ANY_INTENT = Intent()
+
+
 class Submission(NamedTuple):
     """A record with its plan, its client, and the file of which it is a row.
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
+    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`,
+    only a request an `intent`.
     """
 
     account_id: int
@@ -104,6 +118,7 @@ class Submission(NamedTuple):
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
     context: RowContext = NO_CONTEXT
+    intent: Intent = ANY_INTENT
 
 
 @dataclass(slots=True)

@@ -387,6 +387,8 @@ def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
     match schema:
         case {"type": "boolean"} if text not in ("true", "false"):
             return "must be true or false"
+        case {"const": only} if text != only:
+            return f"must be {only}"
         case {"enum": choices} if text not in choices:
             return "must be one of " + ", ".join(choices)
         case {"minimum": least, "maximum": most} if not (
