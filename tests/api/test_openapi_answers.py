@@ -35,7 +35,7 @@ OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "enrolMembers", "uploadEligibilityFile"}
 OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
@@ -172,6 +172,7 @@ INVALID: dict[str, tuple[str, Any]] = {
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
+    "enrolMembers": ("?only=all&move=no", request("enrolMembers")),
     "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
     "listEligibilityFiles": ("?state=open&sha256=none", {}),
     "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
@@ -223,12 +224,16 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
+    ({"enrolMembers"}, "207/example", {"json": request("enrolMembers")}),
+    ({"enrolMembers"}, "400/not_an_array", lambda caller: caller.raw(b"{}")),
+    ({"enrolMembers"}, "413/large", lambda caller: caller.raw(b" " * (8 * 1024 * 1024 + 1))),
     ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
     ({"enrolMember"}, "409/other_plan", under_another_plan),
     ({"enrolMember"}, "412/member_exists",
      {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
+    ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",
      lambda caller: caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")),
@@ -237,7 +242,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),
     (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", {"headers": {"Content-Length": str(2**31)}}),
-    (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
+    (OF_JSON | OF_OAUTH | {"enrolMembers"}, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
     ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (OF_V2, "422/faults", with_invalid_fields),

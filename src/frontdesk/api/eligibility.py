@@ -1,24 +1,44 @@
-"""A member of a plan, created or updated by a request (docs/interface.md, Eligible members)."""
+"""Members of a plan, written by requests: one, or a batch (docs/interface.md, Eligible members)."""
 
-from collections.abc import Collection
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 
-from frontdesk.app import App
+from frontdesk.app import ANSWER_SECONDS, App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import ANY_INTENT, Enrolled, Intent, Outcome, Submission
-from frontdesk.errors import Malformed
+from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable
+from frontdesk.formats.json_rows import read_json
+from frontdesk.formats.model import Format
+from frontdesk.formats.source import Source
 from frontdesk.invitations.model import Delivery
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
-from frontdesk.plans import external_ids_of
+from frontdesk.plans import external_ids_of, find_plan
 from frontdesk.text import SHOWN_LENGTH, nearest_name
-from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
-from frontdesk.web.response import NO_STORE, Header, Response
+from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.request import (
+    BATCH_LIMIT_BYTES,
+    JSON_LINES,
+    MOST_RECORDS,
+    Request,
+    note_ignored_fields,
+    parse_json_object,
+    read_text,
+)
+from frontdesk.web.response import NO_STORE, Header, Response, json_response
 
-_INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
+_INVITATION: dict[str, str] = {Delivery.IMMEDIATE: "immediate", Delivery.BATCHED: "queued"}
+# Records of a batch that are parsed and committed together. Larger groups are hardly quicker, and hold up other callers longer.
+_TOGETHER = 32
+_NOT_TRIED = Unavailable("The database is busy. The record was not tried; send it again.")
+_COUNTED = ("created", "updated", "unchanged", "moved", "refused")
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 
@@ -48,12 +68,111 @@ async def enrol_member(app: App, request: Request) -> Response:
     enrolled = await app.enrolments.submit(
         Submission(request.account_id, plan_id, record, *by, intent=intent)
     )
-    status = 201 if enrolled.outcome is Outcome.CREATED else 200
     headers = _headers(enrolled)
     if (left := enrolled.left_plan_id) is not None:
         names = await app.ask(lambda tx: external_ids_of(tx, [left]))
         headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
-    return Response(status, orjson.dumps(enrolled.answer), headers)
+    return Response(_status(enrolled), orjson.dumps(enrolled.answer), headers)
+
+
+async def enrol_members(app: App, request: Request) -> Response:
+    """Create or update up to 1,000 members. Each record is written or refused as if it had been sent alone, in this order; a
+    refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A
+    condition counts for every record. The request counts once against the limit of requests. Sending it again is safe.
+
+    Body: EligibleMembers
+    Parameters: only move if_match if_none_match prefer
+    207 BatchResults [Cache-Control Ignored-Fields]: The result of each record.
+    Faults: empty too_many_records not_allowed repeated
+    """
+    plan_id, intent = request.path_id("plan_id"), _intent(request)
+    with request.uploading():
+        values = await _read_batch(request)
+        await app.lookups.ask(find_plan(request.account_id, plan_id))
+        results = await _enrol_in_order(app, request, plan_id, values=values, intent=intent)
+    moved = [each.left_plan_id for each in results if isinstance(each, Enrolled)]
+    left = {id_ for id_ in moved if id_ is not None}
+    names = await app.ask(lambda tx: external_ids_of(tx, left)) if left else {}
+    shown = [{"index": index} | _shown(result, names) for index, result in enumerate(results)]
+    counts = Counter(str(each.get("outcome", "refused")) for each in shown)
+    body = {
+        "links": {"self": app.config.base_url + request.target},
+        "data": shown,
+        "counts": {name: counts[name] for name in _COUNTED},
+    }
+    return json_response(body, status=207)
+
+
+async def _read_batch(request: Request) -> list[dict[str, Any] | Malformed]:
+    """The records of the body, each with its own error if it is no JSON object. Raises HttpError, Malformed, Invalid."""
+    raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
+    if not read_text(raw)[:1].isascii():
+        raise Malformed("The body is not valid JSON: line 1, column 1.")  # as of a byte order mark
+    is_lines = JSON_LINES in (request.header(b"content-type") or "").lower()
+    source = Source(io.BufferedReader(io.BytesIO(raw)), "utf-8")
+    values: list[dict[str, Any] | Malformed] = []
+    for _, value in read_json(source, Format.JSON_LINES if is_lines else Format.JSON):
+        if len(values) == MOST_RECORDS:
+            raise Invalid([Fault("records", "too_many_records", f"must be {MOST_RECORDS:,} at most")])
+        values.append(Malformed(f"The record {value.message}.") if isinstance(value, Fault) else value)
+        if len(values) % _TOGETHER == 0:
+            await asyncio.sleep(0)  # others take their turn
+    if not values:
+        raise Invalid([Fault("records", "empty", "must be one at least")])
+    return values
+
+
+async def _enrol_in_order(
+    app: App, request: Request, plan_id: int, *, values: Sequence[dict[str, Any] | Malformed], intent: Intent
+) -> list[Enrolled | FrontdeskError]:
+    """The result of each record. Once the database answers none of a group, or the time is up, the others are not tried."""
+    loop, today, strict = asyncio.get_running_loop(), app.clock().date().isoformat(), request.prefers_strict()
+    place, by = (request.account_id, plan_id), (request.caller.client_id, request.request_id)
+    ends_at, results = loop.time() + ANSWER_SECONDS, list[Enrolled | Exception]()
+    ignored: dict[str, Collection[str]] = {}
+    while group := values[len(results) : len(results) + _TOGETHER]:
+        bodies = [each for each in group if isinstance(each, dict)]
+        records = [parse_member(body, today=today, strict=strict) for body in bodies]
+        for record, body in zip(records, bodies, strict=True):
+            ignored |= dict.fromkeys(record.ignored, body)
+        enrolled = await _enrol_group(app, [Submission(*place, each, *by, intent=intent) for each in records])
+        answers = iter(enrolled)
+        results += [next(answers) if isinstance(each, dict) else each for each in group]
+        is_away = bool(enrolled) and all(isinstance(each, Unavailable) for each in enrolled)
+        if is_away or loop.time() > ends_at:
+            results += [_NOT_TRIED] * (len(values) - len(results))
+    if ignored:
+        note_ignored_fields(request, [*ignored], lambda name: likely_field(name, ignored[name]))
+    known = list[Enrolled | FrontdeskError]()
+    for each in results:
+        if not isinstance(each, Enrolled | FrontdeskError):
+            raise each  # a fault of the service: the log has it, and the batch can be sent again
+        known.append(each)
+    return known
+
+
+async def _enrol_group(app: App, submissions: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+    try:
+        return await app.enrolments.submit_together(submissions) if submissions else ()
+    except Unavailable as error:
+        return [error] * len(submissions)
+
+
+def _shown(result: Enrolled | FrontdeskError, plans: Mapping[int, str]) -> dict[str, Any]:
+    """The result of a record of a batch: what the answer to its POST would say."""
+    if isinstance(result, FrontdeskError):
+        errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
+        return {"status": PROBLEMS[result.kind].status, "detail": result.detail} | errors
+    left = {} if result.left_plan_id is None else {"left_plan": plans[result.left_plan_id]}
+    return {
+        "status": _status(result),
+        "outcome": result.outcome,
+        "id": result.answer["id"],
+        "external_id": result.answer["external_id"],
+        "changed": _changed(result),
+        "invitation": _invitation(result),
+        "warnings": _warnings(result),
+    } | left
 
 
 def _intent(request: Request) -> Intent:
@@ -91,16 +210,33 @@ def _likely_field(name: str) -> str | None:
 
 def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     """The outcome, in headers: the body has the nine documented fields only."""
-    decision = enrolled.invitation
     headers: tuple[Header, ...] = (
         (b"eligibility-outcome", enrolled.outcome.encode()),
-        (b"invitation", _INVITATION.get(decision) or b"none; reason=" + decision.encode()),
+        (b"invitation", _invitation(enrolled).encode()),
         NO_STORE,
     )
-    if enrolled.outcome is not Outcome.CREATED:
-        changed = ",".join(name for name in enrolled.changes if name in FIELDS)
-        headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
+    if changed := _changed(enrolled):
+        headers += ((b"eligibility-changed", ",".join(changed).encode()),)
     if enrolled.warnings:
-        warnings = ",".join(enrolled.warnings).replace("; looks like member ", ";member=")
-        headers += ((b"eligibility-warnings", warnings.encode()),)
+        headers += ((b"eligibility-warnings", ",".join(_warnings(enrolled)).encode()),)
     return headers
+
+
+def _status(enrolled: Enrolled) -> int:
+    return 201 if enrolled.outcome is Outcome.CREATED else 200
+
+
+def _invitation(enrolled: Enrolled) -> str:
+    decision = enrolled.invitation
+    return _INVITATION.get(decision) or f"none; reason={decision}"
+
+
+def _changed(enrolled: Enrolled) -> list[str]:
+    """The fields that an update changed."""
+    return (
+        [] if enrolled.outcome is Outcome.CREATED else [name for name in enrolled.changes if name in FIELDS]
+    )
+
+
+def _warnings(enrolled: Enrolled) -> list[str]:
+    return [each.replace("; looks like member ", ";member=") for each in enrolled.warnings]

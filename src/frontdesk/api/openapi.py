@@ -137,6 +137,7 @@ def operation(
         handler,
         scope,
         takes_json=is_of_v2 and words["Body"] not in ([], ["file"]),
+        takes_lines=words["Body"] == ["EligibleMembers"],
         serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,

@@ -18,6 +18,7 @@ _MEMBERS = Scope.ELIGIBILITY_WRITE
 
 _OPERATIONS = (
     operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
+    operation("POST", PLAN + "/eligibility/batch", eligibility.enrol_members, _MEMBERS),
     operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
     operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),

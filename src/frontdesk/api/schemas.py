@@ -27,7 +27,7 @@ from frontdesk.files import model as files
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.mapping import parser, values
 from frontdesk.plans import changes
-from frontdesk.web import problems
+from frontdesk.web import problems, request
 
 Schema = dict[str, Any]
 
@@ -49,7 +49,9 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
-    *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
+    *map(
+        vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, request, oauth)
+    ),
 )
 _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
 _TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
@@ -309,6 +311,25 @@ EligibilityMappingSuggestion = MappingLinks&MappingSuggestion: A suggestion in i
 EligibleMember = NewMember|MemberChange: A new member, or a change of a stored one: the `external_id` decides.
 NewMember: A member that may be new. Text is trimmed and must not hold control characters.
 MemberChange: A change of a stored member: absent fields keep their values. Text is read as that of a new member.
+EligibleMembers = EligibleMember[] {"minItems": 1, "maxItems": MOST_RECORDS}: Members to be written in this order.
+BatchResult: The result of one record. A refused record has `detail` and perhaps `errors`, a written one all the others.
+    index: count — Its place in the batch, from 0.
+    status: integer — What a POST of the record alone would be answered: 201, 200, or the status of its problem.
+    outcome?: Outcome
+    id?: integer — Identifier of the member record.
+    external_id?: string
+    changed?: string[] — The fields that an update changed.
+    left_plan?: string — `external_id` of the plan that a moved record was under.
+    invitation?: string — As the header `Invitation`.
+    warnings?: string[] — As the header `Eligibility-Warnings`.
+    detail?: string — Why the record was refused.
+    errors?: Fault[] {"minItems": 1} — All faults of the record.
+BatchCounts: Records by outcome.
+    created, updated, unchanged, moved, refused: count
+BatchResults: The result of each record, in the order of the batch.
+    links: MappingLinks
+    data: BatchResult[]
+    counts: BatchCounts
 Eligibility: These nine fields, and no others.
     id: integer — Identifier of the member record.
     external_id: string

@@ -223,7 +223,8 @@ FAULT_CODES = {
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
     "unknown_parameter": "There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).",
-    "empty": "The upload has no content (only with files).",
+    "empty": "The upload has no content, or the batch no record.",
+    "too_many_records": "The batch has more than 1,000 records.",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
     "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
 }
