@@ -36,9 +36,10 @@ OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEli
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "enrolMembers", "uploadEligibilityFile"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
+OF_ONE_MEMBER = {"endMember", "renameMember"}
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_ONE_MEMBER
 OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
+OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_ONE_MEMBER
 OF_OAUTH = {"issueToken", "revokeToken"}
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
@@ -59,7 +60,14 @@ class OperationCaller:
         self.scope = Scope.OPERATOR if name == "metrics" else Scope.CUSTOMER  # one that the operation takes
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
         self.file = self.load(CSV).id if name in OF_FILES else 0
+        self.member = self.enrol() if name in OF_ONE_MEMBER else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+
+    def enrol(self) -> int:
+        """The id of the member that the examples are about."""
+        path = f"/v2/plans/{self.customer.plan_ids[0]}/eligibility"
+        body = request("enrolMember", "new_member") | {"email": None}
+        return int(self.api.post(path, body).json()["id"])
 
     def as_client(self, scope: Scope, api: Api, *, limit: int | None = None) -> Api:
         if scope is Scope.OPERATOR:
@@ -70,6 +78,7 @@ class OperationCaller:
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
@@ -173,6 +182,8 @@ INVALID: dict[str, tuple[str, Any]] = {
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
     "enrolMembers": ("?only=all&move=no", request("enrolMembers")),
+    "endMember": ("", {"on": "2027-02-30"}),
+    "renameMember": ("", {"external_id": " ", "member_id": 7}),
     "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
     "listEligibilityFiles": ("?state=open&sha256=none", {}),
     "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
@@ -224,14 +235,16 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
+    (OF_ONE_MEMBER, "404/not_found", {"member": 999_999, "json": {"on": "2027-01-31", "external_id": "N-77"}}),
     ({"enrolMembers"}, "207/example", {"json": request("enrolMembers")}),
     ({"enrolMembers"}, "400/not_an_array", lambda caller: caller.raw(b"{}")),
     ({"enrolMembers"}, "413/large", lambda caller: caller.raw(b" " * (8 * 1024 * 1024 + 1))),
+    (OF_ONE_MEMBER, "200/example", lambda caller: caller.send(json=request(caller.name))),
     ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
     ({"enrolMember"}, "409/other_plan", under_another_plan),
     ({"enrolMember"}, "412/member_exists",
      {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers"} - OF_ONE_MEMBER,
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
@@ -327,7 +340,7 @@ def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> No
     names = {what.partition("/")[2] for what in NOT_CALLED}
     problems = EXAMPLES["problems"].values()
     words = {text for details in problems for name, text in details.items() if name in names}
-    assert len(words) == 4
+    assert len(words) == 5
     assert [text for text in words if text not in code] == []
 
 

@@ -21,6 +21,8 @@ ABSENT = 999_999
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "eligibility"): {"json": member_body(7)},
     ("POST", "batch"): {"json": [member_body(7)]},
+    ("POST", "end"): {"json": {"on": "2027-01-31"}},
+    ("POST", "rename"): {"json": {"external_id": "R-7"}},
     ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
     ("POST", "mapping"): {"json": {}},
     ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
@@ -28,14 +30,16 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
 
 
 class Ids(NamedTuple):
-    """A plan and a file, of whomever they are."""
+    """A plan, a file and a member, of whomever they are."""
 
     plan: int
     file: int
+    member: int
 
 
 def send(api: Api, endpoint: Endpoint, ids: Ids) -> Any:
     path = endpoint.path.replace("{plan_id}", str(ids.plan)).replace("{file_id}", str(ids.file))
+    path = path.replace("{eligibility_id}", str(ids.member))
     options = BODIES.get((endpoint.method, endpoint.path.rpartition("/")[2]), {})
     headers = options.get("headers", {}) | {"X-Request-Id": "the-same"}
     return api.request(endpoint.method, path, **(options | {"headers": headers}))
@@ -54,10 +58,13 @@ def callers(api: Api, db: Database) -> Iterator[tuple[int, Api]]:
 
 def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
     """Every pair that is not the caller's own."""
-    pairs = [other, Ids(ABSENT, ABSENT), Ids(10**18 - 1, 10**18 - 1)]
+    pairs = [other, Ids(ABSENT, ABSENT, ABSENT), Ids(*[10**18 - 1] * 3)]
+    if "{eligibility_id}" in endpoint.path:
+        pairs += [own._replace(member=other.member), other._replace(member=own.member)]
+        pairs += [own._replace(plan=own.plan + 1), own._replace(member=ABSENT), own._replace(plan=ABSENT)]
     if "{file_id}" in endpoint.path:
-        pairs += [Ids(own.plan, other.file), Ids(other.plan, own.file), Ids(own.plan + 1, own.file)]
-        pairs += [Ids(own.plan, ABSENT), Ids(ABSENT, own.file)]
+        pairs += [own._replace(file=other.file), other._replace(file=own.file)]
+        pairs += [own._replace(plan=own.plan + 1), own._replace(file=ABSENT), own._replace(plan=ABSENT)]
     return pairs
 
 
@@ -65,17 +72,22 @@ def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
 def test_what_is_anothers_answers_the_bytes_of_what_is_not_there(
     endpoint: Endpoint, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    own = Ids(customer.plan_ids[0], Desk(db, customer, clock).load(CSV.encode()).id)
+    own = Ids(customer.plan_ids[0], Desk(db, customer, clock).load(CSV.encode()).id, newest_member(db))
     asking = list(callers(api, db))
-    other = Ids(customer.plan_ids[-1] + 1, own.file + 1)
+    other = Ids(customer.plan_ids[-1] + 1, own.file + 1, own.member + 1)
     before = answers(endpoint, asking, foreign(endpoint, own, other))
     stranger = make_customer(db, name="Stranger")
     file = Desk(db, stranger, clock).load(CSV.replace("E-", "S-").replace("M-", "N-").encode())
-    assert Ids(stranger.plan_ids[0], file.id) == other
+    assert Ids(stranger.plan_ids[0], file.id, newest_member(db)) == other
     assert answers(endpoint, asking, foreign(endpoint, own, other)) == before
     found = send(api.as_(stranger.token), endpoint, other)
     assert found.status_code in (200, 201, 202, 207) or found.json()["errors"][0]["code"] == "wrong_state"
     assert send(api, endpoint, own).status_code in (200, 201, 202, 207, 409, 422)
+
+
+def newest_member(db: Database) -> int:
+    with db.read() as tx:
+        return int(tx.exec_driver_sql("SELECT max(id) FROM members").scalar_one())
 
 
 def answers(endpoint: Endpoint, asking: list[tuple[int, Api]], pairs: list[Ids]) -> list[Any]:

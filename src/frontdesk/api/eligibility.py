@@ -1,20 +1,29 @@
-"""Members of a plan, written by requests: one, or a batch (docs/interface.md, Eligible members)."""
+"""Members of a plan, written by requests: one, a batch, an end, a new identifier (docs/interface.md, Eligible members)."""
 
 import asyncio
 import io
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
 
 from frontdesk.app import ANSWER_SECONDS, App
-from frontdesk.eligibility import parse_member
+from frontdesk.eligibility import find_identifiers, parse_member
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import ANY_INTENT, Enrolled, Intent, Outcome, Submission
-from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable
+from frontdesk.eligibility.model import (
+    ANY_INTENT,
+    Action,
+    Enrolled,
+    Intent,
+    MemberRecord,
+    Outcome,
+    Submission,
+)
+from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable, unknown_faults
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format
 from frontdesk.formats.source import Source
@@ -39,6 +48,7 @@ _INVITATION: dict[str, str] = {Delivery.IMMEDIATE: "immediate", Delivery.BATCHED
 _TOGETHER = 32
 _NOT_TRIED = Unavailable("The database is busy. The record was not tried; send it again.")
 _COUNTED = ("created", "updated", "unchanged", "moved", "refused")
+_NOUN = "eligible member"
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 
@@ -173,6 +183,85 @@ def _shown(result: Enrolled | FrontdeskError, plans: Mapping[int, str]) -> dict[
         "invitation": _invitation(result),
         "warnings": _warnings(result),
     } | left
+
+
+async def end_member(app: App, request: Request) -> Response:
+    """End a member's access. `on` is the last day of access, as an `expiry_date` is; another day replaces it. Sending it again is
+    safe.
+
+    Body: MemberEnd
+    200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed]: The access ends on that
+        day, or did so before.
+    Problems: conflict
+    Faults: required wrong_type not_a_date expiry_before_effective unknown_field
+    """
+    body = _read_fields(request, await request.body(), ("on",))
+    external_id, _ = await _identifiers(app, request)
+    record = parse_member({"external_id": external_id, "expiry_date": body.given.get("on")}, today="")
+    faults = (*body.faults, *record.faults)
+    if not record.faults and record.given["expiry_date"] is None:
+        faults += (Fault("expiry_date", "required", "must be the last day of access"),)
+    try:
+        return await _change(app, request, replace(record, faults=faults), Action.END)
+    except Invalid as error:
+        named = {"expiry_date": "on"}
+        raise Invalid(
+            [each._replace(field=named.get(each.field, each.field)) for each in error.faults]
+        ) from None
+
+
+async def rename_member(app: App, request: Request) -> Response:
+    """Give a member another external_id. Its `id`, history and invitation stay. The old identifier is free afterwards.
+
+    Body: MemberRename
+    200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed Eligibility-Warnings]: The
+        member has the identifier, or had it before.
+    Problems: conflict
+    Faults: required wrong_type too_long control_character not_unique unknown_field
+    """
+    body = _read_fields(request, await request.body(), ("external_id", "member_id"))
+    old, member_id = await _identifiers(app, request)
+    given = dict(body.given)
+    if member_id == old and "member_id" not in given:
+        given["member_id"] = given.get("external_id", old)  # both are equal by default in an 834
+    record = parse_member(given, today="")
+    return await _change(
+        app, request, replace(record, external_id=old, faults=(*body.faults, *record.faults))
+    )
+
+
+class _Body(NamedTuple):
+    """The fields of a body that are read, and a fault for each other one with `Prefer: handling=strict`."""
+
+    given: dict[str, object]
+    faults: Sequence[Fault]
+
+
+def _read_fields(request: Request, raw: bytes, names: Sequence[str]) -> _Body:
+    """Names the unknown fields in whatever response follows. Raises Malformed."""
+    body = parse_json_object(raw)
+    if unknown := [name for name in body if name not in names]:
+        note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
+    faults = unknown_faults(unknown) if request.prefers_strict() else ()
+    return _Body({name: body[name] for name in names if name in body}, faults)
+
+
+async def _identifiers(app: App, request: Request) -> tuple[str, str]:
+    """The `external_id` and `member_id` of the path's member. Raises NotFound."""
+    place = {"account_id": request.account_id, "plan_id": request.path_id("plan_id", of=_NOUN)}
+    eligibility_id = request.path_id("eligibility_id", of=_NOUN)
+    return await app.ask(lambda tx: find_identifiers(tx, eligibility_id, **place))
+
+
+async def _change(
+    app: App, request: Request, record: MemberRecord, action: Action = Action.ENROL
+) -> Response:
+    """Change the path's member, which had the record's external_id a moment ago."""
+    place = (request.account_id, request.path_id("plan_id"))
+    intent = Intent(creates=False, moves=False, eligibility_id=request.path_id("eligibility_id"))
+    by = (request.caller.client_id, request.request_id)
+    enrolled = await app.enrolments.submit(Submission(*place, record, *by, action, intent=intent))
+    return Response(_status(enrolled), orjson.dumps(enrolled.answer), _headers(enrolled))
 
 
 def _intent(request: Request) -> Intent:

@@ -95,7 +95,13 @@ _OF_PROBLEMS = {
 }
 
 # The parameters of paths in examples of problems.
-_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
+_IN_PATHS = {
+    "plan_id": "1",
+    "file_id": "7",
+    "eligibility_id": "1001",
+    "mapping_name": "hr-export",
+    "asset": "page.css",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
+MEMBER = PLAN + "/eligibility/{eligibility_id}"
 FILES = PLAN + "/eligibility-files"
 FILE = FILES + "/{file_id}"
 MAPPINGS = "/v2/eligibility-mappings"
@@ -19,6 +20,8 @@ _MEMBERS = Scope.ELIGIBILITY_WRITE
 _OPERATIONS = (
     operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
     operation("POST", PLAN + "/eligibility/batch", eligibility.enrol_members, _MEMBERS),
+    operation("POST", MEMBER + "/end", eligibility.end_member, _MEMBERS),
+    operation("POST", MEMBER + "/rename", eligibility.rename_member, _MEMBERS),
     operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
     operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),

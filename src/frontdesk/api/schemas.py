@@ -330,6 +330,12 @@ BatchResults: The result of each record, in the order of the batch.
     links: MappingLinks
     data: BatchResult[]
     counts: BatchCounts
+MemberEnd: The end of a member's access.
+    on: day — Last day of access. It may be past or to come.
+MemberRename: The new identifier of a member.
+    external_id: string {"maxLength": 255, "pattern": "\\S"} — Unique.
+    member_id?: string {"maxLength": 255, "pattern": "\\S"} — Unique. Without it a `member_id` that equals the old `external_id`
+        changes with it.
 Eligibility: These nine fields, and no others.
     id: integer — Identifier of the member record.
     external_id: string
@@ -419,13 +425,14 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "eligibility_id": 1, "mapping_name": "hr-export"}
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
 plan_id: integer — `id` of the plan.
 asset: string — Name of the file.
 file_id: integer — `id` of the file.
+eligibility_id: integer — `id` of the member record.
 file_format?: Format — Format of the file, whatever `Content-Type` says. Without it `Content-Type` decides, then the content.
 file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none, whatever an 834 says of itself.
 file_dry_run?: boolean — `true`: the report and the counts, without a change.

@@ -114,6 +114,7 @@ class ChunkKeys:
         self, by_id: Mapping[int, StoredMember], counts: Found, uniqueness: Uniqueness, now: datetime
     ) -> None:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
+        self._kept: dict[Any, StoredMember] = {}  # by the id of a member that was merged into it
         for member in by_id.values():
             self.hold(member)
         self.uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
@@ -129,12 +130,14 @@ class ChunkKeys:
             while kept.values["merged_into"] is not None:
                 kept = by_id[kept.values["merged_into"]]
             if kept is not member:
-                self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
+                self._kept[values["id"]] = kept
 
     def find(self, external_id: str | None, account_id: int) -> StoredMember | None:
-        """The account's member with the identifier."""
+        """The account's member with the identifier; the kept one for that of a merged member."""
         holder = self._holders.get(("external_id", scope_of(account_id, self.uniqueness), external_id))
-        return holder if holder is not None and holder.values["account_id"] == account_id else None
+        if holder is None or holder.values["account_id"] != account_id:
+            return None
+        return holder if holder.values["merged_into"] is None else self._kept[holder.values["id"]]
 
     def taken(self, values: Values, account_id: int, own: StoredMember | None) -> list[str]:
         """The unique fields of `values` with a key of another member than `own`. Counts a probe."""

@@ -16,7 +16,8 @@ ADDRESS = ("zipcode", "city", "county", "state")
 
 
 class Outcome(StrEnum):
-    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. The last four come from files only."""
+    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. `ended` comes from the end of a member and
+    from files, the last three from files only."""
 
     CREATED = "created"
     UPDATED = "updated"
