@@ -18,7 +18,7 @@ from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.files.model import BRAKES, FILE_PROBLEMS, NEEDS_MAPPING, ONLY_COMPARED, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.web.problems import PROBLEMS, QUOTA_CODES
+from frontdesk.web.problems import EXACT_CODES, PROBLEMS
 from tests.conftest import Api
 
 BASE_URL = "https://api.example.com"
@@ -134,7 +134,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     problems |= set(re.findall(r'\b(?:_at|at_segment)\(\s*\w+,\s*"(\w+)"', code))
     problems |= set(re.findall(r'\b_end\(\s*claim,\s*model\.FileState\.\w+,\s*"(\w+)"', code))
     assert (len(faults) > 8, len(problems) > 20) == (True, True)
-    assert faults - set(REPORT_CODES) - set(FAULT_CODES) - set(QUOTA_CODES) == set()
+    assert faults - set(REPORT_CODES) - set(FAULT_CODES) - set(EXACT_CODES) == set()
     assert problems == set(FILE_PROBLEMS)
 
 

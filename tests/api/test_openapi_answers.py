@@ -35,13 +35,14 @@ OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
-OF_ONE_MEMBER = {"showEligibleMember", "listEligibleMemberHistory"}
-OF_MEMBERS = OF_ONE_MEMBER | {"listEligibleMembers", "findEligibleMembers"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS
-OF_V2 |= {"showCaller"}
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "enrolMembers", "uploadEligibilityFile"}
+OF_ONE_READ = {"showEligibleMember", "listEligibleMemberHistory"}
+OF_MEMBERS = OF_ONE_READ | {"listEligibleMembers", "findEligibleMembers"}
+OF_CHANGES = {"endMember", "renameMember"}
+OF_ONE_MEMBER = OF_ONE_READ | OF_CHANGES
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | {"showCaller"}
 OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
+OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_CHANGES
 OF_OAUTH = {"issueToken", "revokeToken"}
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
@@ -64,6 +65,8 @@ class OperationCaller:
         self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
         self.member = 0
+        if name in OF_CHANGES:
+            self.member = self.enrol("AB 123356", email=None).json()["id"]
         if name in OF_MEMBERS:
             self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
             self.member = self.enrol("AB 123356").json()["id"]
@@ -84,8 +87,8 @@ class OperationCaller:
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
 
-    def enrol(self, external_id: str) -> Any:
-        body = request("enrolMember", "new_member") | {"external_id": external_id}
+    def enrol(self, external_id: str, **fields: Any) -> Any:
+        body = request("enrolMember", "new_member") | {"external_id": external_id} | fields
         if external_id != "AB 123356":
             body |= {"member_id": external_id, "email": None}
         return self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", body)
@@ -157,6 +160,12 @@ def with_invalid_fields(caller: OperationCaller) -> Any:
     return caller.send(query=query, headers=headers, **({"json": body} if body else {}))
 
 
+def under_another_plan(caller: OperationCaller) -> Any:
+    return caller.send(
+        query="?move=false", plan=caller.customer.plan_ids[1], json={"external_id": "AB 123356"}
+    )
+
+
 def with_a_waiting_file(caller: OperationCaller) -> Any:
     return caller.send(file=caller.desk.hand_in(CSV.encode(), format=Format.CSV).id)
 
@@ -196,6 +205,9 @@ INVALID: dict[str, tuple[str, Any]] = {
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
+    "enrolMembers": ("?only=all&move=no", request("enrolMembers")),
+    "endMember": ("", {"on": "2027-02-30"}),
+    "renameMember": ("", {"external_id": " ", "member_id": 7}),
     "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
     "listEligibilityFiles": ("?state=open&sha256=none", {}),
     "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
@@ -253,8 +265,19 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS - {"showCaller"}, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "findEligibleMembers", "showCaller"},
+    (OF_CHANGES, "404/not_found", {"member": 999_999, "json": {"on": "2027-01-31", "external_id": "N-77"}}),
+    ({"enrolMembers"}, "207/example", {"json": request("enrolMembers")}),
+    ({"enrolMembers"}, "400/not_an_array", lambda caller: caller.raw(b"{}")),
+    ({"enrolMembers"}, "413/large", lambda caller: caller.raw(b" " * (8 * 1024 * 1024 + 1))),
+    (OF_CHANGES, "200/example", lambda caller: caller.send(json=request(caller.name))),
+    ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
+    ({"enrolMember"}, "409/other_plan", under_another_plan),
+    ({"enrolMember"}, "412/member_exists",
+     {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers", "findEligibleMembers", "showCaller"}
+     - OF_CHANGES,
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
+    ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",
      lambda caller: caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")),
@@ -263,7 +286,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),
     (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", {"headers": {"Content-Length": str(2**31)}}),
-    (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
+    (OF_JSON | OF_OAUTH | {"enrolMembers"}, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
     ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (OF_V2, "422/faults", with_invalid_fields),
@@ -348,7 +371,7 @@ def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> No
     names = {what.partition("/")[2] for what in NOT_CALLED}
     problems = EXAMPLES["problems"].values()
     words = {text for details in problems for name, text in details.items() if name in names}
-    assert len(words) == 4
+    assert len(words) == 5
     assert [text for text in words if text not in code] == []
 
 

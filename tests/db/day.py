@@ -94,6 +94,11 @@ class Installation:
         plan = self.customer.plan_ids[0]
         self._enrol(member_body(n))
         self._enrol(member_body(n, last_name="Changed"), 200)
+        some = [member_body(n + 10 + i) for i in range(40)]
+        assert self.api.post(f"/v2/plans/{plan}/eligibility/batch", some).json()["counts"]["created"] == 40
+        member = f"/v2/plans/{plan}/eligibility/{self._enrol(member_body(n + 60)).json()['id']}"
+        assert self.api.post(member + "/end", {"on": "2027-01-31"}).status_code == 200
+        assert self.api.post(member + "/rename", {"external_id": f"R {n}"}).status_code == 200
         self._enrol(member_body(n), 200, plan=1)  # moves it
         taken = member_body(n, external_id=f"N{n}", member_id=f"N{n}")
         address = f"/v2/plans/{self.neighbour.plan_ids[0]}/eligibility"

@@ -23,7 +23,7 @@ from frontdesk.files import model as files
 from frontdesk.invitations.model import InvitationState, InvitationStep, NotInvitedReason
 from frontdesk.mapping import parser, values
 from frontdesk.plans import changes
-from frontdesk.web import problems
+from frontdesk.web import problems, request
 
 Schema = dict[str, Any]
 
@@ -48,7 +48,9 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
-    *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
+    *map(
+        vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, request, oauth)
+    ),
 )
 _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
 _TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")

@@ -27,7 +27,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint, Handler
-from frontdesk.web.problems import PROBLEMS, problem_content
+from frontdesk.web.problems import INTENT_CODES, PROBLEMS, problem_content
 
 JSON = "application/json"
 # Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
@@ -102,8 +102,8 @@ _OF_PROBLEMS = {
 # The parameters of paths in examples of problems.
 _IN_PATHS = {
     "plan_id": "1",
-    "eligibility_id": "1",
     "file_id": "7",
+    "eligibility_id": "1001",
     "mapping_name": "hr-export",
     "asset": "page.css",
 }
@@ -139,7 +139,7 @@ def operation(
     any_scope: bool = False,
 ) -> Operation:
     """The operation of a route. Those of /v2 name unknown query parameters. With a body they refuse them: a misspelt parameter of
-    an upload or a mapping may be a `dry_run` or a `default`."""
+    an upload or a mapping may be a `dry_run` or a `default`. An operation that lists `prefer` leaves that to the caller."""
     about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
     answers = _ANSWER.findall(notes)
     words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
@@ -149,8 +149,8 @@ def operation(
     if is_of_v2 := path.startswith("/v2/"):
         sent = [PARAMETERS[key] for key in words["Parameters"]]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
-        strict_query = bool(query and words["Body"])
-        words["Parameters"] += [] if strict_query else ["prefer"]
+        strict_query = bool(query and words["Body"]) and "prefer" not in words["Parameters"]
+        words["Parameters"] += [] if strict_query or "prefer" in words["Parameters"] else ["prefer"]
         words["Faults"] += ["unknown_parameter"]
     return Operation(
         method,
@@ -158,6 +158,7 @@ def operation(
         handler,
         scope,
         takes_json=is_of_v2 and words["Body"] not in ([], ["file"]),
+        takes_lines=words["Body"] == ["EligibleMembers"],
         serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
@@ -280,11 +281,12 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
         own = examples["problems"].get(f"{operation.id} {status}")
         texts, values = {}, {}
         for example, detail in (own or examples["problems"][name]).items():
-            # An example that is named for another kind, with the same status, is of that kind.
+            # An example is of another kind, with the same status, if it is named for that; and has the code that it is named for.
             shown = example if example in PROBLEMS else kind
             texts[shown] = f"{PROBLEMS[shown].title}. {PROBLEMS[shown].happens}"
             values[example] = problem_content(base_url, shown, detail, instance=path, request_id=REQUEST_ID)
-            if faults := {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown):
+            faults = {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown)
+            if faults := [("external_id", example, detail)] if example in INTENT_CODES else faults:
                 values[example]["errors"] = [Fault(*fault).serialize() for fault in faults]
         text = "\n\n".join(texts.values())
         if kind == "invalid":

@@ -12,7 +12,7 @@ from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.web.problems import PROBLEMS, QUOTA_CODES
+from frontdesk.web.problems import INTENT_CODES, PROBLEMS, QUOTA_CODES
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
 
@@ -98,7 +98,7 @@ def _problems_page() -> bytes:
     reasons = {str(reason): reason.description for reason in NotInvitedReason}
     sections = (
         ("Problems", problems, ""),
-        ("Fault codes, in errors[].code", FAULT_CODES | QUOTA_CODES, ""),
+        ("Fault codes, in errors[].code", FAULT_CODES | QUOTA_CODES | INTENT_CODES, ""),
         ("Warnings, in Eligibility-Warnings", WARNINGS, ""),
         ("Why a member is not invited, in Invitation", reasons, ""),
         ("More codes, in the report of a file", REPORT_CODES, "row-"),

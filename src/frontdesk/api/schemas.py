@@ -141,6 +141,31 @@ EligibilityMappingSuggestion = MappingLinks&MappingSuggestion: A suggestion in i
 EligibleMember = NewMember|MemberChange: A new member, or a change of a stored one: the `external_id` decides.
 NewMember: A member that may be new. Text is trimmed and must not hold control characters.
 MemberChange: A change of a stored member: absent fields keep their values. Text is read as that of a new member.
+EligibleMembers = EligibleMember[] {"minItems": 1, "maxItems": MOST_RECORDS}: Members to be written in this order.
+BatchResult: The result of one record. A refused record has `detail` and perhaps `errors`, a written one all the others.
+    index: count — Its place in the batch, from 0.
+    status: integer — What a POST of the record alone would be answered: 201, 200, or the status of its problem.
+    outcome?: Outcome
+    id?: integer — Identifier of the member record.
+    external_id?: string
+    changed?: string[] — The fields that an update changed.
+    left_plan?: string — `external_id` of the plan that a moved record was under.
+    invitation?: string — As the header `Invitation`.
+    warnings?: string[] — As the header `Eligibility-Warnings`.
+    detail?: string — Why the record was refused.
+    errors?: Fault[] {"minItems": 1} — All faults of the record.
+BatchCounts: Records by outcome.
+    created, updated, unchanged, moved, refused: count
+BatchResults: The result of each record, in the order of the batch.
+    links: MappingLinks
+    data: BatchResult[]
+    counts: BatchCounts
+MemberEnd: The end of a member's access.
+    on: day — Last day of access. It may be past or to come.
+MemberRename: The new identifier of a member.
+    external_id: string {"maxLength": 255, "pattern": "\\S"} — Unique.
+    member_id?: string {"maxLength": 255, "pattern": "\\S"} — Unique. Without it a `member_id` that equals the old `external_id`
+        changes with it.
 Eligibility: These nine fields, and no others.
     id: integer — Identifier of the member record.
     external_id: string
@@ -336,8 +361,12 @@ queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
 page_after?: page_start — The `id` after which the page starts; `links.next` has it.
-If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
-If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To
+        write a member, `*`: 412 if it is stored already.
+If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version. To write a
+        member, `*`: 404 if it is not stored.
+only?: "update" — `update`: a member that is not stored is 404, as with `If-Match: *`.
+move?: boolean — `false`: a member of another plan of the account is 409; without it the member moves.
 Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
 X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
 """

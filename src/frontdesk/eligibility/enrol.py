@@ -63,11 +63,11 @@ def enrol(
 ) -> Iterator[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
-    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. A
-    refused record is not written; a probe is counted. `audited` False leaves
-    the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction. When the
-    results are read after the commit, the search for similar members travels with it.
+    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken, or
+    the refusal by its intent (NotFound, PreconditionFailed, Conflict). A refused record is not written; a probe is counted.
+    `audited` False leaves the audit trail to the caller: a file is one action, and the history of each row names the file.
+    `reopens_absent` is as in ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new
+    transaction. When the results are read after the commit, the search for similar members travels with it.
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     pairs = zip(submissions, results, strict=True)
@@ -404,7 +404,7 @@ class Enrolments(GroupWriter[Submission, Enrolled]):
 
     `await submit(submission)` returns the record's result after the commit.
 
-    Raises NotFound, Invalid, TooManyTaken, Unavailable.
+    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable.
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:

@@ -408,7 +408,7 @@ def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
 def find_states(tx: Tx, member_ids: Collection[int]) -> dict[int, InvitationChange]:
     """The last change of each member's invitation, by member id."""
     columns = ("member_id", *InvitationChange._fields)
-    rows = find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
+    rows = sets.find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
     for row in rows:
         if isinstance(row["updated_at"], str):  # SQLite keeps times as text
             row["updated_at"] = datetime.fromisoformat(row["updated_at"])

@@ -45,14 +45,16 @@ COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One method of one path. `scope` None: no token is asked for, or with `any_scope` a token of any scope. `takes_json`: the
-    request body is JSON. `outlives_database`: while the database is away, it takes tokens that were good lately. `query`: the
-    schemas of its query parameters by name, where others are told; they are refused if `strict_query`."""
+    request body is JSON; with `takes_lines` it may be JSON lines. `outlives_database`: while the database is away, it takes
+    tokens that were good lately. `query`: the schemas of its query parameters by name, where others are told; they are refused if
+    `strict_query`."""
 
     method: str
     path: str
     handler: Handler
     scope: Scope | None
     takes_json: bool = False
+    takes_lines: bool = False
     serves_json: bool = True
     outlives_database: bool = False
     query: Mapping[str, dict[str, Any]] | None = None
@@ -107,7 +109,7 @@ class Resource:
         if endpoint.serves_json:
             check_accept(request)
         if endpoint.takes_json:
-            check_json_body(request)
+            check_json_body(request, takes_lines=endpoint.takes_lines)
         if request.query_string and endpoint.query is not None:
             request.parameters = read_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)

@@ -22,6 +22,8 @@ from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly,
 from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
+MOST_RECORDS, BATCH_LIMIT_BYTES = 1000, 8 * 1024 * 1024
+JSON_LINES = "application/x-ndjson"
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 NOT_COUNTED = RequestAllowance(0, 0, 0)
@@ -293,15 +295,15 @@ def check_accept(request: Request) -> None:
         raise HttpError("not_acceptable", "Only application/json is served here.")
 
 
-def check_json_body(request: Request) -> None:
-    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in UTF-8."""
+def check_json_body(request: Request, *, takes_lines: bool) -> None:
+    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in UTF-8, or JSON lines where
+    they are taken."""
     sent = request.header(b"content-type")
     encoding = request.header(b"content-encoding")
-    is_json = sent in _JSON_TYPES or _is_json(sent or "")
+    is_json = sent in _JSON_TYPES or _is_json(sent or "", takes_lines=takes_lines)
     if not is_json or (encoding is not None and encoding.lower() != "identity"):
-        raise HttpError(
-            "unsupported_media_type", "Send the body as application/json in UTF-8, not compressed."
-        )
+        types = "application/json or application/x-ndjson" if takes_lines else "application/json"
+        raise HttpError("unsupported_media_type", f"Send the body as {types} in UTF-8, not compressed.")
 
 
 def parse_json_object(raw: bytes) -> dict[str, object]:
@@ -315,13 +317,19 @@ def parse_json_object(raw: bytes) -> dict[str, object]:
 def parse_json(raw: bytes) -> object:
     """The JSON value in `raw`. Raises Malformed when it is not UTF-8, and for all that `parse_strictly` refuses."""
     try:
-        value: object = parse_strictly(raw.decode("utf-8"))
+        value: object = parse_strictly(read_text(raw))
     except NotStrict as error:
         raise Malformed(f"The body {error}{error.place and ': ' + error.place}.") from None
+    return value
+
+
+def read_text(raw: bytes) -> str:
+    """The text of a body. Raises Malformed when it is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise Malformed(f"The body is not valid JSON in UTF-8: line {line}.") from None
-    return value
 
 
 def _accepts_json(accept: str) -> bool:
@@ -334,9 +342,10 @@ def _accepts_json(accept: str) -> bool:
     return not accept.strip() if weight is None else weight > 0
 
 
-def _is_json(content_type: str) -> bool:
+def _is_json(content_type: str, *, takes_lines: bool) -> bool:
     media, parameters = _media_type(content_type)
-    is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+    is_json = media == "application/json" or (takes_lines and media == JSON_LINES)
+    is_json = is_json or (media.startswith("application/") and media.endswith("+json"))
     charsets = {value.strip('" ') for name, value in parameters if name == "charset"}
     return is_json and charsets <= {"utf-8", "utf8"}
 
@@ -395,6 +404,8 @@ def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
     match schema:
         case {"type": "boolean"} if text not in ("true", "false"):
             return "must be true or false"
+        case {"const": only} if text != only:
+            return f"must be {only}"
         case {"enum": choices} if text not in choices:
             return "must be one of " + ", ".join(choices)
         case {"minimum": least, "maximum": most} if not (
