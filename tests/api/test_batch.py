@@ -232,11 +232,25 @@ def test_a_fault_of_the_service_hides_no_record_that_could_be_written(
 
 
 def test_groups_of_batches_take_turns_beside_single_records(
-    app: App, customer: Customer, clock: SetClock
+    app: App, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def submission(n: int) -> Submission:
         record = parse_member(member_body(n), today=clock().date().isoformat())
         return Submission(customer.account_id, customer.plan_ids[0], record, "client", f"r-{n}")
+
+    running, most = 0, 0
+    commit = app.enrolments.commit_group
+
+    async def commit_group(items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        nonlocal running, most
+        is_of_batch = items[0].request_id < "r-6"
+        running += is_of_batch
+        most = max(most, running)
+        results = await commit(items)
+        running -= is_of_batch
+        return results
+
+    monkeypatch.setattr(app.enrolments, "commit_group", commit_group)
 
     async def scene() -> tuple[list[Any], list[Any]]:
         enrolments = app.enrolments
@@ -249,6 +263,6 @@ def test_groups_of_batches_take_turns_beside_single_records(
         return done[:10], done[10:]
 
     groups, alone = asyncio.run(scene())
-    assert [len(group) for group in groups] == [5] * 10
+    assert ([len(group) for group in groups], most) == ([5] * 10, 1)
     assert all(isinstance(each, Enrolled) for each in (*(each for group in groups for each in group), *alone))
     assert not any(isinstance(each, FrontdeskError) for group in groups for each in group)

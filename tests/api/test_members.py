@@ -348,3 +348,15 @@ def test_a_history_does_not_tell_of_a_merge(members: Members, db: Database, cloc
     [created] = members.changes(kept)
     assert created["outcome"] == "created"
     assert members.api.get(f"{members.path}/{dropped}/history").status_code == 404
+
+
+def test_another_accounts_member_is_found_by_nothing(members: Members, db: Database, api: Api) -> None:
+    stranger = make_customer(db, name="Stranger", scopes=EVERY_SCOPE)
+    foreign = Members(api.as_(stranger.token), stranger.plan_ids[0])
+    foreign.enrol(7)
+    for query in ("?external_id=AB%20000007", "?member_id=M-000007", "?email=robin.7@example.com"):
+        assert len(foreign.ids(query)) == 1
+        assert members.ids(query) == []
+        assert members.api.get("/v2/eligibility" + query).json()["data"] == []
+        assert members.api.get(foreign.path + query).status_code == 404
+    assert members.api.get(foreign.path).status_code == 404

@@ -45,7 +45,7 @@ from frontdesk.web.response import NO_STORE, Header, Response, json_response
 
 _INVITATION: dict[str, str] = {Delivery.IMMEDIATE: "immediate", Delivery.BATCHED: "queued"}
 # Records of a batch that are parsed and committed together. Larger groups are hardly quicker, and hold up other callers longer.
-_TOGETHER = 32
+_TOGETHER = 48
 _NOT_TRIED = Unavailable("The database is busy. The record was not tried; send it again.")
 _COUNTED = ("created", "updated", "unchanged", "moved", "refused")
 _NOUN = "eligible member"
