@@ -156,7 +156,7 @@ def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:
     """The operations for the index of the search."""
     return [
         (
-            f"/docs/reference#{each['operationId']}",
+            f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}",
             "Reference",
             f"{method.upper()} {path}",
             f"{each['summary']}. {each['description']}",

@@ -21,7 +21,8 @@ window.fetch = async (input, options) => {
 function withSharedPartsOnce(description) {
   const { headers, parameters } = description.components;
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
-  const responses = [...operations.flatMap((each) => Object.values(each.responses)), ...Object.values(description.components.responses)];
+  const described = [...operations.flatMap((each) => Object.values(each.responses)), ...Object.values(description.components.responses)];
+  const responses = described.filter((each) => !each.$ref);
   const name = (part) => part.$ref?.split("/").at(-1);
   const count = (names) => names.reduce((counts, each) => counts.set(each, (counts.get(each) ?? 0) + 1), new Map());
   const shared = (counts, total) => new Set([...counts].filter(([, uses]) => uses > total / 3).map(([each]) => each));
@@ -43,6 +44,21 @@ function withSharedPartsOnce(description) {
 }
 
 const description = withSharedPartsOnce(await (await send("/openapi.json")).json());
+// Some parts of Scalar lack a name or a state that screen readers need.
+const REPAIRS = [
+  [".scalar-code-copy:not([aria-label])", (button) => button.setAttribute("aria-label", "Copy")],
+  [".show-more[aria-label]", (button) => button.removeAttribute("aria-label")],
+  ["button[role=none]", (button) => button.removeAttribute("role")],
+  ['#reference a[target="_blank"]:not([aria-label])', (link) => link.setAttribute("aria-label", link.textContent.trim() || link.href)],
+  [".scalar-card-content:not([tabindex])", (card) => card.setAttribute("tabindex", "0")],
+  ["[role=combobox]:not([aria-expanded])", (field) => field.setAttribute("aria-expanded", "false")],
+  [".cm-content:not([aria-label])", (field) => field.setAttribute("aria-label", "Body")],
+];
+function repair() {
+  for (const [parts, change] of REPAIRS) document.querySelectorAll(parts).forEach(change);
+}
+new MutationObserver(repair).observe(document.body, { childList: true, subtree: true });
+
 Scalar.createApiReference("#reference", {
   content: description,
   withDefaultFonts: false,
