@@ -56,7 +56,8 @@ class SitePage:
     @property
     def summary(self) -> str:
         """The first sentence of the page."""
-        return re.split(r"(?<=[.:?]) ", self.sections[0][2])[0].rstrip(":")
+        text = next(text for _, _, text in self.sections if text)
+        return re.split(r"(?<=[.:?]) ", text)[0].rstrip(":")
 
 
 @cache
