@@ -34,6 +34,7 @@ SNIPPET_LETTERS = 120
 EXAMPLE_BASE_URL = "https://api.example.com"
 
 _REASONS = re.compile(r"^Why: decisions? \[(?:.|\n)*?\n\n", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]*\.md)(#[^)]*)?\)")
 _EXAMPLE = Markup('<pre tabindex="0"><code>{}</code></pre>')
 _TABLE = '<div class="table" tabindex="0" role="region" aria-label="Table {}"><table>'
 
@@ -110,18 +111,23 @@ def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, st
 
 def _read_page(slug: str, base_url: str) -> SitePage:
     source = files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
-    markdown = _REASONS.sub("", source + "\n").replace(EXAMPLE_BASE_URL, base_url).rstrip() + "\n"
+    markdown = _LINK.sub(_site_link, _REASONS.sub("", source + "\n")).replace(EXAMPLE_BASE_URL, base_url)
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
-    for token in tokens:
-        _rewrite_links(token.children or [])
     parts = list(_parts(tokens, anchors))
     headings = [
         (anchors[at], tokens[at + 1].content.replace("`", "")) for at in anchors if tokens[at].tag == "h2"
     ]
     content = Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 # HTML of the source is escaped
     return SitePage(slug, parts[0][1], markdown, content, headings, parts)
+
+
+def _site_link(link: re.Match[str]) -> str:
+    """A link to another file of the repository as a link of the site, or its text if that file isn't published."""
+    text, path, anchor = link.groups("")
+    slug = PurePosixPath(path).stem.lower()
+    return f"[{text}](/docs/{slug}{anchor})" if any(slug in slugs for slugs in SECTIONS.values()) else text
 
 
 @cache
@@ -147,22 +153,6 @@ def _add_anchors(tokens: Sequence["Token"]) -> Iterator[tuple[int, str]]:
             anchor += f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""
             token.attrSet("id", anchor)
             yield at, anchor
-
-
-def _rewrite_links(tokens: Sequence["Token"]) -> None:
-    """Links to published files lead to their pages; those to other files become text."""
-    published = {slug for slugs in SECTIONS.values() for slug in slugs}
-    is_text = False
-    for token in tokens:
-        if token.type == "link_open":
-            path, mark, anchor = str(token.attrGet("href")).partition("#")
-            slug = PurePosixPath(path).stem.lower()
-            if path.endswith(".md") and not path.startswith("http"):
-                token.attrSet("href", f"/docs/{slug}{mark}{anchor}")
-                is_text = slug not in published
-        if is_text and token.type in ("link_open", "link_close"):
-            is_text = token.type == "link_open"
-            token.type, token.nesting = "text", 0
 
 
 def _parts(tokens: Sequence["Token"], anchors: dict[int, str]) -> Iterator[tuple[str, str, str]]:

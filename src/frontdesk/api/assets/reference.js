@@ -68,6 +68,7 @@ Scalar.createApiReference("#reference", {
   mcp: { disabled: true },
   hideClientButton: true,
   hideSearch: true,
+  hideDarkModeToggle: true,
   persistAuth: false,
   showDeveloperTools: "never",
   orderRequiredPropertiesFirst: true,
