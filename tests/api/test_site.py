@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk.api import site
 from frontdesk.api.codes import SECTIONS as CODE_SECTIONS
 from frontdesk.api.codes import code_examples
 from frontdesk.api.collection import postman_collection
@@ -75,8 +76,13 @@ def test_no_page_is_empty_or_shows_what_is_not_published(api: Api) -> None:
         assert 'href="/docs/security' not in page
 
 
+def test_html_in_a_page_is_text() -> None:
+    shown = site._reader().render("<b>x</b> <script>y</script>\n\n<div>z</div>\n\n```\nBearer <token>\n```\n")
+    assert re.findall("<(?:b|script|div|token)>", shown) == []
+
+
 @ON_ONE_DATABASE
-def test_what_looks_like_html_in_a_page_is_text(api: Api) -> None:
+def test_html_in_an_example_is_text(api: Api) -> None:
     page = api.get("/docs/interface").text
     assert "Bearer &lt;token&gt;" in page
     assert "<token>" not in page
