@@ -27,7 +27,7 @@ ASKING = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None or en
 PROTECTED = [*ASKING, *OPERATORS]
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
-    *("GET /", "GET /problems", "GET /healthz", "GET /readyz"),
+    *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
 }
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -80,7 +80,7 @@ class OperationCaller:
         return api.as_(make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token)
 
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
-        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
+        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "site.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
         path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
@@ -233,7 +233,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
-    ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", {}),
+    ({"document", "referencePage", "referenceFile", "listProblems", "listDocumentation", "metrics"}, "200/", {}),
     ({"uploadEligibilityFile"}, "200/suggestion", {"query": "?suggest_mapping=true", "content": CSV.encode()}),
     ({"uploadEligibilityFile"}, "202/waiting", lambda caller: caller.raw(CSV.encode(), "text/csv")),
     ({"showEligibilityFile"}, "200/waiting", with_a_waiting_file),

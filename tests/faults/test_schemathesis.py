@@ -121,6 +121,7 @@ def exceptions() -> Iterator[dict[str, Any]]:
         "referencePage",
         "referenceFile",
         "listProblems",
+        "listDocumentation",
         "isAlive",
         "isReady",
         "metrics",

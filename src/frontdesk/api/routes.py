@@ -49,14 +49,11 @@ _OPERATIONS = (
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),
     operation("POST", "/oauth/token", oauth.issue_token),
     operation("POST", "/oauth/revoke", oauth.revoke_token),
-    operation("GET", "/docs", reference.reference_page),
-    operation("GET", "/docs/{asset}", reference.reference_file),
-    operation("GET", "/problems", reference.list_problems),
     operation("GET", "/healthz", health.is_alive),
     operation("GET", "/readyz", health.is_ready),
     operation("GET", "/metrics", health.metrics, Scope.OPERATOR, outlives_database=True),
 )
-ENDPOINTS = (*_OPERATIONS, reference.openapi_operation(_OPERATIONS))
+ENDPOINTS = reference.Documentation(_OPERATIONS).operations
 ENTRANCE = (Endpoint("GET", "/", reference.entrance, None, serves_json=False),)
 
 # Pages for invited people. They are not in the OpenAPI document.
