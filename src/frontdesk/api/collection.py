@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from frontdesk.api.schemas import Schema
+from frontdesk.api.notation import Schema
 
 FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 _AFTER_ANSWER = 'pm.collectionVariables.set("token", pm.response.json().access_token);'

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from frontdesk.api import site
 from frontdesk.api.codes import SECTIONS, codes_content
 from frontdesk.api.collection import postman_collection
+from frontdesk.api.notation import Schema
 from frontdesk.api.openapi import Operation, openapi_document, operation
-from frontdesk.api.schemas import Schema
 from frontdesk.app import App
 from frontdesk.config import Environment
 from frontdesk.errors import NotFound
