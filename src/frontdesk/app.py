@@ -52,12 +52,8 @@ class App:
         self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, thread_name_prefix="compute")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
-        self.lookups: Lookups = (
-            SqliteLookups(db, self._reading)
-            if db.is_sqlite
-            else PostgresqlLookups(config.database_url, db.outage)
-        )
-        self.pages: Remembered[Any] = Remembered()  # of plans, as they are rendered
+        self.lookups: Lookups = SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(db)
+        self.pages = Remembered()  # of plans, as they are rendered
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))

@@ -39,10 +39,13 @@ class FrontdeskError(Exception):
     def __init_subclass__(cls, *, kind: str = "") -> None:
         cls.kind = kind or cls.kind
 
-    def __init__(self, detail: str = "", *, code: str = "") -> None:
+    def __init__(self, detail: str = "", *, code: str = "", field: str = "") -> None:
+        """`field`: the field of a fault with the same code and sentence."""
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.code or self.kind
+        if field:
+            self.faults = (Fault(field, self.code, detail),)
 
 
 class Malformed(FrontdeskError, kind="malformed"):
@@ -60,14 +63,17 @@ class Invalid(FrontdeskError, kind="invalid"):
 class NotFound(FrontdeskError, kind="not_found"):
     """The thing does not exist, or it is another account's: the two look the same. The code is `no_such_` and the noun."""
 
-    def __init__(self, noun: str, detail: str = "") -> None:
-        super().__init__(
-            detail or f"There is no such {noun}.", code=f"no_such_{noun.lower().replace(' ', '_')}"
-        )
+    def __init__(self, noun: str, detail: str = "", *, field: str = "") -> None:
+        code = f"no_such_{noun.lower().replace(' ', '_')}"
+        super().__init__(detail or f"There is no such {noun}.", code=code, field=field)
 
 
 class Conflict(FrontdeskError, kind="conflict"):
-    """The caller's copy is stale (optimistic concurrency)."""
+    """The stored state does not allow what the caller wants, or another caller changed it at the same time."""
+
+
+class PreconditionFailed(FrontdeskError, kind="precondition_failed"):
+    """A condition of the request does not hold."""
 
 
 class Unauthorized(FrontdeskError, kind="unauthorized"):

@@ -23,10 +23,11 @@ from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer, make_operator, member_body
 
 # The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
-PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None] + list(OPERATORS)
+ASKING = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None or endpoint.any_scope]
+PROTECTED = [*ASKING, *OPERATORS]
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
-    *("GET /", "GET /problems", "GET /healthz", "GET /readyz"),
+    *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
 }
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -57,7 +58,7 @@ def test_every_protected_route_refuses_without_a_good_token(api: Api, endpoint: 
 
 
 @ON_ONE_DATABASE
-@endpoints(PROTECTED)
+@endpoints([endpoint for endpoint in PROTECTED if not endpoint.any_scope])
 def test_every_protected_route_refuses_a_token_without_its_scope(
     api: Api, db: Database, endpoint: Endpoint
 ) -> None:
@@ -77,8 +78,8 @@ def test_every_protected_route_refuses_a_token_without_its_scope(
 def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
     answer = api.request("DELETE", "/v2/plans")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "POST"
-    for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
+    assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "GET, HEAD, POST"
+    for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2/3"):
         unknown = api.get(path)
         assert (unknown.status_code, unknown.headers["Content-Type"]) == (404, "application/problem+json")
 
@@ -99,6 +100,47 @@ def test_a_client_has_the_limit_of_the_installation(config: Config, db: Database
     told = [answer.headers.get("RateLimit-Remaining") for answer in answers]
     assert told == [None] * 54 + ["5", "4", "3", "2", "1", "0", "0"]
     assert answers[-1].headers["Retry-After"] == "60"
+    left = [f'"minute";r={59 - number};t=60' for number in range(60)]
+    assert [answer.headers["RateLimit"] for answer in answers] == [*left, '"minute";r=0;t=60']
+    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"minute";q=60;w=60'}
+
+
+@ON_ONE_DATABASE
+def test_every_answer_that_counts_has_the_rate_limit(api: Api, db: Database, clock: SetClock) -> None:
+    own = make_customer(db, name="Own", requests_per_minute=3)
+    clock.advance(20)
+    client = api.as_(own.token)
+    answers = [
+        client.get("/v2/plans/999"),
+        client.get("/metrics"),
+        client.get("/v2/me"),
+        client.get("/v2/me"),
+    ]
+    assert [answer.status_code for answer in answers] == [404, 403, 200, 429]
+    told = [(answer.headers["RateLimit"], answer.headers["RateLimit-Remaining"]) for answer in answers]
+    assert told == [(f'"minute";r={left};t=40', str(left)) for left in (2, 1, 0, 0)]
+    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"minute";q=3;w=60'}
+    for path in ("/healthz", "/v2/nowhere"):
+        assert "RateLimit" not in api.get(path).headers
+    assert "RateLimit" not in api.as_("unknown").get("/v2/plans").headers
+
+
+def test_a_caller_reads_about_itself(api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
+    clock.advance(18)
+    scopes = ["customer", "eligibility:write", "plans:read", "plans:write"]
+    expected = {
+        "type": "callers", "account": {"id": customer.account_id, "name": "Example Health"},
+        "client": {"client_id": customer.client_id, "name": "Benefits feed"}, "scopes": scopes,
+        "environment": "sandbox", "token_expires_at": "2026-11-20T14:00:00Z",
+        "limits": {"requests_per_minute": 300_000, "remaining": 299_999, "reset_seconds": 42},
+    }  # fmt: skip
+    answer = api.get("/v2/me")
+    assert answer.json() == {"links": {"self": "https://api.example.com/v2/me"}, "data": expected}
+    assert answer.headers["Cache-Control"] == "no-store"
+    narrow = api.as_(make_customer(db, name="Narrow", scopes=frozenset({Scope.PLANS_READ})).token)
+    assert narrow.get("/v2/me").json()["data"]["scopes"] == ["plans:read"]
+    operator = api.as_(make_operator(db).token).get("/v2/me").json()["data"]
+    assert (operator["account"], operator["scopes"]) == (None, ["operator"])
 
 
 def test_all_lines_of_other_repeated_list_headers_count(api: Api, customer: Customer) -> None:

@@ -21,7 +21,7 @@ from frontdesk.formats.model import Format
 from tests.api.conftest import Files
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator
+from tests.factories import Customer, make_customer, make_operator, second_token
 from tests.files.loading import Desk, csv_of, row
 
 EXAMPLES = read_examples(BASE_URL)
@@ -35,10 +35,14 @@ OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "enrolMembers", "uploadEligibilityFile"}
+OF_ONE_READ = {"showEligibleMember", "listEligibleMemberHistory"}
+OF_MEMBERS = OF_ONE_READ | {"listEligibleMembers", "findEligibleMembers"}
+OF_CHANGES = {"endMember", "renameMember"}
+OF_ONE_MEMBER = OF_ONE_READ | OF_CHANGES
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | {"showCaller"}
 OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
+OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_CHANGES
 OF_OAUTH = {"issueToken", "revokeToken"}
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
@@ -56,8 +60,16 @@ class OperationCaller:
         self.name = name
         self.path, self.method, self.operation = OPERATIONS[name]
         self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
-        self.scope = Scope.OPERATOR if name == "metrics" else Scope.CUSTOMER  # one that the operation takes
+        # One that the operation takes.
+        needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_MEMBERS, Scope.ELIGIBILITY_READ)
+        self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
+        self.member = 0
+        if name in OF_CHANGES:
+            self.member = self.enrol("AB 123356", email=None).json()["id"]
+        if name in OF_MEMBERS:
+            self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
+            self.member = self.enrol("AB 123356").json()["id"]
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
@@ -68,11 +80,18 @@ class OperationCaller:
         return api.as_(make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token)
 
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
-        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
+        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "site.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
+
+    def enrol(self, external_id: str, **fields: Any) -> Any:
+        body = request("enrolMember", "new_member") | {"external_id": external_id} | fields
+        if external_id != "AB 123356":
+            body |= {"member_id": external_id, "email": None}
+        return self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", body)
 
     def raw(self, body: bytes, content_type: str = "application/json") -> Any:
         return self.send(content=body, headers={"Content-Type": content_type})
@@ -141,6 +160,12 @@ def with_invalid_fields(caller: OperationCaller) -> Any:
     return caller.send(query=query, headers=headers, **({"json": body} if body else {}))
 
 
+def under_another_plan(caller: OperationCaller) -> Any:
+    return caller.send(
+        query="?move=false", plan=caller.customer.plan_ids[1], json={"external_id": "AB 123356"}
+    )
+
+
 def with_a_waiting_file(caller: OperationCaller) -> Any:
     return caller.send(file=caller.desk.hand_in(CSV.encode(), format=Format.CSV).id)
 
@@ -160,12 +185,29 @@ def with_a_mapping(caller: OperationCaller) -> Any:
     return caller.send(json=body) if caller.method == "PUT" else caller.send()
 
 
+def of_two_members(caller: OperationCaller) -> Any:
+    caller.enrol("AB 123357")
+    return caller.send(query="?page[size]=1")
+
+
+def with_two_changes(caller: OperationCaller) -> Any:
+    body = {"external_id": "AB 123356", "city": "Salem"}
+    caller.api.post(f"/v2/plans/{caller.customer.plan_ids[0]}/eligibility", body)
+    return caller.send(query="?page[size]=1")
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
+    "listEligibleMembers": ("?updated_since=yesterday&page[size]=0", {}),
+    "listEligibleMemberHistory": ("?page[size]=0", {}),
+    "findEligibleMembers": ("", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
+    "enrolMembers": ("?only=all&move=no", request("enrolMembers")),
+    "endMember": ("", {"on": "2027-02-30"}),
+    "renameMember": ("", {"external_id": " ", "member_id": 7}),
     "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
     "listEligibilityFiles": ("?state=open&sha256=none", {}),
     "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
@@ -179,13 +221,19 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listPlans"}, "200/first_page", {"query": "?page[size]=1"}),
     ({"listPlans"}, "200/no_match", {"query": "?external_id=bronze"}),
     ({"listPlans", "showPlan"}, "304/", OperationCaller.again),
-    ({"showPlan", "isAlive", "isReady"}, "200/example", {}),
+    ({"showPlan", "showCaller", "isAlive", "isReady"}, "200/example", {}),
     ({"changePlan"}, "200/example", {"json": request("changePlan")}),
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
+    ({"showEligibleMember"}, "200/example", {}),
+    ({"showEligibleMember"}, "304/", OperationCaller.again),
+    ({"listEligibleMemberHistory"}, "200/page", with_two_changes),
+    ({"listEligibleMembers"}, "200/page", of_two_members),
+    ({"listEligibleMembers", "findEligibleMembers"}, "200/found", {"query": "?external_id=AB%20123356"}),
+    ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
-    ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", {}),
+    ({"document", "referencePage", "referenceFile", "listProblems", "listDocumentation", "metrics"}, "200/", {}),
     ({"uploadEligibilityFile"}, "200/suggestion", {"query": "?suggest_mapping=true", "content": CSV.encode()}),
     ({"uploadEligibilityFile"}, "202/waiting", lambda caller: caller.raw(CSV.encode(), "text/csv")),
     ({"showEligibilityFile"}, "200/waiting", with_a_waiting_file),
@@ -214,11 +262,22 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "401/no_token", lambda caller: caller.send(api=caller.api.as_(None))),
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
-    (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
+    (OF_TOKENS - {"showCaller"}, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
+    (OF_CHANGES, "404/not_found", {"member": 999_999, "json": {"on": "2027-01-31", "external_id": "N-77"}}),
+    ({"enrolMembers"}, "207/example", {"json": request("enrolMembers")}),
+    ({"enrolMembers"}, "400/not_an_array", lambda caller: caller.raw(b"{}")),
+    ({"enrolMembers"}, "413/large", lambda caller: caller.raw(b" " * (8 * 1024 * 1024 + 1))),
+    (OF_CHANGES, "200/example", lambda caller: caller.send(json=request(caller.name))),
+    ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
+    ({"enrolMember"}, "409/other_plan", under_another_plan),
+    ({"enrolMember"}, "412/member_exists",
+     {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers", "findEligibleMembers", "showCaller"}
+     - OF_CHANGES,
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
+    ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",
      lambda caller: caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")),
@@ -227,7 +286,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),
     (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", {"headers": {"Content-Length": str(2**31)}}),
-    (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
+    (OF_JSON | OF_OAUTH | {"enrolMembers"}, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
     ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (OF_V2, "422/faults", with_invalid_fields),
@@ -312,7 +371,7 @@ def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> No
     names = {what.partition("/")[2] for what in NOT_CALLED}
     problems = EXAMPLES["problems"].values()
     words = {text for details in problems for name, text in details.items() if name in names}
-    assert len(words) == 4
+    assert len(words) == 5
     assert [text for text in words if text not in code] == []
 
 

@@ -37,7 +37,7 @@ from frontdesk.text import wire_time
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, make_customer, make_operator, member_body
+from tests.factories import EVERY_SCOPE, NOW, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
 from tests.worker.conftest import Post
 
@@ -63,6 +63,7 @@ class Installation:
         operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
+        self.reader = self.api.as_(second_token(self.db, self.customer.account_id, *EVERY_SCOPE))
         self.post = Post(config, self.db, self.clock, self.customer)
         self.post.batches()
         self.desk = Desk(self.db, self.customer, self.clock)
@@ -93,11 +94,17 @@ class Installation:
         plan = self.customer.plan_ids[0]
         self._enrol(member_body(n))
         self._enrol(member_body(n, last_name="Changed"), 200)
+        some = [member_body(n + 10 + i) for i in range(40)]
+        assert self.api.post(f"/v2/plans/{plan}/eligibility/batch", some).json()["counts"]["created"] == 40
+        member = f"/v2/plans/{plan}/eligibility/{self._enrol(member_body(n + 60)).json()['id']}"
+        assert self.api.post(member + "/end", {"on": "2027-01-31"}).status_code == 200
+        assert self.api.post(member + "/rename", {"external_id": f"R {n}"}).status_code == 200
         self._enrol(member_body(n), 200, plan=1)  # moves it
         taken = member_body(n, external_id=f"N{n}", member_id=f"N{n}")
         address = f"/v2/plans/{self.neighbour.plan_ids[0]}/eligibility"
         told = self.api.as_(self.neighbour.token).post(address, taken).status_code
         assert told == (422 if self.config.uniqueness is Uniqueness.SERVICE else 201)
+        self._read_members(n)
         for url in ("/v2/plans", f"/v2/plans/{plan}", "/readyz"):
             assert self.api.get(url).status_code == 200
         assert self.operator.get("/metrics").status_code == 200
@@ -107,6 +114,28 @@ class Installation:
         token = {"token": ask(auth=who).json()["access_token"]}
         assert self.api.post("/oauth/revoke", data=token, auth=who).status_code == 200
         assert ask(auth=(who[0], "x")).status_code == 401
+
+    def _read_members(self, n: int) -> None:
+        members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
+        named = f"?external_id=AB%20{n:06d}", f"?member_id=M-{n:06d}", f"?email=robin.{n}@example.com"
+        [found] = [self.reader.get(members + query).json()["data"][0]["id"] for query in named[:1]]
+        for query in named:
+            assert self.reader.get("/v2/eligibility" + query).json()["data"][0]["id"] == found
+        for path in (
+            f"{members}/{found}",
+            f"{members}/{found}/history",
+            f"{members}/{found}/history?page[after]=1",
+        ):
+            assert self.reader.get(path).status_code == 200
+        listed = f"/v2/plans/{self.customer.plan_ids[0]}/eligibility?page[size]=100"
+        days = "&eligible_on=2026-11-20", "&eligible_on=2020-01-01"
+        for query in (
+            "",
+            "&page[after]=50",
+            *days,
+            *(f"&updated_since={y}-11-20T12:00:00Z" for y in (2026, 2030)),
+        ):
+            assert self.reader.get(listed + query).status_code == 200
 
     def _decide_about_people(self, n: int) -> None:
         actor = Requester("someone", "r", self.clock())

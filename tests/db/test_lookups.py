@@ -48,7 +48,7 @@ class Threads(ThreadPoolExecutor):
 @asynccontextmanager
 async def opened(db: Database) -> AsyncIterator[tuple[Lookups, Threads]]:
     with Threads(1) as threads:
-        lookups = SqliteLookups(db, threads) if db.is_sqlite else PostgresqlLookups(db.url)
+        lookups = SqliteLookups(db, threads) if db.is_sqlite else PostgresqlLookups(db)
         with closing(lookups):
             yield lookups, threads
 
@@ -85,7 +85,7 @@ async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Cus
 
 def test_as_much_is_remembered_as_there_is_room_for() -> None:
     made: list[int] = []
-    remembered: lookups.Remembered[None] = lookups.Remembered()
+    remembered = lookups.Remembered()
     last = lookups.REMEMBERED
     all_others = [(key, key) for key in range(1, last + 1)]
     for key, source in [(0, 1), (0, 1), (0, 2), *all_others, (last, last), (0, 2)]:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 SOCKETS, READERS = 1100, 200
 SLOW_FORM = b"POST /unsubscribe/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx"
-UNREAD = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n"
+UNREAD = b"GET /docs/scalar.js HTTP/1.1\r\nHost: a\r\n\r\n"
 
 # A serving process that waits for a reader for half a second.
 IMPATIENT = """

@@ -91,7 +91,7 @@ def meaning_of(item: ChunkItem) -> str:
 @ON_SQLITE
 @pytest.mark.parametrize("kind", CONTENTS)
 def test_a_row_means_what_it_meant_before(desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr("frontdesk.eligibility.row_digest_key", lambda _tx: bytes(32))
+    monkeypatch.setattr("frontdesk.db.sets.installation_key", lambda _tx: bytes(32))
     file = desk.hand_in(CONTENTS[kind], mapping=RULES if kind.endswith("by rules") else None)
     claim = claim_next(desk.db, desk.clock, desk.options, only=file.id)
     assert claim is not None

@@ -51,9 +51,8 @@ def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
 
 def lock_account(tx: Tx, account_id: int) -> Account | None:
     """The account; other changes of its state wait until this transaction ends."""
-    row = tx.execute(
-        select(accounts).where(accounts.c.id == account_id).with_for_update(key_share=True)
-    ).first()
+    query = select(accounts).where(accounts.c.id == account_id)
+    row = tx.execute(query.with_for_update(key_share=True)).first()
     return None if row is None else Account(*row)
 
 

@@ -1,53 +1,286 @@
-"""A member of a plan, created or updated by a request (docs/interface.md, Eligible members)."""
+"""Members of a plan, written by requests: one, a batch, an end, a new identifier (docs/interface.md, Eligible members)."""
 
-from collections.abc import Collection
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
 
-from frontdesk.app import App
-from frontdesk.eligibility import parse_member
+from frontdesk.app import ANSWER_SECONDS, App
+from frontdesk.eligibility import find_identifiers, parse_member
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import Enrolled, Outcome, Submission
+from frontdesk.eligibility.model import (
+    ANY_INTENT,
+    Action,
+    Enrolled,
+    Intent,
+    MemberRecord,
+    Outcome,
+    Submission,
+)
+from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable, unknown_faults
+from frontdesk.formats.json_rows import read_json
+from frontdesk.formats.model import Format
+from frontdesk.formats.source import Source
 from frontdesk.invitations.model import Delivery
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
-from frontdesk.plans import external_ids_of
+from frontdesk.plans import external_ids_of, find_plan
 from frontdesk.text import SHOWN_LENGTH, nearest_name
-from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
-from frontdesk.web.response import NO_STORE, Header, Response
+from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.request import (
+    BATCH_LIMIT_BYTES,
+    JSON_LINES,
+    MOST_RECORDS,
+    Request,
+    note_ignored_fields,
+    parse_json_object,
+    read_text,
+)
+from frontdesk.web.response import NO_STORE, Header, Response, json_response
 
-_INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
+_INVITATION: dict[str, str] = {Delivery.IMMEDIATE: "immediate", Delivery.BATCHED: "queued"}
+# Records of a batch that are parsed and committed together. Larger groups are hardly quicker, and hold up other callers longer.
+_TOGETHER = 48
+_NOT_TRIED = Unavailable("The database is busy. The record was not tried; send it again.")
+_COUNTED = ("created", "updated", "unchanged", "moved", "refused")
+_NOUN = "eligible member"
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 
 async def enrol_member(app: App, request: Request) -> Response:
     """Create or update an eligible member by external_id. All or nothing: with a single fault nothing is written, and every
     fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe.
+    `If-None-Match: *` only creates, `If-Match: *` and `only=update` only update, `move=false` moves no member.
 
     Body: EligibleMember
+    Parameters: only move if_match if_none_match prefer
+    Problems: conflict precondition_failed
     200 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields Eligibility-Changed
         Eligibility-Left-Plan]: The record with the `external_id` was updated, or had these values already.
     201 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields]: No record had the
         `external_id`; a new one was created.
     Faults: required wrong_type too_long control_character not_a_date in_the_future before_1900 expiry_before_effective
         not_allowed not_ten_digits malformed_email malformed_zipcode too_many_keys empty_key unknown_field not_enrolled not_unique
+        repeated
     """
     plan_id = request.path_id("plan_id")
     body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
-    caller = request.caller
+    by = (request.caller.client_id, request.request_id)
+    intent = _intent(request)
     enrolled = await app.enrolments.submit(
-        Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
+        Submission(request.account_id, plan_id, record, *by, intent=intent)
     )
-    status = 201 if enrolled.outcome is Outcome.CREATED else 200
     headers = _headers(enrolled)
     if (left := enrolled.left_plan_id) is not None:
         names = await app.ask(lambda tx: external_ids_of(tx, [left]))
         headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
-    return Response(status, orjson.dumps(enrolled.answer), headers)
+    return Response(_status(enrolled), orjson.dumps(enrolled.answer), headers)
+
+
+async def enrol_members(app: App, request: Request) -> Response:
+    """Create or update up to 1,000 members. Each record is written or refused as if it had been sent alone, in this order; a
+    refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A
+    condition counts for every record. The request counts once against the limit of requests. Sending it again is safe.
+
+    Body: EligibleMembers
+    Parameters: only move if_match if_none_match prefer
+    207 BatchResults [Cache-Control Ignored-Fields]: The result of each record.
+    Faults: empty too_many_records not_allowed repeated
+    """
+    plan_id, intent = request.path_id("plan_id"), _intent(request)
+    with request.uploading():
+        values = await _read_batch(request)
+        await app.lookups.ask(find_plan(request.account_id, plan_id))
+        results = await _enrol_in_order(app, request, plan_id, values=values, intent=intent)
+    moved = [each.left_plan_id for each in results if isinstance(each, Enrolled)]
+    left = {id_ for id_ in moved if id_ is not None}
+    names = await app.ask(lambda tx: external_ids_of(tx, left)) if left else {}
+    shown = [{"index": index} | _shown(result, names) for index, result in enumerate(results)]
+    counts = Counter(str(each.get("outcome", "refused")) for each in shown)
+    body = {
+        "links": {"self": app.config.base_url + request.target},
+        "data": shown,
+        "counts": {name: counts[name] for name in _COUNTED},
+    }
+    return json_response(body, status=207)
+
+
+async def _read_batch(request: Request) -> list[dict[str, Any] | Malformed]:
+    """The records of the body, each with its own error if it is no JSON object. Raises HttpError, Malformed, Invalid."""
+    raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
+    if not read_text(raw)[:1].isascii():
+        raise Malformed("The body is not valid JSON: line 1, column 1.")  # as of a byte order mark
+    is_lines = JSON_LINES in (request.header(b"content-type") or "").lower()
+    source = Source(io.BufferedReader(io.BytesIO(raw)), "utf-8")
+    values: list[dict[str, Any] | Malformed] = []
+    for _, value in read_json(source, Format.JSON_LINES if is_lines else Format.JSON):
+        if len(values) == MOST_RECORDS:
+            raise Invalid([Fault("records", "too_many_records", f"must be {MOST_RECORDS:,} at most")])
+        values.append(Malformed(f"The record {value.message}.") if isinstance(value, Fault) else value)
+        if len(values) % _TOGETHER == 0:
+            await asyncio.sleep(0)  # others take their turn
+    if not values:
+        raise Invalid([Fault("records", "empty", "must be one at least")])
+    return values
+
+
+async def _enrol_in_order(
+    app: App, request: Request, plan_id: int, *, values: Sequence[dict[str, Any] | Malformed], intent: Intent
+) -> list[Enrolled | FrontdeskError]:
+    """The result of each record. Once the database answers none of a group, or the time is up, the others are not tried."""
+    loop, today, strict = asyncio.get_running_loop(), app.clock().date().isoformat(), request.prefers_strict()
+    place, by = (request.account_id, plan_id), (request.caller.client_id, request.request_id)
+    ends_at, results = loop.time() + ANSWER_SECONDS, list[Enrolled | Exception]()
+    ignored: dict[str, Collection[str]] = {}
+    while group := values[len(results) : len(results) + _TOGETHER]:
+        bodies = [each for each in group if isinstance(each, dict)]
+        records = [parse_member(body, today=today, strict=strict) for body in bodies]
+        for record, body in zip(records, bodies, strict=True):
+            ignored |= dict.fromkeys(record.ignored, body)
+        enrolled = await _enrol_group(app, [Submission(*place, each, *by, intent=intent) for each in records])
+        answers = iter(enrolled)
+        results += [next(answers) if isinstance(each, dict) else each for each in group]
+        is_away = bool(enrolled) and all(isinstance(each, Unavailable) for each in enrolled)
+        if is_away or loop.time() > ends_at:
+            results += [_NOT_TRIED] * (len(values) - len(results))
+    if ignored:
+        note_ignored_fields(request, [*ignored], lambda name: likely_field(name, ignored[name]))
+    known = list[Enrolled | FrontdeskError]()
+    for each in results:
+        if not isinstance(each, Enrolled | FrontdeskError):
+            raise each  # a fault of the service: the log has it, and the batch can be sent again
+        known.append(each)
+    return known
+
+
+async def _enrol_group(app: App, submissions: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+    try:
+        return await app.enrolments.submit_together(submissions) if submissions else ()
+    except Unavailable as error:
+        return [error] * len(submissions)
+
+
+def _shown(result: Enrolled | FrontdeskError, plans: Mapping[int, str]) -> dict[str, Any]:
+    """The result of a record of a batch: what the answer to its POST would say."""
+    if isinstance(result, FrontdeskError):
+        errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
+        return {"status": PROBLEMS[result.kind].status, "detail": result.detail} | errors
+    left = {} if result.left_plan_id is None else {"left_plan": plans[result.left_plan_id]}
+    return {
+        "status": _status(result),
+        "outcome": result.outcome,
+        "id": result.answer["id"],
+        "external_id": result.answer["external_id"],
+        "changed": _changed(result),
+        "invitation": _invitation(result),
+        "warnings": _warnings(result),
+    } | left
+
+
+async def end_member(app: App, request: Request) -> Response:
+    """End a member's access. `on` is the last day of access, as an `expiry_date` is; another day replaces it. Sending it again is
+    safe.
+
+    Body: MemberEnd
+    200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed]: The access ends on that
+        day, or did so before.
+    Problems: conflict
+    Faults: required wrong_type not_a_date expiry_before_effective unknown_field
+    """
+    body = _read_fields(request, await request.body(), ("on",))
+    external_id, _ = await _identifiers(app, request)
+    record = parse_member({"external_id": external_id, "expiry_date": body.given.get("on")}, today="")
+    faults = (*body.faults, *record.faults)
+    if not record.faults and record.given["expiry_date"] is None:
+        faults += (Fault("expiry_date", "required", "must be the last day of access"),)
+    try:
+        return await _change(app, request, replace(record, faults=faults), Action.END)
+    except Invalid as error:
+        named = {"expiry_date": "on"}
+        raise Invalid(
+            [each._replace(field=named.get(each.field, each.field)) for each in error.faults]
+        ) from None
+
+
+async def rename_member(app: App, request: Request) -> Response:
+    """Give a member another external_id. Its `id`, history and invitation stay. The old identifier is free afterwards.
+
+    Body: MemberRename
+    200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed Eligibility-Warnings]: The
+        member has the identifier, or had it before.
+    Problems: conflict
+    Faults: required wrong_type too_long control_character not_unique unknown_field
+    """
+    body = _read_fields(request, await request.body(), ("external_id", "member_id"))
+    old, member_id = await _identifiers(app, request)
+    given = dict(body.given)
+    if member_id == old and "member_id" not in given:
+        given["member_id"] = given.get("external_id", old)  # both are equal by default in an 834
+    record = parse_member(given, today="")
+    return await _change(
+        app, request, replace(record, external_id=old, faults=(*body.faults, *record.faults))
+    )
+
+
+class _Body(NamedTuple):
+    """The fields of a body that are read, and a fault for each other one with `Prefer: handling=strict`."""
+
+    given: dict[str, object]
+    faults: Sequence[Fault]
+
+
+def _read_fields(request: Request, raw: bytes, names: Sequence[str]) -> _Body:
+    """Names the unknown fields in whatever response follows. Raises Malformed."""
+    body = parse_json_object(raw)
+    if unknown := [name for name in body if name not in names]:
+        note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
+    faults = unknown_faults(unknown) if request.prefers_strict() else ()
+    return _Body({name: body[name] for name in names if name in body}, faults)
+
+
+async def _identifiers(app: App, request: Request) -> tuple[str, str]:
+    """The `external_id` and `member_id` of the path's member. Raises NotFound."""
+    place = {"account_id": request.account_id, "plan_id": request.path_id("plan_id", of=_NOUN)}
+    eligibility_id = request.path_id("eligibility_id", of=_NOUN)
+    return await app.ask(lambda tx: find_identifiers(tx, eligibility_id, **place))
+
+
+async def _change(
+    app: App, request: Request, record: MemberRecord, action: Action = Action.ENROL
+) -> Response:
+    """Change the path's member, which had the record's external_id a moment ago."""
+    place = (request.account_id, request.path_id("plan_id"))
+    intent = Intent(creates=False, moves=False, eligibility_id=request.path_id("eligibility_id"))
+    by = (request.caller.client_id, request.request_id)
+    enrolled = await app.enrolments.submit(Submission(*place, record, *by, action, intent=intent))
+    return Response(_status(enrolled), orjson.dumps(enrolled.answer), _headers(enrolled))
+
+
+def _intent(request: Request) -> Intent:
+    """What the request lets its records do, by its conditions. Raises Malformed for conditions that exclude each other, and for a
+    version in a condition."""
+    sent = {name: (request.header(name) or "").strip() for name in (b"if-match", b"if-none-match")}
+    if not any(sent.values()) and not request.parameters:
+        return ANY_INTENT
+    if not {*sent.values()} <= {"", "*"}:
+        raise Malformed("If-Match and If-None-Match take * only here: a member is not compared by versions.")
+    creates_only, updates_only = (
+        sent[b"if-none-match"] == "*",
+        sent[b"if-match"] == "*" or "only" in request.parameters,
+    )
+    if creates_only and updates_only:
+        raise Malformed(
+            "One condition asks for a new member, another one for a stored member. Send one of them."
+        )
+    return Intent(not updates_only, not creates_only, request.parameters.get("move", True))
 
 
 def likely_field(name: str, given: Collection[str]) -> str | None:
@@ -66,16 +299,33 @@ def _likely_field(name: str) -> str | None:
 
 def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     """The outcome, in headers: the body has the nine documented fields only."""
-    decision = enrolled.invitation
     headers: tuple[Header, ...] = (
         (b"eligibility-outcome", enrolled.outcome.encode()),
-        (b"invitation", _INVITATION.get(decision) or b"none; reason=" + decision.encode()),
+        (b"invitation", _invitation(enrolled).encode()),
         NO_STORE,
     )
-    if enrolled.outcome is not Outcome.CREATED:
-        changed = ",".join(name for name in enrolled.changes if name in FIELDS)
-        headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
+    if changed := _changed(enrolled):
+        headers += ((b"eligibility-changed", ",".join(changed).encode()),)
     if enrolled.warnings:
-        warnings = ",".join(enrolled.warnings).replace("; looks like member ", ";member=")
-        headers += ((b"eligibility-warnings", warnings.encode()),)
+        headers += ((b"eligibility-warnings", ",".join(_warnings(enrolled)).encode()),)
     return headers
+
+
+def _status(enrolled: Enrolled) -> int:
+    return 201 if enrolled.outcome is Outcome.CREATED else 200
+
+
+def _invitation(enrolled: Enrolled) -> str:
+    decision = enrolled.invitation
+    return _INVITATION.get(decision) or f"none; reason={decision}"
+
+
+def _changed(enrolled: Enrolled) -> list[str]:
+    """The fields that an update changed."""
+    return (
+        [] if enrolled.outcome is Outcome.CREATED else [name for name in enrolled.changes if name in FIELDS]
+    )
+
+
+def _warnings(enrolled: Enrolled) -> list[str]:
+    return [each.replace("; looks like member ", ";member=") for each in enrolled.warnings]

@@ -219,7 +219,9 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
     found = await app.ask(lambda tx: actions.find_files(tx, wanted))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
-        links["next"] = _next(app, request, query | {"page[size]": size, "page[after]": found[size - 1].id})
+        links["next"] = next_page(
+            app, request, query | {"page[size]": size, "page[after]": found[size - 1].id}
+        )
     return json_response({"links": links, "data": [serialize_file(file) for file in found[:size]]})
 
 
@@ -308,7 +310,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     if "page[size]" in query or "page[after]" in query:
         body, after = await app.read_in_thread(lambda: _page(app, file, query, wanted))
         if after is not None:
-            address = _next(app, request, query | {"page[after]": f"{after.chunk}.{after.line}"})
+            address = next_page(app, request, query | {"page[after]": f"{after.chunk}.{after.line}"})
             headers += ((b"link", f'<{address}>; rel="next"'.encode()),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
@@ -327,7 +329,7 @@ def _page(
     return CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines), after
 
 
-def _next(app: App, request: Request, query: dict[str, Any]) -> str:
+def next_page(app: App, request: Request, query: dict[str, Any]) -> str:
     """The address of the next page."""
     return f"{app.config.base_url}{request.path}?{urlencode(query)}"
 

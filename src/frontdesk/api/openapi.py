@@ -20,13 +20,14 @@ from inspect import cleandoc
 
 from frontdesk import __version__
 from frontdesk.access.model import Scope
+from frontdesk.api.notation import Schema, explained, filled_in, read_type, ref
 from frontdesk.api.oauth import OAUTH_ERRORS
-from frontdesk.api.schemas import HEADERS, PARAMETERS, Schema, explained, filled_in, read_type, ref, schemas
+from frontdesk.api.schemas import HEADERS, PARAMETERS, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint, Handler
-from frontdesk.web.problems import PROBLEMS, problem_content
+from frontdesk.web.problems import INTENT_CODES, PROBLEMS, problem_content
 
 JSON = "application/json"
 # Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
@@ -57,20 +58,24 @@ problem, fault code, warning and reason.
 `Ignored-Parameters`; `Did-You-Mean` has the known names that are near. /v2 changes only by addition.
 - The server answers what is not HTTP with an empty 400.
 """
+_ACCESS = ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`.")
 # The tag of the operations of each module of handlers, with its description.
 _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
+    "members": ("Members", "Stored members and their histories."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
-    "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
+    "me": _ACCESS,
+    "oauth": _ACCESS,
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),
 }
 _SCOPES = {
-    Scope.CUSTOMER.value: "The whole of /v2.",
+    Scope.CUSTOMER.value: "The whole of /v2, but for the reading of members.",
     Scope.PLANS_READ.value: "Read plans.",
     Scope.PLANS_WRITE.value: "Change plans.",
+    Scope.ELIGIBILITY_READ.value: "Read members and their histories; a client has it only if it is given it by name.",
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
@@ -84,7 +89,7 @@ _SECURITY: Schema = {
 # Keys of HEADERS.
 _ON_EVERY_ANSWER = "X-Request-Id X-Content-Type-Options"
 _OF_UNKNOWN_PARAMETERS = "Ignored-Parameters Did-You-Mean"
-_OF_LIMITED_CLIENTS = "RateLimit-Limit RateLimit-Remaining RateLimit-Reset"
+_OF_LIMITED_CLIENTS = "RateLimit RateLimit-Policy RateLimit-Limit RateLimit-Remaining RateLimit-Reset"
 # An error has these where what came before it adds them; those of /oauth are not to be stored.
 _ON_ERRORS = f"Cache-Control Pragma {_OF_LIMITED_CLIENTS} Ignored-Fields {_OF_UNKNOWN_PARAMETERS}"
 _OF_PROBLEMS = {
@@ -95,7 +100,13 @@ _OF_PROBLEMS = {
 }
 
 # The parameters of paths in examples of problems.
-_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
+_IN_PATHS = {
+    "plan_id": "1",
+    "file_id": "7",
+    "eligibility_id": "1001",
+    "mapping_name": "hr-export",
+    "asset": "page.css",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +119,10 @@ class Operation(Endpoint):
     words: Mapping[str, Sequence[str]]
 
     @property
+    def asks_token(self) -> bool:
+        return self.any_scope or self.scope is not None
+
+    @property
     def id(self) -> str:
         """The name of the handler as the document writes it: `listPlans` for `list_plans`."""
         name = _pascal(self.handler.__name__)
@@ -115,10 +130,16 @@ class Operation(Endpoint):
 
 
 def operation(
-    method: str, path: str, handler: Handler, scope: Scope | None = None, *, outlives_database: bool = False
+    method: str,
+    path: str,
+    handler: Handler,
+    scope: Scope | None = None,
+    *,
+    outlives_database: bool = False,
+    any_scope: bool = False,
 ) -> Operation:
     """The operation of a route. Those of /v2 name unknown query parameters. With a body they refuse them: a misspelt parameter of
-    an upload or a mapping may be a `dry_run` or a `default`."""
+    an upload or a mapping may be a `dry_run` or a `default`. An operation that lists `prefer` leaves that to the caller."""
     about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
     answers = _ANSWER.findall(notes)
     words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
@@ -128,8 +149,8 @@ def operation(
     if is_of_v2 := path.startswith("/v2/"):
         sent = [PARAMETERS[key] for key in words["Parameters"]]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
-        strict_query = bool(query and words["Body"])
-        words["Parameters"] += [] if strict_query else ["prefer"]
+        strict_query = bool(query and words["Body"]) and "prefer" not in words["Parameters"]
+        words["Parameters"] += [] if strict_query or "prefer" in words["Parameters"] else ["prefer"]
         words["Faults"] += ["unknown_parameter"]
     return Operation(
         method,
@@ -137,6 +158,7 @@ def operation(
         handler,
         scope,
         takes_json=is_of_v2 and words["Body"] not in ([], ["file"]),
+        takes_lines=words["Body"] == ["EligibleMembers"],
         serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
@@ -144,6 +166,7 @@ def operation(
         answers=answers,
         words=words,
         outlives_database=outlives_database,
+        any_scope=any_scope,
     )
 
 
@@ -174,7 +197,7 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
             "license": {"name": "All rights reserved", "identifier": "LicenseRef-All-Rights-Reserved"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.values()],
+        "tags": [{"name": name, "description": text} for name, text in dict(_TAGS.values()).items()],
         "paths": dict(paths),
         "components": {
             "schemas": schemas(),
@@ -202,8 +225,8 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
     """The operation without its answers."""
     # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
     security: list[Schema] = [{"basic": []}, {}] if operation.words["Errors"] else []
-    if operation.scope:
-        security = [{"token": []}, {"client": [operation.scope.value]}]
+    if operation.asks_token:
+        security = [{"token": []}, {"client": [operation.scope.value] if operation.scope else []}]
     summary, _, description = operation.about.partition(". ")
     names = (*re.findall(r"{(\w+)}", operation.path), *operation.words["Parameters"], "request_id")
     described: Schema = {
@@ -223,7 +246,7 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
 
 def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
-    common = _OF_LIMITED_CLIENTS if operation.scope or operation.words["Errors"] else ""
+    common = _OF_LIMITED_CLIENTS if operation.asks_token or operation.words["Errors"] else ""
     common += "" if operation.query is None else f" {_OF_UNKNOWN_PARAMETERS}"
     shown = examples["answers"].get(operation.id, {})
     answers: Schema = {}
@@ -258,11 +281,12 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
         own = examples["problems"].get(f"{operation.id} {status}")
         texts, values = {}, {}
         for example, detail in (own or examples["problems"][name]).items():
-            # An example that is named for another kind, with the same status, is of that kind.
+            # An example is of another kind, with the same status, if it is named for that; and has the code that it is named for.
             shown = example if example in PROBLEMS else kind
             texts[shown] = f"{PROBLEMS[shown].title}. {PROBLEMS[shown].happens}"
             values[example] = problem_content(base_url, shown, detail, instance=path, request_id=REQUEST_ID)
-            if faults := {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown):
+            faults = {"invalid": invalid, "wrong_state": [("state", shown, detail)]}.get(shown)
+            if faults := [("external_id", example, detail)] if example in INTENT_CODES else faults:
                 values[example]["errors"] = [Fault(*fault).serialize() for fault in faults]
         text = "\n\n".join(texts.values())
         if kind == "invalid":
@@ -287,9 +311,10 @@ def _oauth_errors(operation: Operation, examples: Schema) -> Iterator[tuple[str,
 
 def _kinds_of_problems(operation: Operation) -> list[str]:
     kinds = {"method_not_allowed", "headers_too_large", "internal", *operation.words["Problems"]}
-    of_tokens = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
+    of_tokens = {"malformed", "unauthorized", "rate_limited", "unavailable"}
+    of_tokens |= {"forbidden"} if operation.scope else set()
     of_bodies = {"timeout", "too_large", "unsupported_media_type", "unavailable"}
-    kinds |= of_tokens if operation.scope else set()
+    kinds |= of_tokens if operation.asks_token else set()
     kinds |= of_bodies if operation.takes_json or operation.words["Errors"] else set()
     kinds |= {"not_found"} if "{" in operation.path and operation.method != "PUT" else set()
     kinds |= {"not_acceptable"} if operation.serves_json else set()

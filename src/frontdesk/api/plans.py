@@ -66,8 +66,7 @@ async def list_plans(app: App, request: Request) -> Response:
             found = await app.lookups.ask(plans.find_plans(account_id, **filters, limit=limit))
             if len(found) <= FEW_PLANS or size is not None:
                 snapshot = await app.queue_snapshot(account_id, [plan.id for plan in found[:size]])
-                page: Page = app.pages.get(key, (found, snapshot), lambda: render(found, snapshot))
-                return page
+                return app.pages.get(key, (found, snapshot), lambda: render(found, snapshot))
         return await app.read_in_thread(read_many)
 
     page = await app.shared_reads.get(key, read)
@@ -88,8 +87,7 @@ async def show_plan(app: App, request: Request) -> Response:
     async def read() -> Page:
         plan = await app.lookups.ask(plans.find_plan(account_id, plan_id))
         snapshot = await app.queue_snapshot(account_id, [plan_id])
-        page: Page = app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot))
-        return page
+        return app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot))
 
     page = await app.shared_reads.get(key, read)
     return _page_response(app, request, page)
@@ -168,8 +166,7 @@ def _page_response(
     app: App, request: Request, page: Page, *, size: int | None = None, intervals: bool = False
 ) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
-    known = request.header(b"if-none-match")
-    if known is not None and (known.strip() == "*" or page.tag.decode() in known):
+    if request.knows(page.tag):
         return Response(304, b"", headers)
     links = {"self": app.config.base_url + request.target}
     if page.next_after is not None:

@@ -1,23 +1,35 @@
-"""Every customer route on one screen: method, path, handler, scope (without one, no token is asked for).
+"""Every customer route on one screen: method, path, handler, scope (without one: no token is asked for, or any will do).
 
 A handler's name is the operation's id in the OpenAPI document; its docstring says the rest (`openapi`).
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import eligibility, health, invitees, mappings, me, members, oauth, plans, reference
 from frontdesk.api import eligibility_files as files
 from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
+MEMBERS = PLAN + "/eligibility"
+MEMBER = MEMBERS + "/{eligibility_id}"
 FILES = PLAN + "/eligibility-files"
 FILE = FILES + "/{file_id}"
 MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
 _MEMBERS = Scope.ELIGIBILITY_WRITE
+_READ = Scope.ELIGIBILITY_READ
 
 _OPERATIONS = (
-    operation("POST", PLAN + "/eligibility", eligibility.enrol_member, _MEMBERS),
+    operation("POST", MEMBERS, eligibility.enrol_member, _MEMBERS),
+    operation("GET", MEMBERS, members.list_eligible_members, _READ),
+    operation(
+        "POST", MEMBERS + "/batch", eligibility.enrol_members, _MEMBERS
+    ),  # before MEMBER: the first path that fits counts
+    operation("GET", MEMBER, members.show_eligible_member, _READ),
+    operation("GET", MEMBER + "/history", members.list_eligible_member_history, _READ),
+    operation("POST", MEMBER + "/end", eligibility.end_member, _MEMBERS),
+    operation("POST", MEMBER + "/rename", eligibility.rename_member, _MEMBERS),
+    operation("GET", "/v2/eligibility", members.find_eligible_members, _READ),
     operation("POST", FILES, files.upload_eligibility_file, _MEMBERS),
     operation("GET", FILES, files.list_eligibility_files_of_plan, _MEMBERS),
     operation("GET", "/v2/eligibility-files", files.list_eligibility_files, _MEMBERS),
@@ -31,19 +43,17 @@ _OPERATIONS = (
     operation("GET", MAPPING, mappings.show_eligibility_mapping, _MEMBERS),
     operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS),
     operation("DELETE", MAPPING, mappings.delete_eligibility_mapping, _MEMBERS),
+    operation("GET", "/v2/me", me.show_caller, any_scope=True),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),
     operation("POST", "/oauth/token", oauth.issue_token),
     operation("POST", "/oauth/revoke", oauth.revoke_token),
-    operation("GET", "/docs", reference.reference_page),
-    operation("GET", "/docs/{asset}", reference.reference_file),
-    operation("GET", "/problems", reference.list_problems),
     operation("GET", "/healthz", health.is_alive),
     operation("GET", "/readyz", health.is_ready),
     operation("GET", "/metrics", health.metrics, Scope.OPERATOR, outlives_database=True),
 )
-ENDPOINTS = (*_OPERATIONS, reference.openapi_operation(_OPERATIONS))
+ENDPOINTS = reference.Documentation(_OPERATIONS).operations
 ENTRANCE = (Endpoint("GET", "/", reference.entrance, None, serves_json=False),)
 
 # Pages for invited people. They are not in the OpenAPI document.

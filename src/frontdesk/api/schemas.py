@@ -1,183 +1,15 @@
 """The tables of the interface: schemas of JSON bodies (docs/interface.md) and of the mapping of eligibility files, parameters and
-headers. A member's fields are those of the table `eligibility.fields`.
-
-A table has lines of fields: `name?, name: type {keywords} — text`. A `?` behind the name: the field may be missing; behind the
-type: it may be null. `[]` is an array, `+` one value or several, `{…}` an object of such values, `Links&Type` an envelope; `|` is
-between alternatives, and `"a"|"b"` are words to choose from. A type is one of `_TYPES`, a schema, or an enum, words or a pattern
-by the package's name. Keywords are JSON Schema, and may name limits and patterns of the package; `{NAME}` in a text stands for
-words or codes of the package. A line that is indented by 8 spaces continues the line above.
+headers, in the notation of `notation`. A member's fields are those of the table `eligibility.fields`.
 
 The mapping's schema takes what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
 no two names of columns, nor two words, are the same once letter case and spaces are taken away, and an open question is taken
 with a rule for its column in `end` or `skip`.
 """
 
-import json
 import re
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
-from enum import EnumType
-from typing import Any
 
-from frontdesk.api import oauth
+from frontdesk.api.notation import Schema, read_fields, read_objects
 from frontdesk.eligibility import fields
-from frontdesk.eligibility import model as eligibility
-from frontdesk.files import actions, report
-from frontdesk.files import model as files
-from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.mapping import parser, values
-from frontdesk.plans import changes
-from frontdesk.web import problems
-
-Schema = dict[str, Any]
-
-
-def ref(name: str, kind: str = "schemas") -> Schema:
-    """A reference to a named part of the document."""
-    return {"$ref": f"#/components/{kind}/{name}"}
-
-
-_LONG_YEARS = {"pattern": "^[^Y]*(?:YYYY[^Y]*)?$"}  # those that need no pivot
-# What tables may name.
-_NAMED: ChainMap[str, Any] = ChainMap(
-    {
-        "ERROR_CODES": eligibility.FAULT_CODES | problems.EXACT_CODES,
-        "REASONS": {str(reason): reason.description for reason in NotInvitedReason},
-        "KINDS": tuple(problems.PROBLEMS),
-        "TARGET": f"^(?:{'|'.join((*fields.FIELDS, values.PLAN, values.FAMILY, values.METADATA_FIELD.pattern))})$",
-        "COUNTED": {name: {"type": "integer", "minimum": 0} for name in files.COUNTS},
-        "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
-        "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
-    },
-    *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
-)
-_FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
-_TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
-
-
-def read_fields(table: str) -> Iterator[tuple[str, bool, Schema]]:
-    """The fields of a table: the name, whether it may be missing, and the schema with its text."""
-    for line in _joined(table).splitlines():
-        [(names, type_, keywords, text)] = _FIELD.findall(line)
-        about = {"description": filled_in(text)} if text else {}
-        for name in names.split(", "):
-            yield name.rstrip("?"), name.endswith("?"), read_type(type_, **_keywords(keywords)) | about
-
-
-def read_objects(table: str) -> dict[str, Schema]:
-    """The schemas of a table of objects, of which each has a title, `Name = type {keywords}: text`, and its fields, indented. No
-    type stands for an object."""
-    schemas: dict[str, Schema] = {}
-    for block in re.split(r"\n(?=\S)", _joined(table)):
-        title, _, lines = block.partition("\n")
-        [(name, type_, keywords, text)] = _TITLE.findall(title)
-        schema = read_type(type_ or "object", **_keywords(keywords)) | {"description": text}
-        for field, is_optional, its_schema in read_fields(lines):
-            schema.setdefault("properties", {})[field] = its_schema
-            if not is_optional:
-                schema.setdefault("required", []).append(field)
-        schemas[name] = schema
-    return schemas
-
-
-def _joined(table: str) -> str:
-    return re.sub(r"\n {8,}", " ", table.strip())
-
-
-def _keywords(text: str) -> Schema:
-    """Keywords of JSON Schema, in which names stand for limits and patterns of the package."""
-
-    def value(name: re.Match[str]) -> str:
-        found = _NAMED[name[0]]
-        return json.dumps(getattr(found, "pattern", found))
-
-    keywords: Schema = json.loads(re.sub(r"(?<=: )[A-Z_]+", value, text or "{}"))
-    return keywords
-
-
-def read_type(type_: str, **keywords: Any) -> Schema:
-    """The schema of a type in the notation, with these keywords."""
-    inner, last = type_[:-1], type_[-1]
-    if last == "}":
-        schema: Schema = {"type": "object", "additionalProperties": read_type(inner[1:])}
-    elif re.fullmatch(r'("[^"]+"\|?)+', type_):
-        words = type_.replace('"', "").split("|")
-        schema = {"type": "string"} | ({"enum": words} if len(words) > 1 else {"const": words[0]})
-    elif "|" in type_:
-        schema = {"anyOf": [*map(read_type, type_.split("|"))]}
-    elif "&" in type_:
-        links, data = (read_type(part) for part in type_.split("&"))
-        properties = {"links": links, "data": data}
-        schema = {"type": "object", "properties": properties, "required": [*properties]}
-    elif last == "]":
-        schema = {"type": "array", "items": read_type(inner[:-1])}
-    elif last == "+":
-        several = {"type": "array", "items": read_type(inner), "minItems": 1, "maxItems": parser.MOST_WORDS}
-        return {"anyOf": [read_type(inner), several | keywords]}
-    elif last == "?":
-        return _nullable(read_type(inner, **keywords))
-    else:
-        schema = _named(type_)
-    return schema | keywords
-
-
-def _nullable(schema: Schema) -> Schema:
-    if "$ref" in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return schema | {"type": [schema["type"], "null"]} | choices
-
-
-def _named(name: str) -> Schema:
-    """One of _TYPES, the package's words or pattern of this name, or a schema."""
-    if name in _TYPES:
-        return _TYPES[name]
-    match _NAMED.get(name):
-        case re.Pattern(pattern=pattern):
-            return {"type": "string", "pattern": f"^(?:{pattern})$"}
-        case EnumType() | tuple() | dict() as words:
-            return {"type": "string", "enum": [*map(str, words)]}
-    return ref(name)
-
-
-def explained(codes: Iterable[str]) -> str:
-    """Codes with their meanings as a list in Markdown, or words in a line."""
-    if isinstance(codes, Mapping):
-        return "\n\n" + "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
-    return " " + ", ".join(f"`{word}`" for word in codes)
-
-
-def filled_in(text: str) -> str:
-    """The text of a table or a docstring, with the package's codes or words for each `{NAME}`."""
-    return re.sub(r" ?\{([A-Z_]+)\}", lambda name: explained(_NAMED[name[1]]), text).strip()
-
-
-_TYPES: dict[str, Schema] = {
-    name: {"type": name} for name in ("string", "integer", "number", "boolean", "object", "null")
-}
-_MORE_TYPES = r"""
-count: integer {"minimum": 0}
-time: string {"format": "date-time"}
-date: string {"format": "date"}
-file: string {"format": "binary"}
-closed: object {"additionalProperties": false}
-sha256: string {"pattern": "^[0-9a-f]{64}$"}
-name: string {"maxLength": NAME_LENGTH, "pattern": "\\S"}
-header_row: integer {"minimum": 1, "maximum": SEARCHED_ROWS}
-sheet: string {"minLength": 1, "maxLength": LONGEST_SHEET_NAME}
-page_start: integer {"minimum": 0, "maximum": 999999999999999999}
-not_blank: string {"pattern": "[^\\s\\x1c-\\x1f\\x85]"}
-constant: not_blank {"maxLength": LONGEST_VALUE}
-cell: string {"maxLength": LONGEST_VALUE}
-column: string {"pattern": COLUMN_NAME}
-joint: string {"maxLength": LONGEST_JOIN}
-day: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "format": "date"}
-date_format: DATE_FORMAT|"excel"
-lines: not_blank[] {"minItems": 1}
-way: WAY {"maxLength": LONGEST_WAY}
-plan_way: SOURCES {"maxLength": LONGEST_WAY}
-"""
-_TYPES.update((name, schema) for name, _, schema in read_fields(_MORE_TYPES))
 
 _SCHEMAS = r"""
 ProviderGroup: The group of doctors that serves a plan.
@@ -309,6 +141,31 @@ EligibilityMappingSuggestion = MappingLinks&MappingSuggestion: A suggestion in i
 EligibleMember = NewMember|MemberChange: A new member, or a change of a stored one: the `external_id` decides.
 NewMember: A member that may be new. Text is trimmed and must not hold control characters.
 MemberChange: A change of a stored member: absent fields keep their values. Text is read as that of a new member.
+EligibleMembers = EligibleMember[] {"minItems": 1, "maxItems": MOST_RECORDS}: Members to be written in this order.
+BatchResult: The result of one record. A refused record has `detail` and perhaps `errors`, a written one all the others.
+    index: count — Its place in the batch, from 0.
+    status: integer — What a POST of the record alone would be answered: 201, 200, or the status of its problem.
+    outcome?: Outcome
+    id?: integer — Identifier of the member record.
+    external_id?: string
+    changed?: string[] — The fields that an update changed.
+    left_plan?: string — `external_id` of the plan that a moved record was under.
+    invitation?: string — As the header `Invitation`.
+    warnings?: string[] — As the header `Eligibility-Warnings`.
+    detail?: string — Why the record was refused.
+    errors?: Fault[] {"minItems": 1} — All faults of the record.
+BatchCounts: Records by outcome.
+    created, updated, unchanged, moved, refused: count
+BatchResults: The result of each record, in the order of the batch.
+    links: MappingLinks
+    data: BatchResult[]
+    counts: BatchCounts
+MemberEnd: The end of a member's access.
+    on: day — Last day of access. It may be past or to come.
+MemberRename: The new identifier of a member.
+    external_id: string {"maxLength": 255, "pattern": "\\S"} — Unique.
+    member_id?: string {"maxLength": 255, "pattern": "\\S"} — Unique. Without it a `member_id` that equals the old `external_id`
+        changes with it.
 Eligibility: These nine fields, and no others.
     id: integer — Identifier of the member record.
     external_id: string
@@ -317,6 +174,60 @@ Eligibility: These nine fields, and no others.
     gender: GENDERS
     member_id, zipcode: string
     metadata: {string}
+InvitationStatus: How far the invitation of a member is.
+    state: InvitationState? — null for a member without an invitation.
+    reason: string? — Why it has this state: {STEPS} Without an invitation, why the member has none: {REASONS}
+    at: time? — The time since which it has this state.
+EligibilityRecord: A member as it is stored. A field without a value is null.
+    id: integer — Identifier of the member record.
+    type: "eligibility_members"
+    plan_id: integer — Plan of the member.
+    external_id, member_id, first_name, last_name: string
+    middle_name: string?
+    dob: date
+    gender: GENDERS
+    email, phone: string?
+    zipcode: string
+    city, county, state: string?
+    effective_date: date
+    expiry_date: date?
+    medical_eligibility, medical_enrollment, medical_plan_description, payor_name, payor_plan_name: string?
+    relationship_code, relationship_code_hipaa, subscriber_relationship: string?
+    metadata: {string}
+    eligible: boolean — Whether the member has access today (UTC): from `effective_date` to `expiry_date`, both inclusive.
+    created_at, updated_at: time
+    invitation: InvitationStatus
+EligibilityRecordEnvelope = MappingLinks&EligibilityRecord: A member in its envelope.
+EligibilityRecords = PageLinks&EligibilityRecord[]: Members, by id.
+EligibilityChange: A change of a member. Other changes than those of fields have none in `changed`.
+    id: integer — Identifier of the change.
+    type: "eligibility_changes"
+    at: time
+    outcome: Outcome — What happened to the member.
+    plan_id: integer — The member's plan after the change.
+    changed: {value[]} — The changed fields, each with its value before and after; `null` stands for none. Without the values that
+        retention has removed.
+    client: string — Who changed the member: the `client_id`, or `cli:` and the operator.
+    request_id: string
+    file_id: integer? — The eligibility file of the change; null for a request.
+EligibilityChanges = PageLinks&EligibilityChange[]: Changes of a member, the oldest first.
+CallerAccount: An account.
+    id: integer
+    name: string
+CallerClient: An API client.
+    client_id, name: string
+CallerLimits: The requests of this minute.
+    requests_per_minute, remaining: count
+    reset_seconds: count — Seconds until the minute ends.
+Caller: The client behind a token, as the service sees it.
+    type: "callers"
+    account: CallerAccount? — null for a client of the operator.
+    client: CallerClient
+    scopes: string[] — Every right of the token, also those that `customer` includes.
+    environment: Environment
+    token_expires_at: time
+    limits: CallerLimits
+CallerEnvelope = MappingLinks&Caller: The caller in its envelope.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
     grant_type: "client_credentials"
@@ -398,7 +309,7 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_EXAMPLES = {"plan_id": 1, "eligibility_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
@@ -433,12 +344,29 @@ file_page_after?: page_start — The `id` below which the page starts; `links.ne
 Accept-Encoding?: string — `gzip` for a compressed report.
 Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
         parameters answers the file of the first; with others it is refused.
+eligibility_id: integer — `id` of the member.
+member_external_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `external_id`; no other
+        parameter is given with it. That of a merged member leads to the kept one.
+member_member_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `member_id`, as `external_id`.
+member_email?: string {"minLength": 1, "maxLength": EMAIL_LENGTH} — Only the member with this e-mail address in any letter case,
+        as `external_id`.
+member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"} — Only members that were
+        created or changed at this time (UTC) or later.
+member_eligible_on?: day — Only members with access on this day.
+member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page; 100 by default.
+member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.
+history_page_size?: integer {"minimum": 1, "maximum": 1000} — Changes per page; 100 by default.
+history_page_after?: page_start — The `id` of the change after which the page starts; `links.next` has it.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
 page_after?: page_start — The `id` after which the page starts; `links.next` has it.
-If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
-If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To
+        write a member, `*`: 412 if it is stored already.
+If-Match?: string — The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version. To write a
+        member, `*`: 404 if it is not stored.
+only?: "update" — `update`: a member that is not stored is 404, as with `If-Match: *`.
+move?: boolean — `false`: a member of another plan of the account is 409; without it the member moves.
 Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
 X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
 """
@@ -461,7 +389,10 @@ ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-N
 Allow: string — Methods of this path.
 WWW-Authenticate?: string — How to authenticate, and what was wrong.
 Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
-RateLimit-Limit?: count — Requests per minute of this client. The three RateLimit headers come with each answer to a client
+RateLimit?: string {"pattern": "^\"minute\";r=[0-9]+;t=[0-9]+$"} — Requests left in this minute (`r`), and seconds until it
+        ends (`t`). With each answer to a request that counts against the client's limit.
+RateLimit-Policy?: string {"pattern": "^\"minute\";q=[0-9]+;w=60$"} — Requests per minute of this client (`q`).
+RateLimit-Limit?: count — Requests per minute of this client. The three older headers come with each answer to a client
         with a limit of its own, to others when less than a tenth is left.
 RateLimit-Remaining?: count — Requests left in this minute.
 RateLimit-Reset?: count — Seconds until the minute ends.
@@ -486,7 +417,7 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|report)_", "", key))
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|history|mapping|member|report)_", "", key))
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
 from frontdesk.db.engine import Item, Result
 from frontdesk.deadlines import Deadlines
@@ -44,9 +44,10 @@ class GroupCommit(ABC, Generic[Item, Result]):
         self._most_lanes, self._lanes_running = lanes, 0
         self._limit = limit
         self._waiting: deque[_Caller[Item, Result]] = deque()
-        self._lanes: set[asyncio.Task[None]] = set()
+        self._lanes: set[asyncio.Task[Any]] = set()  # with the groups of `submit_together`
         self._look: asyncio.TimerHandle | None = None
         self._stopping = False
+        self._turn = asyncio.Lock()
 
     @abstractmethod
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
@@ -67,6 +68,24 @@ class GroupCommit(ABC, Generic[Item, Result]):
                 return await caller.future
         except TimeoutError:
             raise overdue(outcome_unknown=caller.is_in_group) from None
+
+    async def submit_together(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
+        """One result or error per item, in order, after the commit of a group that has only these items.
+
+        Such groups take turns, so that there is one beside the lanes of `submit`. Raises Unavailable.
+        """
+        begun = False
+        try:
+            with self._deadlines.timeout():
+                async with self._turn:
+                    if self._stopping:
+                        raise Unavailable("The server is stopping.")
+                    group, begun = asyncio.create_task(self._results_of(items)), True
+                    self._lanes.add(group)
+                    group.add_done_callback(self._lanes.discard)
+                    return await asyncio.shield(group)  # a caller that goes does not undo the group
+        except TimeoutError:
+            raise overdue(outcome_unknown=begun) from None
 
     async def close(self) -> None:
         """Commit the items that wait, then stop."""
@@ -95,19 +114,21 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     async def _run_lane(self) -> None:
         while group := self._next_group():
-            results: Sequence[Result | Exception]
-            try:
-                results = await self.commit_group([caller.item for caller in group])
-            except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
-                results = [error] * len(group)
-                if isinstance(error, Unavailable):
-                    self._refuse_long_waits()
+            results = await self._results_of([caller.item for caller in group])
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
             if self._lanes_running > 1:
                 break  # the other lane takes the waiting items, unless it is held up
         self._lanes_running -= 1
         self._watch(asyncio.get_running_loop())
+
+    async def _results_of(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
+        try:
+            return await self.commit_group(items)
+        except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
+            if isinstance(error, Unavailable):
+                self._refuse_long_waits()
+            return [error] * len(items)
 
     def _next_group(self) -> list[_Caller[Item, Result]]:
         """The callers that have waited longest. A caller that was answered already is left out: its answer must stay true."""

@@ -21,7 +21,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 
 from frontdesk.db.engine import Database, Tx
-from frontdesk.db.failures import DatabaseOutage
 from frontdesk.db.pipeline import PipelineDatabase
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
@@ -54,32 +53,31 @@ class Lookup(Generic[Answer]):
         return self.answer(tx.execute(self.query, self.values).all())
 
 
-class Remembered(Generic[Answer]):
+class Remembered:
     """The last value of each of 64 keys, with its input; another input makes a new value.
 
     Reads always query the database. Values derived from the rows are computed again only if the rows differ.
     """
 
     def __init__(self) -> None:
-        self._made: OrderedDict[Hashable, tuple[object, Answer]] = OrderedDict()
+        self._made: OrderedDict[Hashable, tuple[object, Any]] = OrderedDict()
 
     def get(self, key: Hashable, source: object, make: Callable[[], Answer]) -> Answer:
         known = self._made.get(key)
-        if known is not None and known[0] == source:
-            return known[1]
-        made = make()
-        self._made[key] = (source, made)
-        if len(self._made) > REMEMBERED:
-            self._made.popitem(last=False)
-        return made
+        if known is None or known[0] != source:
+            known = self._made[key] = (source, make())
+            if len(self._made) > REMEMBERED:
+                self._made.popitem(last=False)
+        answer: Answer = known[1]
+        return answer
 
 
 class PostgresqlLookups:
     """Queries on connections in pipeline mode, repeated if the first connection is dead."""
 
-    def __init__(self, url: str, outage: DatabaseOutage | None = None) -> None:
-        self._db = PipelineDatabase(url, outage)
-        self._answers: Remembered[Any] = Remembered()
+    def __init__(self, db: Database) -> None:
+        self._db = PipelineDatabase(db.url, db.outage)
+        self._answers = Remembered()
         self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
 
     async def ask(self, lookup: Lookup[Answer]) -> Answer:
@@ -88,8 +86,7 @@ class PostgresqlLookups:
         async with self._free:
             rows = await self._db.ask(statement.sql, parameters)
         key = (statement.sql, parameters)
-        answer: Answer = self._answers.get(key, rows, lambda: lookup.answer(statement.from_json(rows)))
-        return answer
+        return self._answers.get(key, rows, lambda: lookup.answer(statement.from_json(rows)))
 
     def shorten_waits(self, seconds: float) -> None:
         self._db.shorten_waits(seconds)
@@ -106,7 +103,7 @@ class SqliteLookups:
         self._db = db
         self._executor = executor
         self._connection: Any = None
-        self._answers: Remembered[Any] = Remembered()
+        self._answers = Remembered()
         self._opening = threading.Lock()
         self._threads_until = 0.0
 
@@ -120,10 +117,7 @@ class SqliteLookups:
                 self._threads_until = monotonic() + IN_THREADS_SECONDS
             else:
                 key = (statement.sql, parameters)
-                answer: Answer = self._answers.get(
-                    key, rows, lambda: lookup.answer(statement.converted(rows))
-                )
-                return answer
+                return self._answers.get(key, rows, lambda: lookup.answer(statement.converted(rows)))
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask_in_thread, lookup)
 
     def shorten_waits(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ Here BEGIN travels with the first statement and COMMIT with the last one, prepar
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.engine import Database, Item, Result, Writable
+from frontdesk.db.engine import Database, Item, Result, write_together
 from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.postgresql import (
@@ -152,39 +152,25 @@ class PipelineDatabase:
         return unavailable or wrapped
 
 
-class _DriverDatabase:
-    """`write()` as a SQLite `Database` has it, for set statements only."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    @contextmanager
-    def write(self, *, wait_seconds: float | None = None) -> Iterator[DriverTransaction]:
-        with self._db.write(wait_seconds=wait_seconds) as tx:
-            yield DriverTransaction(tx)
-
-
 class GroupWriter(GroupCommit[Item, Result]):
     """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, with a
-    second lane; on SQLite in a thread. A subclass says how a group is written."""
+    second lane; on SQLite in a thread. A subclass says what a transaction does."""
 
-    def __init__(self, db: Database, url: str, deadlines: Deadlines) -> None:
+    def __init__(self, db: Database, deadlines: Deadlines) -> None:
         super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
         self.db = db
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(url, db.outage)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(db.url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="group")
 
     @abstractmethod
-    def write_group(
-        self, db: Writable[SetTransaction], items: Sequence[Item]
-    ) -> Sequence[Result | Exception]:
-        """Write and commit the items; one result or error per item, in order."""
+    def work(self, tx: SetTransaction, items: Sequence[Item]) -> Iterable[Result | Exception]:
+        """Write the items, as `write_together` asks for it."""
 
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
         if self._pipeline_db is not None:
-            return await run_in_event_loop(self.write_group, self._pipeline_db, items)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self.write_group, _DriverDatabase(self.db), items)
+            return await run_in_event_loop(write_together, self._pipeline_db, items, self.work)
+        loop, work = asyncio.get_running_loop(), lambda tx, items: self.work(DriverTransaction(tx), items)
+        return await loop.run_in_executor(self._thread, write_together, self.db, items, work)
 
     def shorten_waits(self, seconds: float) -> None:
         """The process is stopping: a database that is silent for so long counts as lost."""
@@ -210,9 +196,6 @@ class PipelineAnswer:
     def one(self) -> list[Any]:
         [row] = self
         return row
-
-    def all(self) -> list[list[Any]]:
-        return [*self]
 
     def __iter__(self) -> Iterator[list[Any]]:
         if self.rows is None and self.send is not None:

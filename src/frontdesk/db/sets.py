@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -38,19 +39,17 @@ Row = Mapping[str, Any]
 FEWEST_ROWS = 300
 # PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
 ID_BLOCK = 1000
-UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
 _TRIP = "frontdesk_trip"
 _reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
 _taking = threading.Lock()
+_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
 
 
 class SetAnswer(Protocol):
     """The rows of a statement's answer."""
 
     def one(self) -> Sequence[Any]: ...
-
-    def all(self) -> Sequence[Sequence[Any]]: ...
 
     def __iter__(self) -> Iterator[Sequence[Any]]: ...
 
@@ -78,15 +77,29 @@ def lock_name(tx: SetTransaction, name: str) -> None:
         tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
 
+def installation_key(tx: SetTransaction) -> bytes:
+    """The installation's key of digests. It never changes, so a process reads it once for each engine."""
+    if (key := _keys.get(tx.engine)) is None:
+        # A pipeline's answers are JSON.
+        column = "row_digest_key" if tx.dialect.name == "sqlite" else "to_json(row_digest_key)"
+        [text] = tx.exec_driver_sql(f"SELECT {column} FROM installation").one()
+        key = _keys[tx.engine] = bytes.fromhex(text)
+    return key
+
+
+def keyed_hasher(tx: SetTransaction, *, size: int, person: bytes = b"") -> blake2b:
+    """For `text.keyed_hash`, with the installation's key and `size` bytes. `person` separates uses of the key."""
+    return blake2b(key=installation_key(tx), digest_size=size, person=person)
+
+
 class Found:
     """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended.
 
     On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
     """
 
-    def __init__(self) -> None:
-        self.received: list[dict[str, Any]] | None = None
-        self.receive: Callable[[], None] | None = None  # fills in `received` of every read of the trip
+    received: list[dict[str, Any]] | None = None
+    receive: Callable[[], None] | None = None  # fills in `received` of every read of the trip
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -176,7 +189,7 @@ def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> Non
     """Insert the rows whose unique keys are not stored yet; each row has the same keys."""
     if rows:
         columns = tuple(rows[0])
-        sql = _insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
+        sql = _insert_sql(tx.dialect.name, table, columns=columns) + " ON CONFLICT DO NOTHING"
         _write(tx, sql, table, rows, columns)
 
 
@@ -241,7 +254,7 @@ def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], colum
     found = Found()
     trip = tx.info.get(_TRIP)
     if trip is None:
-        rows = tx.exec_driver_sql(sql, parameters).all()
+        rows = tx.exec_driver_sql(sql, parameters)
         found.received = [dict(zip(columns, row, strict=True)) for row in rows]
     else:
         trip.append((sql, parameters, found))

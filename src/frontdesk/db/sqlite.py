@@ -101,7 +101,7 @@ def _wrapped(error: pysqlite3.Error) -> BaseException:
 class _Answer(pysqlite3.Cursor):  # type: ignore[misc]
     """The rows of a statement's answer, as a `SetAnswer` has them."""
 
-    one, all = pysqlite3.Cursor.fetchone, pysqlite3.Cursor.fetchall
+    one = pysqlite3.Cursor.fetchone
 
 
 class DriverTransaction:

@@ -10,6 +10,7 @@ from frontdesk.eligibility.store import count_members_open as count_members_open
 from frontdesk.eligibility.store import external_ids_of as external_ids_of
 from frontdesk.eligibility.store import find_access as find_access
 from frontdesk.eligibility.store import find_expired as find_expired
+from frontdesk.eligibility.store import find_identifiers as find_identifiers
 from frontdesk.eligibility.store import find_kept_digests as find_kept_digests
 from frontdesk.eligibility.store import find_known as find_known
 from frontdesk.eligibility.store import find_members as find_members
@@ -19,4 +20,3 @@ from frontdesk.eligibility.store import has_members as has_members
 from frontdesk.eligibility.store import list_history as list_history
 from frontdesk.eligibility.store import list_ids_under as list_ids_under
 from frontdesk.eligibility.store import list_probes as list_probes
-from frontdesk.eligibility.store import row_digest_key as row_digest_key

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
@@ -23,9 +24,26 @@ from frontdesk.db.failures import StateChanged
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, UNIQUE, check_dates, missing_on_create
-from frontdesk.eligibility.model import ADDRESS, ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.model import (
+    ADDRESS,
+    ANSWERED,
+    ANY_INTENT,
+    Action,
+    Enrolled,
+    Outcome,
+    StoredMember,
+    Submission,
+)
 from frontdesk.eligibility.persons import PERSON_FIELDS, Values, are_two_people, person_digest, person_of
-from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, RateLimited
+from frontdesk.errors import (
+    Conflict,
+    Fault,
+    FrontdeskError,
+    Invalid,
+    NotFound,
+    PreconditionFailed,
+    RateLimited,
+)
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
@@ -97,6 +115,7 @@ class ChunkKeys:
         self, by_id: Mapping[int, StoredMember], counts: Found, uniqueness: Uniqueness, now: datetime
     ) -> None:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
+        self._kept: dict[Any, StoredMember] = {}  # by the id of a member that was merged into it
         for member in by_id.values():
             self.hold(member)
         self.uniqueness, self.now, self._day = uniqueness, now, now.date().isoformat()
@@ -112,12 +131,14 @@ class ChunkKeys:
             while kept.values["merged_into"] is not None:
                 kept = by_id[kept.values["merged_into"]]
             if kept is not member:
-                self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
+                self._kept[values["id"]] = kept
 
     def find(self, external_id: str | None, account_id: int) -> StoredMember | None:
-        """The account's member with the identifier."""
+        """The account's member with the identifier; the kept one for that of a merged member."""
         holder = self._holders.get(("external_id", scope_of(account_id, self.uniqueness), external_id))
-        return holder if holder is not None and holder.values["account_id"] == account_id else None
+        if holder is None or holder.values["account_id"] != account_id:
+            return None
+        return holder if holder.values["merged_into"] is None else self._kept[holder.values["id"]]
 
     def taken(self, values: Values, account_id: int, own: StoredMember | None) -> list[str]:
         """The unique fields of `values` with a key of another member than `own`. Counts a probe."""
@@ -184,7 +205,7 @@ class ChunkState:
     plans: Mapping[int, Values]
     invitations: InvitationContext
     at: str
-    digest_key: bytes
+    hasher: blake2b
     reopens_absent: bool
     subscribers: dict[str, StoredMember] = field(default_factory=dict)  # by family digest
 
@@ -200,6 +221,8 @@ class ChunkState:
         if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own = self._find(submission)
+        if submission.intent is not ANY_INTENT and (refusal := _unintended(submission, own)):
+            return refusal
         # A member that has moved to another plan is neither ended nor compared by a file of its old plan.
         is_under = own is not None and own.values["plan_id"] == submission.plan_id
         if submission.action is not Action.ENROL and not is_under:
@@ -246,7 +269,7 @@ class ChunkState:
             "created_at": at,
             "updated_at": at,
         }
-        values["person_digest"] = person_digest(self.digest_key, values)
+        values["person_digest"] = person_digest(self.hasher, values)
         stored = StoredMember(values, is_new=True)
         self._keep_digests(stored, submission, said)
         self.keys.hold(stored)
@@ -276,7 +299,7 @@ class ChunkState:
             outcome = Outcome.UNCHANGED
         if changed:
             if PERSON_FIELDS & changed.keys():
-                changed["person_digest"] = person_digest(self.digest_key, {**values, **changed})
+                changed["person_digest"] = person_digest(self.hasher, {**values, **changed})
             self.keys.change(stored, changed | {"updated_at": self.at})
         self._keep_digests(stored, submission, submission.record.given)
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
@@ -384,6 +407,34 @@ class ChunkState:
         if wrong_dates:
             faults.append(wrong_dates)
         return _invalid(faults) if faults else None
+
+
+def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskError | None:
+    """The refusal of a record that would do more than its request lets it do. It comes before the faults of
+    fields, unless the external_id has one."""
+    intent = submission.intent
+    if intent.eligibility_id not in (None, own and own.values["id"]):
+        return Conflict(
+            "The member was renamed or merged at the same time. Read it, then send the request again."
+        )
+    if own is None:
+        if intent.creates:
+            return None
+        if submission.record.external_id is None:
+            return _invalid([*submission.record.faults])
+        detail = "No member of the account has this external_id, and the request creates none."
+        return NotFound("member", detail, field="external_id")
+    if not intent.updates:
+        detail = (
+            "A member of the account has this external_id already. To update it, leave If-None-Match out."
+        )
+        return PreconditionFailed(detail, code="member_exists", field="external_id")
+    if not intent.moves and own.values["plan_id"] != submission.plan_id:
+        detail = (
+            "The member is under another plan of the account. To move it to this plan, leave move=false out."
+        )
+        return Conflict(detail, code="other_plan", field="external_id")
+    return None
 
 
 def _invalid(faults: list[Fault]) -> Invalid:

@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from hashlib import blake2b
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from frontdesk import audit
 from frontdesk.audit import AuditEntry
 from frontdesk.clock import Clock
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx, sets
-from frontdesk.db.engine import Writable, scratch_database, write_together
+from frontdesk.db.engine import scratch_database
 from frontdesk.db.pipeline import GroupWriter
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
@@ -50,8 +49,6 @@ CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; 
 # The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
 
-_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
-
 Result = Enrolled | FrontdeskError
 
 
@@ -66,11 +63,11 @@ def enrol(
 ) -> Iterator[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
-    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. A
-    refused record is not written; a probe is counted. `audited` False leaves
-    the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction. When the
-    results are read after the commit, the search for similar members travels with it.
+    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken, or
+    the refusal by its intent (NotFound, PreconditionFailed, Conflict). A refused record is not written; a probe is counted.
+    `audited` False leaves the audit trail to the caller: a file is one action, and the history of each row names the file.
+    `reopens_absent` is as in ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new
+    transaction. When the results are read after the commit, the search for similar members travels with it.
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     pairs = zip(submissions, results, strict=True)
@@ -96,7 +93,7 @@ def _decide_chunk(
     keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
-    digest_key, lock = _digest_key(tx), scratch is None
+    hasher, lock = sets.keyed_hasher(tx, size=persons.DIGEST_SIZE), scratch is None
     with sets.one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
@@ -111,7 +108,7 @@ def _decide_chunk(
     chunk_keys = decide.ChunkKeys(by_id, counts, uniqueness, now)
     chunk_keys.lead(by_id)
     plans, at = {row["id"]: row for row in owners.rows}, stored_time(now)
-    state = decide.ChunkState(chunk_keys, plans, invitations(), at, digest_key, reopens_absent)
+    state = decide.ChunkState(chunk_keys, plans, invitations(), at, hasher, reopens_absent)
     for member in by_id.values():
         state.note_family(member)
     results = [state.decide(submission) for submission in submissions]
@@ -160,41 +157,33 @@ def _write(
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
-    at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
+    at, written = stored_time(now), [(by, made, made.stored.values) for by, made in accepted]
     with sets.one_round_trip(tx):
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         sets.insert_set(tx, members, [s.values for s in created])
         entries = (
-            (
-                values["id"],
-                str(result.outcome),
-                by.plan_id,
-                result.changes,
-                by.client,
-                by.request_id,
-                by.file_id,
-            )
-            for by, result, values in written
-            if result.outcome is not Outcome.UNCHANGED
+            (values["id"], str(made.outcome), by.plan_id, made.changes, by.client, by.request_id, by.file_id)
+            for by, made, values in written
+            if made.outcome is not Outcome.UNCHANGED
         )
         store.insert_history(tx, entries, at)
         if audited:
             trail = [
                 AuditEntry(
-                    f"eligibility.{result.outcome}", by.client, by.request_id, by.account_id, values["id"]
+                    f"eligibility.{made.outcome}", by.client, by.request_id, by.account_id, values["id"]
                 )
-                for by, result, values in written
+                for by, made, values in written
             ]
             audit.record(tx, trail, now=now)
         invited = [
-            NewInvitation(by.account_id, values["plan_id"], values["id"], result.invitation, values["email"])
-            for by, result, values in written
-            if isinstance(result.invitation, Delivery)
+            NewInvitation(by.account_id, values["plan_id"], values["id"], made.invitation, values["email"])
+            for by, made, values in written
+            if isinstance(made.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = {values["id"]: values["plan_id"] for _, result, values in written if "plan_id" in result.changes}
+    moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
     return similar, updated
 
@@ -280,9 +269,9 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
     keys, or it is erased. An old key that another account now uses is a probe.
     """
     counts = store.find_probe_counts(tx, [undo.client], undo.uniqueness)
-    stored, digest_key = store.lock_by_ids(tx, member_ids), _digest_key(tx)
+    stored, hasher = store.lock_by_ids(tx, member_ids), sets.keyed_hasher(tx, size=persons.DIGEST_SIZE)
     histories = store.find_histories(tx, set(member_ids))
-    undone = {id_: _undone(stored[id_], history, undo, digest_key) for id_, history in histories.items()}
+    undone = {id_: _undone(stored[id_], history, undo, hasher) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
         (decide.scope_of(before.account_id, undo.uniqueness), result.stored.values | before.record.given)
         for before, result in filter(None, undone.values())
@@ -301,7 +290,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 
 
 def _undone(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, digest_key: bytes
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, hasher: blake2b
 ) -> tuple[Submission, Enrolled] | None:
     """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
@@ -319,7 +308,7 @@ def _undone(
         before |= {name: old for name, (old, _) in newest.changes.items()}
         if "email" in changes:
             before["email_folded"] = None if before["email"] is None else fold_email(before["email"])
-        before["person_digest"] = persons.person_digest(digest_key, values | before)
+        before["person_digest"] = persons.person_digest(hasher, values | before)
     record = MemberRecord(values["external_id"], before, False, (), (), ())
     place = (values["account_id"], before.get("plan_id", values["plan_id"]))
     by = Submission(*place, record, undo.client, undo.request_id, file_id=undo.file_id)
@@ -377,7 +366,8 @@ def _warn_of_similar(
 
 def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) -> list[int | None]:
     """For each person, by names, birth date and account, a similar stored member that is open today."""
-    digests = map(partial(persons.person_digest, _digest_key(tx)), people)
+    hasher = sets.keyed_hasher(tx, size=persons.DIGEST_SIZE)
+    digests = [persons.person_digest(hasher, person) for person in people]
     keys = [digest and f"{digest} {person['dob']}" for digest, person in zip(digests, people, strict=True)]
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
@@ -409,29 +399,23 @@ def _keys_of(values: Mapping[str, Any]) -> list[str]:
     return [_key_of(values, column) for column in store.DIGESTS if values[column]]
 
 
-def _digest_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests. It never changes, so a process reads it once for each database."""
-    if tx.engine not in _keys:
-        _keys[tx.engine] = store.row_digest_key(tx)
-    return _keys[tx.engine]
-
-
 class Enrolments(GroupWriter[Submission, Enrolled]):
     """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0013, 0028).
 
     `await submit(submission)` returns the record's result after the commit.
 
-    Raises NotFound, Invalid, TooManyTaken, Unavailable.
+    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable.
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
-        super().__init__(db, config.database_url, deadlines)
-        self._clock, self._enrol = clock, partial(enrol, uniqueness=config.uniqueness)
+        super().__init__(db, deadlines)
+        self._clock, self._uniqueness = clock, config.uniqueness
 
-    def write_group(
-        self, db: Writable[SetTransaction], items: Sequence[Submission]
-    ) -> Sequence[Enrolled | Exception]:
-        results = write_together(db, items, lambda tx, items: self._enrol(tx, items, now=self._clock()))
+    def work(self, tx: SetTransaction, items: Sequence[Submission]) -> Iterator[Result]:
+        return enrol(tx, items, now=self._clock(), uniqueness=self._uniqueness)
+
+    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        results = await super().commit_group(items)
         if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
             self.db.announce_work()
         return results

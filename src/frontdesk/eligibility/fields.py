@@ -417,13 +417,10 @@ REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 # An unusable optional value of a file is dropped with a warning; never the day on which access ends.
 DROPPED = tuple(field.name for field in FIELDS.values() if not field.required and field.name != "expiry_date")
 
+STORED_FIELDS = tuple(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE)
 # The columns of the members table that come from the fields. E-mail addresses are compared in their folded form. A member
 # that was ended by absence keeps its earlier expiry_date (eligibility.decide).
-STORED_COLUMNS = (
-    *(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
-    "email_folded",
-    "expiry_before_absence",
-)
+STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence")
 
 # The unique fields, each with the column that is compared.
 UNIQUE = {name: "email_folded" if name == "email" else name for name, each in FIELDS.items() if each.unique}

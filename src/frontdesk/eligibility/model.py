@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.errors import Fault
-from frontdesk.invitations.model import InvitationDecision
+from frontdesk.invitations.model import InvitationDecision, InvitationState, InvitationStep, NotInvitedReason
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
@@ -16,7 +16,8 @@ ADDRESS = ("zipcode", "city", "county", "state")
 
 
 class Outcome(StrEnum):
-    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. The last four come from files only."""
+    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. `ended` comes from the end of a member and
+    from files, the last three from files only."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -87,11 +88,25 @@ class RowContext(NamedTuple):
 NO_CONTEXT = RowContext()
 
 
+class Intent(NamedTuple):
+    """What a record may do: create a member, update a stored one, move one from another plan of the account. With an
+    `eligibility_id` it may change the member with this id only."""
+
+    creates: bool = True
+    updates: bool = True
+    moves: bool = True
+    eligibility_id: int | None = None
+
+
+ANY_INTENT = Intent()
+
+
 class Submission(NamedTuple):
     """A record with its plan, its client, and the file of which it is a row.
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
+    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`,
+    only a request an `intent`.
     """
 
     account_id: int
@@ -104,6 +119,7 @@ class Submission(NamedTuple):
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
     context: RowContext = NO_CONTEXT
+    intent: Intent = ANY_INTENT
 
 
 @dataclass(slots=True)
@@ -150,6 +166,31 @@ class MemberAccess(NamedTuple):
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
+
+
+class MemberFilter(NamedTuple):
+    """The members of a plan that a list wants: after an id, changed at or after a time, with access on a day (`YYYY-MM-DD`)."""
+
+    account_id: int
+    plan_id: int
+    after_id: int = 0
+    updated_since: datetime | None = None
+    eligible_on: str | None = None
+
+
+class InvitationStatus(NamedTuple):
+    """How far a member's invitation is, since when and why; without an invitation the reason why the member has none."""
+
+    state: InvitationState | None
+    reason: InvitationStep | NotInvitedReason | None
+    at: datetime | None
+
+
+class EligibilityRecord(NamedTuple):
+    """A stored member as the account reads it: `values` by column, and the invitation."""
+
+    values: dict[str, Any]
+    invitation: InvitationStatus
 
 
 class KnownMember(NamedTuple):
@@ -208,7 +249,8 @@ FAULT_CODES = {
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
     "unknown_parameter": "There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).",
-    "empty": "The upload has no content (only with files).",
+    "empty": "The upload has no content, or the batch no record.",
+    "too_many_records": "The batch has more than 1,000 records.",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
     "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
 }

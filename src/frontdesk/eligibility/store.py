@@ -6,18 +6,21 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, exists, func, select, tuple_
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import model
-from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility.fields import STORED_COLUMNS, STORED_FIELDS
 from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
+from frontdesk.errors import NotFound
 
+Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
 _OWN = ("id", "account_id", "plan_id", "uniqueness_scope", "merged_into", "updated_at")
 _READ = (*_OWN, *STORED_COLUMNS, *DIGESTS)
+_RECORD = tuple(members.c[name] for name in (*_OWN, "created_at", *STORED_FIELDS, "email_folded"))
 _SHOWN = [column for column in members.c if column.name not in ("row_digest", *DIGESTS)]
 
 # Neither withdrawn nor merged.
@@ -115,22 +118,58 @@ def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.
 
 def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
     """The ids of the plan's members in id order, without those that were withdrawn or merged."""
-    # A range of the index in its own order. With `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
-    # with row values SQLite uses the plan only, and read all of its members for each batch.
+    query = select(members.c.id).where(*_range(tx, _OF_PLAN, plan_id, after_id=after_id), *_IS_THERE)
+    return tx.execute(query.order_by(*_OF_PLAN).limit(limit)).scalars().all()
+
+
+_OF_PLAN = (members.c.plan_id, members.c.id)
+_OF_MEMBER = (member_history.c.member_id, member_history.c.id)
+
+
+def _range(
+    tx: Tx, place: tuple[Any, Any], owner_id: int, *, after_id: int, until_id: int | None = None
+) -> Sequence[ColumnElement[bool]]:
+    """The conditions for an owner's rows after an id, and up to another: a range of the index over `place` in its own order."""
+    # With `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids; with row values SQLite uses the plan
+    # only, and read all of its members for each batch.
+    owner, id_ = place
     if tx.dialect.name == "sqlite":
-        place = (members.c.plan_id == plan_id) & (members.c.id > after_id)
-    else:
-        from_here = tuple_(members.c.plan_id, members.c.id) > tuple_(plan_id, after_id)
-        place = from_here & (members.c.plan_id <= plan_id)
-    query = select(members.c.id).where(place, *_IS_THERE)
-    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).scalars().all()
+        return owner == owner_id, id_ > after_id, *(() if until_id is None else (id_ <= until_id,))
+    to = owner <= owner_id if until_id is None else tuple_(owner, id_) <= tuple_(owner_id, until_id)
+    return tuple_(owner, id_) > tuple_(owner_id, after_id), to
+
+
+def find_place_after(tx: Tx, plan_id: int, *, after_id: int, rows: int) -> int | None:
+    """The id of the plan's row that is so many rows after an id, those of withdrawn and merged members counted; None if fewer
+    follow."""
+    query = select(members.c.id).where(*_range(tx, _OF_PLAN, plan_id, after_id=after_id))
+    return tx.execute(query.order_by(*_OF_PLAN).offset(rows - 1).limit(1)).scalar()
+
+
+def list_records(tx: Tx, wanted: model.MemberFilter, *, until_id: int | None, limit: int) -> list[Values]:
+    """The members that the filter wants, by column, in id order up to an id (None: to the plan's last)."""
+    place = _range(tx, _OF_PLAN, wanted.plan_id, after_id=wanted.after_id, until_id=until_id)
+    is_own = members.c.account_id == wanted.account_id
+    query = select(*_RECORD).where(*place, *_IS_THERE, is_own).order_by(*_OF_PLAN).limit(limit)
+    if wanted.updated_since is not None:
+        query = query.where(members.c.updated_at >= wanted.updated_since)
+    if (day := wanted.eligible_on) is not None:
+        is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date >= day)
+        query = query.where(members.c.effective_date <= day, is_open)
+    return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def find_record(tx: Tx, account_id: int, column: str, value: Any) -> Values | None:
+    """The account's member by its id or a unique column, by column, unless it is withdrawn or erased. `merged_into` is that of a
+    merged member."""
+    named = members.c[column] == value, members.c.account_id == account_id, members.c.uniqueness_scope >= 0
+    row = tx.execute(select(*_RECORD).where(*named)).mappings().first()
+    return None if row is None else dict(row)
 
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     """The members in id order, not locked."""
-    query = select(*(members.c[name] for name in model.MemberAccess._fields)).where(
-        members.c.id.in_(list(ids))
-    )
+    query = select(*members.c[model.MemberAccess._fields]).where(members.c.id.in_(list(ids)))
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
@@ -209,14 +248,6 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
-def row_digest_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests."""
-    with sets.one_round_trip(tx):
-        sql = "SELECT row_digest_key FROM installation"
-        found = sets.read_set(tx, sql, parameters=(), columns=("row_digest_key",))
-    return bytes.fromhex(found.rows[0]["row_digest_key"])
-
-
 def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
@@ -229,9 +260,27 @@ def find_members(
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
+def find_identifiers(tx: Tx, eligibility_id: int, *, account_id: int, plan_id: int) -> tuple[str, str]:
+    """The `external_id` and `member_id` of the plan's member with this id. Raises NotFound for any other: another plan's or
+    account's, one that was merged, withdrawn or erased."""
+    named = (members.c.id == eligibility_id, members.c.plan_id == plan_id, members.c.account_id == account_id)
+    query = select(members.c.external_id, members.c.member_id).where(*named, *_IS_THERE)
+    found = tx.execute(query.where(members.c.external_id != "")).one_or_none()
+    if found is None:
+        raise NotFound("eligible member")
+    return found.external_id, found.member_id
+
+
 def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
     """The member of an id that is stored, by column."""
     return dict(tx.execute(select(*_SHOWN).where(members.c.id == member_id)).mappings().one())
+
+
+def list_history_page(tx: Tx, member_id: int, *, after_id: int, limit: int) -> list[model.HistoryEntry]:
+    """Entries of the member's history after an entry's id, oldest first."""
+    query = select(*member_history.c[model.HistoryEntry._fields])
+    query = query.where(*_range(tx, _OF_MEMBER, member_id, after_id=after_id)).order_by(*_OF_MEMBER)
+    return [model.HistoryEntry(*row) for row in tx.execute(query.limit(limit))]
 
 
 def list_history(tx: Tx, *member_ids: int) -> list[model.HistoryEntry]:

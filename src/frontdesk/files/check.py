@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count, islice, pairwise
 
 from frontdesk import eligibility
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database, Tx, sets
 from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS
@@ -106,7 +106,7 @@ def open_rows(
     content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
     # The account's secret for hashes in its 834s, which stays the same.
     label = f"834 of account {file.account_id}".encode()
-    secret = hmac.digest(db.ask(eligibility.row_digest_key), label, "sha256")
+    secret = hmac.digest(db.ask(sets.installation_key), label, "sha256")
     x12 = X12Options(file.asked_mode, secret, apart)
     encoding = file.encoding or "utf-8"
     return open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)

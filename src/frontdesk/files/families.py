@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import orjson
 
-from frontdesk.db import Database
-from frontdesk.eligibility import find_kept_digests, list_ids_under, row_digest_key
+from frontdesk.db import Database, sets
+from frontdesk.eligibility import find_kept_digests, list_ids_under
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.x12 import Family
 from frontdesk.mapping.model import FamilyPart, ReadItem, Row, UnreadLoops, UnreadRows, read_rows
@@ -44,7 +44,8 @@ class FamilyRecogniser:
         self._db = db
         names_plans = "plan" in (file.mapping or {}).get("834", {})
         self._plans = [plan for plan in plans if names_plans or plan.id == file.plan_id]
-        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=FAMILY_BYTES, key=db.ask(row_digest_key))
+        key = db.ask(sets.installation_key)
+        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=FAMILY_BYTES, key=key)
         named = sorted((plan.external_id or "", plan.id) for plan in self._plans)
         told = (file.plan_id, named, file.mapping)
         self._hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from frontdesk import eligibility
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import write_in_one
 from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
 from frontdesk.eligibility.enrol import DryRun, dry_run
@@ -160,9 +160,8 @@ class RowRecogniser:
         self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
         plans = db.ask(lambda tx: list_plans(tx, file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
-        self._hasher = blake2b(
-            ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(eligibility.row_digest_key)
-        )
+        key = db.ask(sets.installation_key)
+        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=key)
         self._text_hasher = self._hasher.copy()
         self._families = check.families or FamilyRecogniser(db, file, plans)
         told = (file.plan_id, check.header.columns, file.mapping)

@@ -144,6 +144,15 @@ class Invitation(NamedTuple):
     address_folded: str | None
 
 
+class InvitationChange(NamedTuple):
+    """The last change of an invitation. `reason` is None until a worker first claims it, `address_folded` once it is erased."""
+
+    state: InvitationState
+    reason: InvitationStep | None
+    updated_at: datetime
+    address_folded: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class DeliverabilitySettings:
     """`batch_size` messages every `batch_interval_seconds`, never more than `hourly_limit` in any 60 minutes."""

@@ -56,6 +56,8 @@ _HOME_TABLE = "delivery_home"
 # Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this package.
 FindExpired = Callable[[Tx, Collection[int], str], set[int]]
 
+Change = tuple[StateChange, Invitation | ClaimedInvitation]
+
 
 @dataclass(slots=True)
 class DeliveryContext:
@@ -226,9 +228,7 @@ def offer_and_settle(
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
-    changes: list[tuple[StateChange, Invitation | ClaimedInvitation]] = [
-        (offer, invitation) for invitation in claimed
-    ]
+    changes: list[Change] = [(offer, invitation) for invitation in claimed]
     changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
     written = apply_changes(tx, changes, now=now, windows=context.windows, keeps_claim=True)
     # A report can have come while this attempt, or one before it whose answer was lost, was under way.
@@ -245,7 +245,7 @@ def offer_and_settle(
 
 def apply_changes(
     tx: Tx,
-    changes: Sequence[tuple[StateChange, Invitation | ClaimedInvitation]],
+    changes: Sequence[Change],
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
@@ -268,10 +268,8 @@ def apply_changes(
             stored[change] = change._asdict() | times
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        rows.append(
-            stored[change]
-            | {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
-        )
+        of_claim = {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
+        rows.append(stored[change] | of_claim)
     written = store.change_states(tx, rows, keeps_claim=keeps_claim)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, insert, or_, select, text, update
 
-from frontdesk.db import Tx
+from frontdesk.db import Tx, sets
 from frontdesk.db.schema import UtcTime
-from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
+from frontdesk.db.sets import Row, SameKey, SetTransaction
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
     IN_LINE,
@@ -23,8 +20,10 @@ from frontdesk.invitations.model import (
     DeliveryReport,
     HourlyWindow,
     Invitation,
+    InvitationChange,
     InvitationEvent,
     InvitationState,
+    InvitationStep,
     Lane,
     LinkPurpose,
     LinkTarget,
@@ -49,7 +48,7 @@ from frontdesk.invitations.tables import (
     suppressions,
 )
 from frontdesk.plans.tables import plans
-from frontdesk.text import fold_email, stored_time
+from frontdesk.text import fold_email, keyed_hash, stored_time
 
 
 def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:
@@ -78,47 +77,27 @@ def find_suppressed(
 ) -> Callable[[], set[tuple[int | None, str]]]:
     """Which of the folded addresses must not be mailed, each with the account that mailed it; of an erased member the list has a
     hash. Returns a function that gives them once the round trip has ended."""
-    key = _hash_key(tx)
-    asked = {_hashed(address, key): address for address in addresses} | {each: each for each in addresses}
-    found = find_set(tx, suppressions, "address_folded", asked, columns=("address_folded", "account_id"))
+    hashed = _hashing(tx)
+    asked = {hashed(address): address for address in addresses} | {each: each for each in addresses}
+    found = sets.find_set(tx, suppressions, "address_folded", asked, columns=("address_folded", "account_id"))
     return lambda: {(row["account_id"], asked[row["address_folded"]]) for row in found.rows}
 
 
 def hash_suppressions(tx: Tx, addresses: Collection[str]) -> int:
     """Keep only keyed hashes of those of the folded addresses that are suppressed; how many there were."""
-    key, column = _hash_key(tx), suppressions.c.address_folded
+    hashed, column = _hashing(tx), suppressions.c.address_folded
     plain = tx.execute(select(column).where(column.in_(sorted(addresses)))).scalars().all()
     for address in plain:
         # Its hash is on the list already when the address was suppressed again after an erasure.
-        tx.execute(delete(suppressions).where(column == _hashed(address, key)))
-        tx.execute(update(suppressions).where(column == address).values(address_folded=_hashed(address, key)))
+        tx.execute(delete(suppressions).where(column == hashed(address)))
+        tx.execute(update(suppressions).where(column == address).values(address_folded=hashed(address)))
     return len(plain)
 
 
-def _hashed(address: str, key: bytes) -> str:
-    """No address looks like it: it has no `@`."""
-    digest = _keyed(key).copy()
-    digest.update(address.encode())
-    return "#" + digest.hexdigest()
-
-
-@lru_cache(maxsize=8)
-def _keyed(key: bytes) -> blake2b:
-    """A hash with the key in it: a copy takes a third of the time."""
-    return blake2b(key=key, digest_size=32, person=b"suppression")
-
-
-# The installation's key by engine: read once, it never changes.
-_hash_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
-
-
-def _hash_key(tx: SetTransaction) -> bytes:
-    if (key := _hash_keys.get(tx.engine)) is None:
-        # A pipeline's answers are JSON.
-        column = "row_digest_key" if tx.dialect.name == "sqlite" else "to_json(row_digest_key)"
-        [text] = tx.exec_driver_sql(f"SELECT {column} FROM installation").one()  # noqa: S608
-        key = _hash_keys[tx.engine] = bytes.fromhex(text)
-    return key
+def _hashing(tx: SetTransaction) -> Callable[[str], str]:
+    """Gives the keyed hash of an address. No address looks like a hash, which has no `@`."""
+    hasher = sets.keyed_hasher(tx, size=32, person=b"suppression")
+    return lambda address: "#" + keyed_hash(address, hasher)
 
 
 def list_invitations(
@@ -199,7 +178,7 @@ def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: da
 def find_reports(tx: Tx, message_ids: Collection[str]) -> list[DeliveryReport]:
     """The stored reports about the messages; each without `permanent`, which is not stored."""
     columns = ("message_id", "kind", "status")
-    rows = find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
+    rows = sets.find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
     return [DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]) for row in rows]
 
 
@@ -220,10 +199,9 @@ def suppress(
 
 def unsuppress(tx: Tx, address: str) -> bool:
     """Take the address off the list. False if it was not on it."""
-    folded = fold_email(address)
-    column = suppressions.c.address_folded
-    done = tx.execute(delete(suppressions).where(column.in_((folded, _hashed(folded, _hash_key(tx))))))
-    return done.rowcount > 0
+    folded, column = fold_email(address), suppressions.c.address_folded
+    stored = (folded, _hashing(tx)(folded))
+    return tx.execute(delete(suppressions).where(column.in_(stored))).rowcount > 0
 
 
 def list_suppressions(tx: Tx, *, limit: int) -> list[Any]:
@@ -309,7 +287,7 @@ def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
     if tx.dialect.name != "sqlite":
         return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
     claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
-    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
+    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (sets.as_json([invitation.id for invitation in claimed]),))
     return claimed
 
 
@@ -368,13 +346,13 @@ def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Seque
     """
     if not changes:
         return []
-    given = (as_json(changes),)
+    given = (sets.as_json(changes),)
     of_claim, is_step = ("", "r.from_state <> r.state") if keeps_claim else (_OF_CLAIM, "true")
     if tx.dialect.name == "sqlite":  # the timeline first, because its condition reads the old state
         tx.exec_driver_sql(_EVENTS.format(changes=_OLD_SQLITE, is_step=is_step), given)
         sql = _CHANGED.format(of_claim=of_claim, rows=_ROWS_SQLITE, same_id="i.id = r.key")
         return tx.exec_driver_sql(sql, given).all()
-    changed = _CHANGED.format(of_claim=of_claim, rows=_ROWS_POSTGRESQL, same_id=by_key("i.id", "r.key"))
+    changed = _CHANGED.format(of_claim=of_claim, rows=_ROWS_POSTGRESQL, same_id=sets.by_key("i.id", "r.key"))
     events = _EVENTS.format(changes="changed AS r", is_step=is_step)
     return tx.exec_driver_sql(_BOTH_POSTGRESQL.format(changed=changed, events=events), given).all()
 
@@ -398,7 +376,7 @@ def find_windows(
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
     """An empty window, unless there is one."""
     window = HourlyWindow(account_id, 0, 0, wall_at, None, 0, [])
-    insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
+    sets.insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
 
 
 def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
@@ -408,10 +386,8 @@ def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
 
 def count_held(tx: Tx, account_id: int) -> int:
     """The account's batched invitations that workers hold."""
-    query = (
-        select(func.count()).select_from(invitations).where(IN_HAND, invitations.c.account_id == account_id)
-    )
-    return int(tx.execute(query).scalar_one())
+    query = select(func.count()).select_from(invitations).where(IN_HAND)
+    return int(tx.execute(query.where(invitations.c.account_id == account_id)).scalar_one())
 
 
 def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
@@ -427,6 +403,18 @@ def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
     """The invitations of the members."""
     query = select(invitations).where(invitations.c.member_id.in_(member_ids))
     return [Invitation._make(row) for row in tx.execute(query)]
+
+
+def find_states(tx: Tx, member_ids: Collection[int]) -> dict[int, InvitationChange]:
+    """The last change of each member's invitation, by member id."""
+    columns = ("member_id", *InvitationChange._fields)
+    rows = sets.find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
+    for row in rows:
+        if isinstance(row["updated_at"], str):  # SQLite keeps times as text
+            row["updated_at"] = datetime.fromisoformat(row["updated_at"])
+        row["state"] = InvitationState(row["state"])
+        row["reason"] = row["reason"] and InvitationStep(row["reason"])
+    return {row.pop("member_id"): InvitationChange(**row) for row in rows}
 
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:

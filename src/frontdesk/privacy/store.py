@@ -268,9 +268,8 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
     for table in (file_rows, file_unchanged):
         rows = table.alias()
         first = sa.select(sa.func.min(rows.c.chunk)).where(rows.c.file_id == file_id).scalar_subquery()
-        deleted += tx.execute(
-            sa.delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
-        ).rowcount
+        mine = (table.c.file_id == file_id) & (table.c.chunk == first)
+        deleted += tx.execute(sa.delete(table).where(mine)).rowcount
     if not deleted:
         cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
         tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(cleared))
@@ -331,10 +330,8 @@ def delete_counters(tx: Tx, before: datetime) -> int:
     tokens = sa.select(access_tokens.c.token_hash).where(access_tokens.c.expires_at < before).limit(WINDOW)
     old = access_tokens.c.token_hash.in_(tx.execute(tokens).scalars().all())
     count = tx.execute(sa.delete(access_tokens).where(old)).rowcount
-    minute = int(before.timestamp()) // 60
-    return (
-        count + tx.execute(sa.delete(request_allowances).where(request_allowances.c.minute < minute)).rowcount
-    )
+    past = request_allowances.c.minute < int(before.timestamp()) // 60
+    return count + tx.execute(sa.delete(request_allowances).where(past)).rowcount
 
 
 def has_holds(tx: Tx) -> bool:

@@ -44,19 +44,22 @@ COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path. `scope` None: no token is asked for. `takes_json`: the request body is JSON. `outlives_database`:
-    while the database is away, it takes tokens that were good lately. `query`: the schemas of its query parameters by name, where
-    others are told; they are refused if `strict_query`."""
+    """One method of one path. `scope` None: no token is asked for, or with `any_scope` a token of any scope. `takes_json`: the
+    request body is JSON; with `takes_lines` it may be JSON lines. `outlives_database`: while the database is away, it takes
+    tokens that were good lately. `query`: the schemas of its query parameters by name, where others are told; they are refused if
+    `strict_query`."""
 
     method: str
     path: str
     handler: Handler
     scope: Scope | None
     takes_json: bool = False
+    takes_lines: bool = False
     serves_json: bool = True
     outlives_database: bool = False
     query: Mapping[str, dict[str, Any]] | None = None
     strict_query: bool = False
+    any_scope: bool = False
 
 
 class Resource:
@@ -99,14 +102,14 @@ class Resource:
                 raise NotFound("address", "There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
             raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
-        if endpoint.scope is None:
+        if endpoint.scope is None and not endpoint.any_scope:
             self._look_for_proxy(request)
         else:
             await self._authorize(request, endpoint.scope, outlives_database=endpoint.outlives_database)
         if endpoint.serves_json:
             check_accept(request)
         if endpoint.takes_json:
-            check_json_body(request)
+            check_json_body(request, takes_lines=endpoint.takes_lines)
         if request.query_string and endpoint.query is not None:
             request.parameters = read_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)
@@ -116,8 +119,9 @@ class Resource:
         if not self._app.config.trusted_proxies and request.header(b"x-forwarded-for") is not None:
             self._telemetry.proxy_seen()
 
-    async def _authorize(self, request: Request, scope: Scope, *, outlives_database: bool) -> None:
-        """Check the token, the client's request limit and the scope. Raises Unauthorized, RateLimited, Suspended, Forbidden.
+    async def _authorize(self, request: Request, scope: Scope | None, *, outlives_database: bool) -> None:
+        """Check the token, the client's request limit and the scope (None: any). Raises Unauthorized, RateLimited, Suspended,
+        Forbidden.
 
         A request that is refused counts against the limit too: a client can't probe without end.
         """
@@ -133,7 +137,7 @@ class Resource:
             caller = request.known_caller = lately
         if caller.account_state not in WORKING:
             raise Suspended
-        if scope not in caller.scopes:
+        if scope is not None and scope not in caller.scopes:
             raise Forbidden(scope)
 
 
@@ -199,8 +203,8 @@ async def _send(response: Response, request: Request, send: Send, deadlines: Pee
 async def count_request(app: App, request: Request, *, client: int, own_limit: int | None) -> None:
     """Raises RateLimited when the client has used its requests of the minute.
 
-    The response then carries the RateLimit headers, and those to a client with a limit of its own do always. Under the
-    installation's limit they come when a tenth is left, so that the usual response does not grow by them.
+    Each response carries `RateLimit` and `RateLimit-Policy`. The three older headers come with that refusal, to a client with a
+    limit of its own always, to others when a tenth is left.
     """
     limits = app.limits
     try:
@@ -209,13 +213,27 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
             allowance = await app.in_time(limits.admit(client, own_limit))
     except RateLimited as error:
         spent = RequestAllowance(own_limit or app.config.requests_per_minute, 0, error.retry_after_seconds)
-        request.extra_headers += _allowance_headers(spent)
+        request.extra_headers += (*_allowance_headers(spent), *_older_headers(spent))
         raise
+    request.allowance = allowance
+    request.extra_headers += _allowance_headers(allowance)
     if own_limit is not None or allowance.remaining * LOW_SHARE < allowance.limit:
-        request.extra_headers += _allowance_headers(allowance)
+        request.extra_headers += _older_headers(allowance)
 
 
 def _allowance_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
+    """The headers of draft-ietf-httpapi-ratelimit-headers, as structured fields (RFC 9651)."""
+    limit, remaining, reset = allowance
+    # bytes % takes three times as long.
+    return _policy(limit), (b"ratelimit", f'"minute";r={remaining};t={reset}'.encode())
+
+
+@lru_cache(maxsize=64)
+def _policy(limit: int) -> Header:
+    return b"ratelimit-policy", b'"minute";q=%d;w=60' % limit
+
+
+def _older_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
     return (
         (b"ratelimit-limit", b"%d" % allowance.limit),
         (b"ratelimit-remaining", b"%d" % allowance.remaining),
@@ -231,7 +249,7 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
     return Requester(name, request.request_id, app.clock(), digest[:DIGEST_LETTERS])
 
 
-async def record_read(app: App, request: Request, action: str, subject_id: int) -> None:
+async def record_read(app: App, request: Request, action: str, subject_id: int | None, **detail: int) -> None:
     """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
     requester, account_id = requester_of(app, request), request.caller.account_id
-    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id))
+    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id, **detail))

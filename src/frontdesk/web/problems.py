@@ -31,9 +31,9 @@ _PROBLEMS = """\
 405 method_not_allowed: Method not allowed. Allow names the methods of this path.
 406 not_acceptable: Only JSON is served. The Accept header excludes application/json.
 408 timeout: The request took too long. The body did not arrive in time.
-409 conflict: Changed by somebody else. Two callers changed the same plan at once.
+409 conflict: In conflict with what is stored. Two callers changed the same thing at once; or a code in `errors` says more.
 409 wrong_state: Not possible in this state. The thing is in a state in which that can't be done to it.
-412 precondition_failed: The copy is stale. If-Match names a version that is no longer the current one.
+412 precondition_failed: A condition does not hold. If-Match names an old version, or If-None-Match a member that is stored.
 413 too_large: The body is too large. The body is larger than this endpoint takes: 64 KiB, or what its description says.
 415 unsupported_media_type: This type of body is not taken. The body is declared as something other than what is read here.
 422 invalid: Some fields are not valid. `errors` names every field at fault.
@@ -56,7 +56,13 @@ QUOTA_CODES = {
     "suggestion_open": "Another mapping is being suggested for this account (429).",
     "report_open": "Another whole report is on its way to this client (429).",
 }
-EXACT_CODES = QUOTA_CODES | {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
+INTENT_CODES = {
+    "no_such_member": "No member of the account has this external_id; If-Match: * and only=update create none (404).",
+    "member_exists": "A member of the account has this external_id already; If-None-Match: * updates none (412).",
+    "other_plan": "The member is under another plan of the account; move=false moves none (409).",
+}
+EXACT_CODES = QUOTA_CODES | INTENT_CODES
+EXACT_CODES |= {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
 
 
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
@@ -102,9 +108,8 @@ def _headers(error: Exception) -> tuple[Header, ...]:
         case errors.Unauthorized():
             return ((b"www-authenticate", b'Bearer error="invalid_token"'),)
         case errors.Forbidden():
-            return (
-                (b"www-authenticate", f'Bearer error="insufficient_scope", scope="{error.scope}"'.encode()),
-            )
+            challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+            return ((b"www-authenticate", challenge.encode()),)
         case errors.RateLimited():
             return ((b"retry-after", str(error.retry_after_seconds).encode()),)
         case errors.Unavailable():

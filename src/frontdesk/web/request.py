@@ -15,14 +15,18 @@ from itertools import chain, count
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from frontdesk.access.model import Caller, Scope
+from frontdesk.access.model import Caller, RequestAllowance, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
 from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
+MOST_RECORDS, BATCH_LIMIT_BYTES = 1000, 8 * 1024 * 1024
+JSON_LINES = "application/x-ndjson"
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
+
+NOT_COUNTED = RequestAllowance(0, 0, 0)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -42,9 +46,9 @@ _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/j
 
 
 class Request:
-    """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
-    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `parameters` are those of the
-    query as the endpoint takes them (`read_parameters`)."""
+    """`known_caller` is None until the token was checked, `allowance` NOT_COUNTED until the request was counted; `extra_headers`
+    are added to whatever response follows, and so is `did_you_mean`: the known name near to an unknown one, which is
+    percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`)."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -58,6 +62,7 @@ class Request:
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
+        self.allowance = NOT_COUNTED
         self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
@@ -131,6 +136,11 @@ class Request:
         if scheme != "bearer" or not token:
             raise Unauthorized("The request carries no bearer token.")
         return token
+
+    def knows(self, tag: bytes) -> bool:
+        """Whether If-None-Match has the ETag, or any."""
+        known = self.header(b"if-none-match")
+        return known is not None and (known.strip() == "*" or tag.decode() in known)
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
@@ -285,15 +295,15 @@ def check_accept(request: Request) -> None:
         raise HttpError("not_acceptable", "Only application/json is served here.")
 
 
-def check_json_body(request: Request) -> None:
-    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in UTF-8."""
+def check_json_body(request: Request, *, takes_lines: bool) -> None:
+    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in UTF-8, or JSON lines where
+    they are taken."""
     sent = request.header(b"content-type")
     encoding = request.header(b"content-encoding")
-    is_json = sent in _JSON_TYPES or _is_json(sent or "")
+    is_json = sent in _JSON_TYPES or _is_json(sent or "", takes_lines=takes_lines)
     if not is_json or (encoding is not None and encoding.lower() != "identity"):
-        raise HttpError(
-            "unsupported_media_type", "Send the body as application/json in UTF-8, not compressed."
-        )
+        types = "application/json or application/x-ndjson" if takes_lines else "application/json"
+        raise HttpError("unsupported_media_type", f"Send the body as {types} in UTF-8, not compressed.")
 
 
 def parse_json_object(raw: bytes) -> dict[str, object]:
@@ -307,13 +317,19 @@ def parse_json_object(raw: bytes) -> dict[str, object]:
 def parse_json(raw: bytes) -> object:
     """The JSON value in `raw`. Raises Malformed when it is not UTF-8, and for all that `parse_strictly` refuses."""
     try:
-        value: object = parse_strictly(raw.decode("utf-8"))
+        value: object = parse_strictly(read_text(raw))
     except NotStrict as error:
         raise Malformed(f"The body {error}{error.place and ': ' + error.place}.") from None
+    return value
+
+
+def read_text(raw: bytes) -> str:
+    """The text of a body. Raises Malformed when it is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise Malformed(f"The body is not valid JSON in UTF-8: line {line}.") from None
-    return value
 
 
 def _accepts_json(accept: str) -> bool:
@@ -326,9 +342,10 @@ def _accepts_json(accept: str) -> bool:
     return not accept.strip() if weight is None else weight > 0
 
 
-def _is_json(content_type: str) -> bool:
+def _is_json(content_type: str, *, takes_lines: bool) -> bool:
     media, parameters = _media_type(content_type)
-    is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+    is_json = media == "application/json" or (takes_lines and media == JSON_LINES)
+    is_json = is_json or (media.startswith("application/") and media.endswith("+json"))
     charsets = {value.strip('" ') for name, value in parameters if name == "charset"}
     return is_json and charsets <= {"utf-8", "utf8"}
 
@@ -387,6 +404,8 @@ def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
     match schema:
         case {"type": "boolean"} if text not in ("true", "false"):
             return "must be true or false"
+        case {"const": only} if text != only:
+            return f"must be {only}"
         case {"enum": choices} if text not in choices:
             return "must be one of " + ", ".join(choices)
         case {"minimum": least, "maximum": most} if not (

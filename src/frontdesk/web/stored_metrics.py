@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,10 +39,6 @@ class StoredMetrics:
     monotonic: Callable[[], float] = time.monotonic
     fresh_until: float = float("-inf")
     metrics: list[Metric] = field(default_factory=list)
-
-    def describe(self) -> Iterable[Metric]:
-        """Empty: registering must not read the database."""
-        return ()
 
     def collect(self) -> Iterator[Metric]:
         started = self.monotonic()

@@ -11,7 +11,7 @@ import threading
 import traceback
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
 from operator import add
@@ -146,9 +146,6 @@ class Telemetry:
         self._output.finish()
         self._counts.dropped_lines = self._output.dropped
         self._counts.store()
-
-    def describe(self) -> Iterable[Metric]:
-        return ()
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of all serving processes, or of this one where there is no folder."""

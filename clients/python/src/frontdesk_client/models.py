@@ -480,6 +480,71 @@ class MemberChange(TypedDict):
     """Free-form keys with string values; replaced as a whole. null or blank clears it."""
 
 
+EligibleMembers: TypeAlias = "list[EligibleMember]"
+
+
+class BatchResult(TypedDict):
+    """The result of one record. A refused record has `detail` and perhaps `errors`, a written one all the
+    others."""
+
+    index: int
+    """Its place in the batch, from 0."""
+    status: int
+    """What a POST of the record alone would be answered: 201, 200, or the status of its problem."""
+    outcome: NotRequired[
+        Literal["created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"]
+    ]
+    id: NotRequired[int]
+    """Identifier of the member record."""
+    external_id: NotRequired[str]
+    changed: NotRequired[list[str]]
+    """The fields that an update changed."""
+    left_plan: NotRequired[str]
+    """`external_id` of the plan that a moved record was under."""
+    invitation: NotRequired[str]
+    """As the header `Invitation`."""
+    warnings: NotRequired[list[str]]
+    """As the header `Eligibility-Warnings`."""
+    detail: NotRequired[str]
+    """Why the record was refused."""
+    errors: NotRequired[list[Fault]]
+    """All faults of the record."""
+
+
+class BatchCounts(TypedDict):
+    """Records by outcome."""
+
+    created: int
+    updated: int
+    unchanged: int
+    moved: int
+    refused: int
+
+
+class BatchResults(TypedDict):
+    """The result of each record, in the order of the batch."""
+
+    links: MappingLinks
+    data: list[BatchResult]
+    counts: BatchCounts
+
+
+class MemberEnd(TypedDict):
+    """The end of a member's access."""
+
+    on: str
+    """Last day of access. It may be past or to come."""
+
+
+class MemberRename(TypedDict):
+    """The new identifier of a member."""
+
+    external_id: str
+    """Unique."""
+    member_id: NotRequired[str]
+    """Unique. Without it a `member_id` that equals the old `external_id` changes with it."""
+
+
 class Eligibility(TypedDict):
     """These nine fields, and no others."""
 
@@ -493,6 +558,142 @@ class Eligibility(TypedDict):
     member_id: str
     zipcode: str
     metadata: dict[str, str]
+
+
+class InvitationStatus(TypedDict):
+    """How far the invitation of a member is."""
+
+    state: Literal["pending", "claimed", "offered", "sent", "failed", "ambiguous", "cancelled"] | None
+    """null for a member without an invitation."""
+    reason: str | None
+    """Why it has this state:"""
+    at: str | None
+    """The time since which it has this state."""
+
+
+class EligibilityRecord(TypedDict):
+    """A member as it is stored. A field without a value is null."""
+
+    id: int
+    """Identifier of the member record."""
+    type: Literal["eligibility_members"]
+    plan_id: int
+    """Plan of the member."""
+    external_id: str
+    member_id: str
+    first_name: str
+    last_name: str
+    middle_name: str | None
+    dob: str
+    gender: Literal["male", "female", "other", "unknown"]
+    email: str | None
+    phone: str | None
+    zipcode: str
+    city: str | None
+    county: str | None
+    state: str | None
+    effective_date: str
+    expiry_date: str | None
+    medical_eligibility: str | None
+    medical_enrollment: str | None
+    medical_plan_description: str | None
+    payor_name: str | None
+    payor_plan_name: str | None
+    relationship_code: str | None
+    relationship_code_hipaa: str | None
+    subscriber_relationship: str | None
+    metadata: dict[str, str]
+    eligible: bool
+    """Whether the member has access today (UTC): from `effective_date` to `expiry_date`, both inclusive."""
+    created_at: str
+    updated_at: str
+    invitation: InvitationStatus
+
+
+class EligibilityRecordEnvelope(TypedDict):
+    """A member in its envelope."""
+
+    links: MappingLinks
+    data: EligibilityRecord
+
+
+class EligibilityRecords(TypedDict):
+    """Members, by id."""
+
+    links: PageLinks
+    data: list[EligibilityRecord]
+
+
+class EligibilityChange(TypedDict):
+    """A change of a member. Other changes than those of fields have none in `changed`."""
+
+    id: int
+    """Identifier of the change."""
+    type: Literal["eligibility_changes"]
+    at: str
+    outcome: Literal["created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"]
+    """What happened to the member."""
+    plan_id: int
+    """The member's plan after the change."""
+    changed: dict[str, list[str | dict[str, Any] | None]]
+    """The changed fields, each with its value before and after; `null` stands for none. Without the values
+    that retention has removed."""
+    client: str
+    """Who changed the member: the `client_id`, or `cli:` and the operator."""
+    request_id: str
+    file_id: int | None
+    """The eligibility file of the change; null for a request."""
+
+
+class EligibilityChanges(TypedDict):
+    """Changes of a member, the oldest first."""
+
+    links: PageLinks
+    data: list[EligibilityChange]
+
+
+class CallerAccount(TypedDict):
+    """An account."""
+
+    id: int
+    name: str
+
+
+class CallerClient(TypedDict):
+    """An API client."""
+
+    client_id: str
+    name: str
+
+
+class CallerLimits(TypedDict):
+    """The requests of this minute."""
+
+    requests_per_minute: int
+    remaining: int
+    reset_seconds: int
+    """Seconds until the minute ends."""
+
+
+class Caller(TypedDict):
+    """The client behind a token, as the service sees it."""
+
+    type: Literal["callers"]
+    account: CallerAccount | None
+    """null for a client of the operator."""
+    client: CallerClient
+    scopes: list[str]
+    """Every right of the token, also those that `customer` includes."""
+    environment: Literal["sandbox", "production"]
+    token_expires_at: str
+    limits: CallerLimits
+
+
+class CallerEnvelope(TypedDict):
+    """The caller in its envelope."""
+
+    links: MappingLinks
+    data: Caller
 
 
 class TokenRequest(TypedDict):
@@ -555,6 +756,7 @@ class Fault(TypedDict):
         "repeated",
         "unknown_parameter",
         "empty",
+        "too_many_records",
         "unknown_encoding",
         "idempotency_key_reused",
         "too_many_uploads",
@@ -563,6 +765,9 @@ class Fault(TypedDict):
         "too_many_taken",
         "suggestion_open",
         "report_open",
+        "no_such_member",
+        "member_exists",
+        "other_plan",
         "wrong_state",
         "second_person_needed",
     ]

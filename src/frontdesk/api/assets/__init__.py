@@ -1,1 +1,1 @@
-"""Files that the reference page is made of; the folder swagger-ui is third-party (see its LICENSE)."""
+"""Files of the documentation. docs has links to the published pages; the folder scalar is third-party (see its LICENSE)."""

@@ -1,0 +1,162 @@
+"""Stored members and their histories, as their account reads them. Each answer that shows a member is recorded in the audit trail
+before it is sent (docs/interface.md, Read members)."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+import orjson
+
+from frontdesk.api.eligibility_files import next_page
+from frontdesk.app import App
+from frontdesk.db import Tx
+from frontdesk.eligibility import reading
+from frontdesk.eligibility.fields import UNIQUE
+from frontdesk.eligibility.model import MemberFilter
+from frontdesk.errors import Fault, Invalid
+from frontdesk.plans import get_plan
+from frontdesk.web.endpoint import record_read
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response, json_response
+
+PER_PAGE = 100
+
+
+async def show_eligible_member(app: App, request: Request) -> Response:
+    """Read a member. Answers the record with every field, whether the member is eligible today (UTC), and how far the invitation
+    is. The audit trail records the reading.
+
+    Parameters: if_none_match
+    200 EligibilityRecordEnvelope [ETag Cache-Control]: The member.
+    304 [ETag Cache-Control]: Nothing has changed since the `ETag` was sent.
+    """
+    member_id, place, today = _member_id(request), _place(request), _today(app)
+    record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, today=today))
+    await record_read(app, request, "member.read", member_id)
+    data = orjson.dumps(reading.serialize_record(record, today))
+    tag = b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
+    headers = ((b"etag", tag), (b"cache-control", b"private, no-cache"))
+    if request.knows(tag):
+        return Response(304, b"", headers)
+    links = orjson.dumps({"self": app.config.base_url + request.target})
+    return Response(200, b'{"links":%s,"data":%s}' % (links, data), headers)
+
+
+async def list_eligible_members(app: App, request: Request) -> Response:
+    """List the members of a plan. Answers a page of them, by id. With `external_id`, `member_id` or `email` it answers the member
+    of the plan that has this value, if there is one. With a filter a page may hold few members, or none, although more follow:
+    read on while `links.next` is present. The audit trail records the reading.
+
+    Parameters: member_external_id member_member_id member_email member_updated_since member_eligible_on member_page_size
+        member_page_after
+    200 EligibilityRecords: The members, by id.
+    Faults: not_allowed not_a_date repeated
+    """
+    query, place, today = request.parameters, _place(request), _today(app)
+    names, size = _names(query), query.get("page[size]", PER_PAGE)
+    since = _real(query, "updated_since", datetime.fromisoformat, "time in UTC, YYYY-MM-DDThh:mm:ssZ")
+    day = _real(query, "eligible_on", _day, "date, YYYY-MM-DD")
+    wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=day)
+
+    def read(tx: Tx) -> reading.MemberPage:
+        get_plan(tx, place["account_id"], place["plan_id"])
+        if names:
+            return reading.MemberPage(reading.find_records(tx, *names, **place, today=today), None)
+        return reading.list_records(tx, wanted, size=size, today=today)
+
+    page = await app.ask(read)
+    return await _listed(app, request, page, today, size=size)
+
+
+async def find_eligible_members(app: App, request: Request) -> Response:
+    """Find a member of any plan. Answers the account's member that has this `external_id`, `member_id` or `email`, if there is
+    one. The audit trail records the reading.
+
+    Parameters: member_external_id member_member_id member_email
+    200 EligibilityRecords: The member, or none.
+    Faults: required not_allowed repeated
+    """
+    names, today, account_id = _names(request.parameters), _today(app), request.account_id
+    if names is None:
+        rule = "is required; instead it may be member_id or email"
+        raise Invalid([Fault("external_id", "required", rule)])
+    found = await app.ask(
+        lambda tx: reading.find_records(tx, *names, account_id=account_id, plan_id=None, today=today)
+    )
+    return await _listed(app, request, reading.MemberPage(found, None), today)
+
+
+async def list_eligible_member_history(app: App, request: Request) -> Response:
+    """List the changes of a member. Answers a page of them, the oldest first: when, by which client, request or file, and of each
+    changed field the value before and after. The audit trail records the reading.
+
+    Parameters: history_page_size history_page_after
+    200 EligibilityChanges: The changes, the oldest first.
+    Faults: not_allowed repeated
+    """
+    member_id, place, query = _member_id(request), _place(request), request.parameters
+    places = {"after_id": query.get("page[after]", 0), "size": query.get("page[size]", PER_PAGE)}
+    page = await app.ask(lambda tx: reading.read_history(tx, member_id, **place, **places))
+    await record_read(app, request, "member.history_read", member_id)
+    data = [reading.serialize_entry(entry) for entry in page.entries]
+    return json_response({"links": _links(app, request, places["size"], page.next_after), "data": data})
+
+
+async def _listed(
+    app: App, request: Request, page: reading.MemberPage, today: str, *, size: int = 0
+) -> Response:
+    """The members in their envelope, once the reading of any is recorded."""
+    if len(page.records) == 1:
+        await record_read(app, request, "member.read", page.records[0].values["id"])
+    elif page.records:
+        plan_id = request.path_id("plan_id")
+        await record_read(app, request, "members.read", plan_id, count=len(page.records))
+    data = [reading.serialize_record(record, today) for record in page.records]
+    return json_response({"links": _links(app, request, size, page.next_after), "data": data})
+
+
+def _links(app: App, request: Request, size: int, next_after: int | None) -> dict[str, str]:
+    """The addresses of the page, and of the next one if there may be one."""
+    links = {"self": app.config.base_url + request.target}
+    if next_after is not None:
+        following = {"page[size]": size, "page[after]": next_after}
+        links["next"] = next_page(app, request, request.parameters | following)
+    return links
+
+
+def _names(query: dict[str, Any]) -> tuple[str, str] | None:
+    """The unique field that the query gives, and its value. Raises Invalid if anything is given with it."""
+    name = next((each for each in UNIQUE if each in query), None)
+    if name is None:
+        return None
+    if faults := [
+        Fault(each, "not_allowed", f"can't be given with {name}") for each in query if each != name
+    ]:
+        raise Invalid(faults)
+    return name, query[name]
+
+
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
+def _real(query: dict[str, Any], name: str, read: Callable[[str], Any], rule: str) -> Any:
+    """The parameter as `read` makes it, None without it. Raises Invalid for a day that does not exist."""
+    try:
+        return read(query[name]) if name in query else None
+    except ValueError:
+        raise Invalid([Fault(name, "not_a_date", f"must be a real {rule}")]) from None
+
+
+def _member_id(request: Request) -> int:
+    return request.path_id("eligibility_id", of="eligible member")
+
+
+def _place(request: Request) -> dict[str, Any]:
+    """The caller's account, and the plan in the path."""
+    return {"account_id": request.account_id, "plan_id": request.path_id("plan_id")}
+
+
+def _today(app: App) -> str:
+    return app.clock().date().isoformat()

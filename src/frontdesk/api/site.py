@@ -1,0 +1,170 @@
+"""The documentation at /docs: its pages from Markdown, their layout with a side bar, the index of their search, /llms.txt.
+
+assets/docs has a link to each published file. A link to a file that isn't published, such as a decision, becomes plain text.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from frontdesk.web.page import page_template
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+SECTIONS = {
+    "Guides": (
+        *("start", "first-call", "daily-file", "mapping-an-hr-export", "first-834"),
+        *("retries-and-idempotency", "errors", "going-live"),
+    ),
+    "Details": ("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
+    "More": ("states", "glossary", "changelog"),
+}
+HOME = "start"
+SNIPPET_LETTERS = 120
+EXAMPLE_BASE_URL = "https://api.example.com"
+
+_REASONS = re.compile(r"^Why: decisions? \[(?:.|\n)*?\n\n", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]*\.md)(#[^)]*)?\)")
+_EXAMPLE = Markup('<pre tabindex="0"><code>{}</code></pre>')
+_TABLE = '<div class="table" tabindex="0" role="region" aria-label="Table {}"><table>'
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page. `headings` are its level-2 headings by anchor. `sections` have the anchor, heading and text of each part."""
+
+    slug: str
+    title: str
+    markdown: str
+    content: Markup
+    headings: Sequence[tuple[str, str]]
+    sections: Sequence[tuple[str, str, str]]
+
+    @property
+    def path(self) -> str:
+        return "/docs" if self.slug == HOME else f"/docs/{self.slug}"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the page."""
+        text = next(text for _, _, text in self.sections if text)
+        return re.split(r"(?<=[.:?]) ", text)[0].rstrip(":")
+
+
+@cache
+def pages(base_url: str) -> dict[str, SitePage]:
+    """Every page by its slug, for the service at `base_url`. It takes 0.2 s once: call it in a thread."""
+    slugs = [slug for section in SECTIONS.values() for slug in section]
+    return {slug: _read_page(slug, base_url) for slug in slugs}
+
+
+def render_page(base_url: str, page: SitePage) -> bytes:
+    return layout(base_url, page.title, page.content, current=page)
+
+
+def layout(base_url: str, title: str, content: Markup, *, current: SitePage | None = None) -> bytes:
+    """A whole page of the site. `current` is the open page of the side bar."""
+    known = pages(base_url)
+    sections = {name: [known[slug] for slug in slugs] for name, slugs in SECTIONS.items()}
+    template = page_template("frontdesk.api", "site.html")
+    return template.render(title=title, content=content, sections=sections, current=current).encode()
+
+
+def search_index(base_url: str, others: Sequence[tuple[str, str, str, str]]) -> bytes:
+    """The index of the search: path, page, heading, first words and other words of each part, as JSON. `others` are the parts
+    of other pages: path, page, heading, text."""
+    own = [
+        (f"{page.path}#{anchor}" if anchor else page.path, page.title, heading, text)
+        for page in pages(base_url).values()
+        for anchor, heading, text in page.sections
+    ]
+    return json.dumps([_entry(*part) for part in (*own, *others)], ensure_ascii=False).encode()
+
+
+def llms_text(base_url: str) -> bytes:
+    """The list of pages for programs that read documentation (llmstxt.org)."""
+    home = pages(base_url)[HOME]
+    lines = [f"# {home.title}", "", f"> {home.summary}", ""]
+    lines.append(f"The OpenAPI 3.1 document: {base_url}/openapi.json. Codes of errors: {base_url}/problems.")
+    for name, slugs in SECTIONS.items():
+        lines += ["", f"## {name}", ""]
+        listed = [pages(base_url)[slug] for slug in slugs]
+        lines += [f"- [{page.title}]({base_url}/docs/{page.slug}.md): {page.summary}" for page in listed]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str, str]:
+    start, rest = text[:SNIPPET_LETTERS], text[SNIPPET_LETTERS:]
+    words = dict.fromkeys(re.findall(r"\w[\w.-]*", rest.lower()))
+    return path, title, heading, start, " ".join(words)
+
+
+def _read_page(slug: str, base_url: str) -> SitePage:
+    source = files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
+    markdown = _LINK.sub(_site_link, _REASONS.sub("", source + "\n")).replace(EXAMPLE_BASE_URL, base_url)
+    reader = _reader()
+    tokens = reader.parse(markdown)
+    anchors = dict(_add_anchors(tokens))
+    parts = list(_parts(tokens, anchors))
+    headings = [
+        (anchors[at], tokens[at + 1].content.replace("`", "")) for at in anchors if tokens[at].tag == "h2"
+    ]
+    content = Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 # HTML of the source is escaped
+    return SitePage(slug, parts[0][1], markdown, content, headings, parts)
+
+
+def _site_link(link: re.Match[str]) -> str:
+    """A link to another file of the repository as a link of the site, or its text if that file isn't published."""
+    text, path, anchor = link.groups("")
+    slug = PurePosixPath(path).stem.lower()
+    return f"[{text}](/docs/{slug}{anchor})" if any(slug in slugs for slugs in SECTIONS.values()) else text
+
+
+@cache
+def _reader() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # a process that shows no page does without it
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.add_render_rule("fence", lambda _self, tokens, at, *_rest: _EXAMPLE.format(tokens[at].content))
+    reader.add_render_rule(
+        "table_open", lambda _self, tokens, at, *_rest: _TABLE.format(tokens[at].map[0] + 1)
+    )
+    reader.add_render_rule("table_close", lambda *_arguments: "</table></div>")
+    return reader
+
+
+def _add_anchors(tokens: Sequence["Token"]) -> Iterator[tuple[int, str]]:
+    """Give each heading the anchor that it has on GitHub; the position and anchor of each."""
+    seen = Counter[str]()
+    for at, token in enumerate(tokens):
+        if token.type == "heading_open":
+            anchor = re.sub(r"[^\w\- ]", "", tokens[at + 1].content.lower()).replace(" ", "-")
+            seen[anchor] += 1
+            anchor += f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""
+            token.attrSet("id", anchor)
+            yield at, anchor
+
+
+def _parts(tokens: Sequence["Token"], anchors: dict[int, str]) -> Iterator[tuple[str, str, str]]:
+    """Anchor, heading and text of each part of a page. The first part has no anchor."""
+    anchor, heading, texts = "", "", list[str]()
+    for at, token in enumerate(tokens):
+        if at in anchors and heading:
+            yield anchor, heading, " ".join(texts)
+            anchor, heading, texts = anchors[at], "", []
+        text = "".join(each.content or " " for each in token.children or []) or token.content
+        if not heading and token.type == "inline":
+            heading = text
+        elif token.type in ("inline", "fence"):
+            texts.append(text)
+    yield anchor, heading, " ".join(texts)

@@ -1,0 +1,235 @@
+"""The site at /docs, its search, /llms.txt, the collection and /problems: nothing leads nowhere, nothing comes from outside."""
+
+import hashlib
+import importlib
+import json
+import re
+import zipfile
+from html import unescape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.api import site
+from frontdesk.api.codes import SECTIONS as CODE_SECTIONS
+from frontdesk.api.codes import code_examples
+from frontdesk.api.collection import postman_collection
+from frontdesk.api.reference import ASSETS
+from frontdesk.api.routes import ENDPOINTS
+from frontdesk.api.site import SECTIONS
+from frontdesk.eligibility.model import FAULT_CODES
+from tests.api.test_openapi import BASE_URL, DOCUMENT
+from tests.conftest import Api
+from tests.factories import Customer
+
+ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+SLUGS = [slug for section in SECTIONS.values() for slug in section]
+PAGES = ["/docs", "/problems", "/docs/reference", *(f"/docs/{slug}" for slug in SLUGS)]
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+NEW_MEMBER = {
+    "external_id": "E-1001",
+    "member_id": "M-1001",
+    "first_name": "Robin",
+    "last_name": "Sample",
+    "dob": "1977-01-11",
+    "gender": "female",
+    "zipcode": "02134",
+    "effective_date": "2026-01-01",
+    "expiry_date": None,
+}
+
+
+@ON_ONE_DATABASE
+def test_every_link_of_every_page_leads_somewhere_and_nothing_is_loaded_from_outside(api: Api) -> None:
+    reader = api.as_(None)
+    texts = {path: reader.get(path) for path in PAGES}
+    anchors = {path: set(re.findall(r' id="([^"]+)"', page.text)) for path, page in texts.items()}
+    for path, page in texts.items():
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        policy = page.headers["Content-Security-Policy"]
+        assert re.findall(r"https?:[^ ;]+", policy) == [BASE_URL]
+        assert {"default-src 'none'", "script-src 'self'"} <= set(policy.split("; "))
+        assert not re.search(r"<(?:script|style)>|\son\w+=", page.text)
+        assert re.findall(r'<script src="(?!/docs/)|<link[^>]* href="(?!/docs/)', page.text) == []
+        for target in map(unescape, re.findall(r'(?:href|src)="([^"]+)"', page.text)):
+            place, _, anchor = target.removeprefix(BASE_URL).partition("#")
+            assert place.startswith("/") or not place, (path, target)
+            if (place or path) in anchors:
+                assert not anchor or anchor in anchors[place or path], (path, target)
+            else:
+                assert reader.get(place).status_code == 200, (path, target)
+
+
+@ON_ONE_DATABASE
+def test_no_page_is_empty_or_shows_what_is_not_published(api: Api) -> None:
+    for slug in SLUGS:
+        page, source = api.get(f"/docs/{slug}").text, api.get(f"/docs/{slug}.md").text
+        [title] = re.findall(r"^# (.+)$", source.partition("\n## ")[0], re.MULTILINE)
+        assert "<h1" in page
+        assert unescape(page).count(title.replace("`", "")) >= 2
+        assert len(source) > 500
+        assert "Why: decision" not in source
+        assert re.findall(r"\]\((?!https?:|/docs/|#)", source) == []
+        assert 'href="/docs/security' not in page
+
+
+def test_html_in_a_page_is_text() -> None:
+    shown = site._reader().render("<b>x</b> <script>y</script>\n\n<div>z</div>\n\n```\nBearer <token>\n```\n")
+    assert re.findall("<(?:b|script|div|token)>", shown) == []
+
+
+@ON_ONE_DATABASE
+def test_html_in_an_example_is_text(api: Api) -> None:
+    page = api.get("/docs/interface").text
+    assert "Bearer &lt;token&gt;" in page
+    assert "<token>" not in page
+
+
+@ON_ONE_DATABASE
+def test_other_files_of_the_package_are_not_served(api: Api) -> None:
+    for name in (
+        "page.html",
+        "site.html",
+        "examples.json",
+        "LICENSE",
+        "..%2fcodes.py",
+        "%2e%2e",
+        "security",
+        "security.md",
+    ):
+        assert api.get(f"/docs/{name}").status_code == 404
+    for path in ASSETS:
+        assert api.get(f"/docs/{path}").status_code == 200
+
+
+@ON_ONE_DATABASE
+def test_a_file_is_compressed_for_a_caller_that_takes_it(api: Api) -> None:
+    plain, packed = (
+        api.http.get("/docs/site.css", headers={"Accept-Encoding": coding}) for coding in ("identity", "gzip")
+    )
+    assert (plain.headers.get("Content-Encoding"), packed.headers["Content-Encoding"]) == (None, "gzip")
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "accept-encoding"
+    assert plain.text == packed.text
+    assert int(packed.headers["Content-Length"]) < int(plain.headers["Content-Length"])
+
+
+@ON_ONE_DATABASE
+def test_the_search_knows_every_page_operation_and_code(api: Api) -> None:
+    entries = api.get("/docs/search.json").json()
+    paths = {entry[0] for entry in entries}
+    assert len(paths) == len(entries)
+    operations = [each for methods in DOCUMENT["paths"].values() for each in methods.values()]
+    wanted = {f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}" for each in operations}
+    wanted |= {f"/problems#{each.prefix}{code}" for each in CODE_SECTIONS for code in each.codes}
+    wanted |= {f"/docs/{slug}" for slug in SLUGS[1:]} | {"/docs", "/docs/interface#errors"}
+    assert wanted - paths == set()
+    [errors] = [entry for entry in entries if entry[0] == "/docs/interface#errors"]
+    assert (errors[1], errors[2]) == ("The HTTP interface", "Errors")
+    assert "rfc" in errors[4].split() or "RFC" in errors[3]
+    assert len(json.dumps(entries)) < 300_000
+
+
+@ON_ONE_DATABASE
+def test_llms_txt_lists_every_page_with_its_markdown(api: Api) -> None:
+    text = api.as_(None).get("/llms.txt")
+    assert text.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert re.match(r"# [^\n]+\n\n> [^\n]+\n\n", text.text)
+    listed = re.findall(r"^- \[[^]]+\]\((\S+)\): \S", text.text, re.MULTILINE)
+    assert [path.removeprefix(BASE_URL) for path in listed] == [f"/docs/{slug}.md" for slug in SLUGS]
+    for path in listed:
+        page = api.get(path.removeprefix(BASE_URL))
+        assert (page.status_code, page.headers["Content-Type"]) == (200, "text/markdown; charset=utf-8")
+
+
+@ON_ONE_DATABASE
+def test_the_collection_has_every_operation_and_its_requests_are_answered(
+    api: Api, customer: Customer
+) -> None:
+    collection = api.get("/docs/collection.json").json()
+    assert collection == postman_collection(DOCUMENT)
+    requests = {item["name"]: item["request"] for folder in collection["item"] for item in folder["item"]}
+    sent = {f"{request['method']} /{'/'.join(request['url']['path'])}" for request in requests.values()}
+    paths = {(each.method, re.sub(r"{(\w+)}", r":\1", each.path)) for each in ENDPOINTS}
+    assert sent == {f"{method} {path}" for method, path in paths}
+    values = {variable["key"]: variable["value"] for variable in collection["variable"]}
+    values |= {"base_url": "", "client_id": customer.client_id, "client_secret": customer.client_secret}
+    [issue] = [name for name, each in requests.items() if each["url"]["path"][-1] == "token"]
+    values["token"] = send(api, requests[issue], values).json()["access_token"]
+    [enrol] = [name for name, each in requests.items() if each["url"]["raw"].endswith("/eligibility")]
+    assert send(api, requests[enrol], values).status_code == 201
+    for request in requests.values():
+        if (
+            request["method"] == "GET"
+            and "file_id" not in str(request["url"])
+            and "metrics" not in request["url"]["raw"]
+        ):
+            assert send(api, request, values).status_code in (200, 404), request["url"]["raw"]
+
+
+def send(api: Api, request: dict[str, Any], values: dict[str, str]) -> Any:
+    """Send a request of the collection as Postman does."""
+    text = json.dumps(request)
+    for name, value in values.items():
+        text = text.replace("{{" + name + "}}", value)
+    filled = json.loads(text)
+    path = filled["url"]["raw"]
+    for variable in filled["url"]["variable"]:
+        path = path.replace(f":{variable['key']}", variable["value"])
+    headers = {header["key"]: header["value"] for header in filled["header"]}
+    token = None if filled.get("auth", {}).get("type") == "noauth" else values["token"]
+    body = filled.get("body", {})
+    content = (
+        {"data": {each["key"]: each["value"] for each in body.get("urlencoded", [])}}
+        if "urlencoded" in body
+        else {}
+    )
+    content |= {"content": body["raw"].encode()} if "raw" in body else {}
+    return api.as_(token).request(filled["method"], path, headers=headers, **content)
+
+
+@ON_ONE_DATABASE
+def test_the_problems_page_has_an_example_of_every_code(api: Api) -> None:
+    page = unescape(api.get("/problems").text)
+    for section in CODE_SECTIONS:
+        for code in section.codes:
+            entry = page.partition(f'<dt id="{section.prefix}{code}">')[2].partition("</dd>")[0]
+            [example] = re.findall("<pre[^>]*><code>(.*?)</code></pre>", entry, re.DOTALL)
+            assert code in example, code
+
+
+SHOWN = {code: example for code, example in code_examples().items() if code in FAULT_CODES}
+
+
+@ON_ONE_DATABASE
+def test_the_examples_of_faults_are_what_the_service_answers(api: Api) -> None:
+    """In the order of the page. `not_enrolled` is a row's, so it has no request."""
+    assert {*FAULT_CODES} - {*SHOWN} <= {"not_enrolled"}
+    upload = {"Content-Type": "text/csv", "Idempotency-Key": "members-2026-11-20"}
+    api.post("/v2/plans/1/eligibility-files", content="external_id\nE-1001\n", headers=upload)
+    for code, example in code_examples().items():
+        assert api.post("/v2/plans/1/eligibility", NEW_MEMBER).status_code in (200, 201)
+        method, path = example["request"].split(" ")
+        body = example.get("body")
+        options = {"json": body} if isinstance(body, dict) else {"content": body or ""}
+        answer = api.request(method, path, headers=example.get("headers", {}), **options)
+        if code in SHOWN:
+            assert example["fault"] in answer.json()["errors"], (code, answer.text)
+        else:
+            assert code in answer.headers["Eligibility-Warnings"]
+
+
+def test_the_reference_is_scalar_as_it_was_published_with_its_licence() -> None:
+    folder = files("frontdesk.api").joinpath("assets/scalar")
+    digest = hashlib.sha256(folder.joinpath("standalone.js").read_bytes()).hexdigest()
+    assert digest in folder.joinpath("NOTICE").read_text()
+    assert "Permission is hereby granted" in folder.joinpath("LICENSE").read_text()
+
+
+def test_an_installed_package_has_the_pages(tmp_path: Path) -> None:
+    built = importlib.import_module("flit_core.wheel").make_wheel_in(PROJECT, tmp_path)
+    with zipfile.ZipFile(built.file) as archive:
+        for slug in SLUGS:
+            assert archive.read(f"frontdesk/api/assets/docs/{slug}.md").startswith(b"# ")
