@@ -5,18 +5,21 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import httpx
 import pytest
 
+from frontdesk.access.model import Scope
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk_client import (
     AuthenticationFailed,
+    Conflict,
     FileNotLoaded,
+    Forbidden,
     Invalid,
     NotFound,
     PreconditionFailed,
@@ -53,7 +56,8 @@ def served(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 def customer(served: Served, sqlite_template: Path) -> Customer:
     """An account of the test's own. The identifiers of members are unique in it only where a test makes them so."""
     db = open_database(served.database_url)
-    made = make_customer(db, now=system_clock())
+    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})
+    made = make_customer(db, scopes=scopes, now=system_clock())
     db.close()
     return made
 
@@ -101,6 +105,93 @@ def test_a_member_is_created_changed_and_moved(desk: Any, customer: Customer, st
     assert (changed.warnings, changed.ignored_fields) == (("state_not_recognised",), ("x",))
     moved = desk.enrol(second, {"external_id": member["external_id"]})
     assert (moved.outcome, moved.left_plan, moved.member["id"]) == ("moved", "plan-0", created.member["id"])
+
+
+def test_members_are_listed_found_and_read_with_their_history(
+    desk: Any, customer: Customer, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk_client.operations.PAGE_OF_MEMBERS", 2)
+    first, second = customer.plan_ids
+    since = datetime.now(UTC) - timedelta(minutes=1)
+    ids = [desk.enrol(first, member_body(n)).member["id"] for n in range(start, start + 5)]
+    gone = desk.enrol(first, member_body(start, expiry_date="2026-02-01")).member
+    assert [member["id"] for member in desk.members(first)] == ids
+    assert [member["id"] for member in desk.members(first, updated_since=since)] == ids
+    assert list(desk.members(first, updated_since=since + timedelta(days=1))) == []
+    assert [member["id"] for member in desk.members(first, eligible_on=date(2026, 3, 1))] == ids[1:]
+    assert list(desk.members(second)) == []
+    member = desk.member(first, ids[0])
+    assert (member["external_id"], member["eligible"]) == (gone["external_id"], False)
+    found = desk.find_member(external_id=gone["external_id"])
+    assert found == desk.find_member(email=member["email"].upper(), plan_id=first) == member
+    assert desk.find_member(member_id=member["member_id"], plan_id=second) is None
+    history = list(desk.member_history(first, ids[0]))
+    assert [change["outcome"] for change in history] == ["created", "updated"]
+    assert history[1]["changed"] == {"expiry_date": [None, "2026-02-01"]}
+    with pytest.raises(NotFound):
+        desk.member(second, ids[0])
+    with pytest.raises(TypeError, match="one of"):
+        desk.find_member(external_id="a", email="b")
+    with pytest.raises(ValueError, match="time zone"):
+        desk.members(first, updated_since=datetime(2026, 11, 20))  # noqa: DTZ001 - it is refused
+
+
+def test_a_write_with_a_condition_is_refused_where_it_does_not_hold(
+    desk: Any, customer: Customer, start: int
+) -> None:
+    first, second = customer.plan_ids
+    member = member_body(start)
+    with pytest.raises(NotFound) as missing:
+        desk.enrol(first, member, only="update")
+    assert missing.value.codes == {"no_such_member"}
+    assert desk.enrol(first, member, only="create", move=False).outcome == "created"
+    with pytest.raises(PreconditionFailed) as stored:
+        desk.enrol(first, member, only="create")
+    assert stored.value.codes == {"member_exists"}
+    with pytest.raises(Conflict) as other:
+        desk.enrol(second, member, move=False)
+    assert other.value.codes == {"other_plan"}
+    assert desk.enrol(second, member, only="update", move=True).outcome == "moved"
+
+
+def test_a_batch_has_a_result_for_each_member(desk: Any, customer: Customer, start: int) -> None:
+    plan_id = customer.plan_ids[0]
+    batch = [member_body(start), {"external_id": f"E-{start}"}, member_body(start + 1, dob=date(1977, 1, 11))]
+    results = desk.enrol_batch(plan_id, batch)
+    assert [result["status"] for result in results["data"]] == [201, 422, 201]
+    assert (results["counts"]["created"], results["counts"]["refused"]) == (2, 1)
+    assert "required" in {fault["code"] for fault in results["data"][1]["errors"]}
+    again = desk.enrol_batch(plan_id, batch[::2], only="create")
+    assert [result["status"] for result in again["data"]] == [412, 412]
+    with pytest.raises(Invalid) as refused:
+        desk.enrol_batch(plan_id, [{"external_id": "E-1"}] * 1001)
+    assert refused.value.codes == {"too_many_records"}
+
+
+def test_a_member_is_ended_and_renamed(desk: Any, customer: Customer, start: int) -> None:
+    plan_id = customer.plan_ids[0]
+    id_ = desk.enrol(plan_id, member_body(start)).member["id"]
+    assert desk.end_member(plan_id, id_, date(2026, 6, 30)).outcome == "ended"
+    assert desk.end_member(plan_id, id_, "2026-06-30").outcome == "unchanged"
+    renamed = desk.rename_member(plan_id, id_, f"N-{start}", member_id=f"NM-{start}")
+    assert set(renamed.changed) == {"external_id", "member_id"}
+    assert (renamed.member["id"], renamed.member["member_id"]) == (id_, f"NM-{start}")
+    with pytest.raises(NotFound):
+        desk.rename_member(plan_id, 10**9, f"O-{start}")
+
+
+def test_a_client_reads_who_it_is_and_no_member_without_the_scope(
+    kind: str, served: Served, customer: Customer
+) -> None:
+    credentials = (customer.client_id, customer.client_secret)
+    for desk in open_desk(kind, served.address, *credentials, scope="customer"):
+        found = desk.me()
+        assert found["account"]["id"] == customer.account_id
+        assert found["client"]["client_id"] == customer.client_id
+        assert "eligibility:read" not in found["scopes"]
+        assert found["limits"]["remaining"] < found["limits"]["requests_per_minute"]
+        with pytest.raises(Forbidden):
+            desk.find_member(external_id="E-1")
 
 
 def test_a_refusal_is_an_error_of_its_kind_with_every_fault(

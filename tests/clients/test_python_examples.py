@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from frontdesk.access.model import Scope
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.plans import get_plan
@@ -57,7 +58,8 @@ class Desk(NamedTuple):
 def desk(sqlite_template: Path, tmp_path: Path) -> Iterator[Desk]:
     url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
     db = open_database(url)
-    customer = make_customer(db, now=system_clock())
+    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})
+    customer = make_customer(db, scopes=scopes, now=system_clock())
     with db.write() as tx:
         plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
@@ -69,11 +71,13 @@ def desk(sqlite_template: Path, tmp_path: Path) -> Iterator[Desk]:
 def test_the_examples_of_the_readme_print_what_they_say(desk: Desk) -> None:
     (desk.folder / "members.csv").write_text(CSV + BAD_ROW)
     assert len(EXAMPLES[0][0].strip().splitlines()) <= 10
-    assert sum(bool(output) for _, output in EXAMPLES) == 3
+    assert sum(bool(output) for _, output in EXAMPLES) == 4
+    secrets = {"CLIENT_ID": desk.customer.client_id, "CLIENT_SECRET": desk.customer.client_secret}
     for code, output in EXAMPLES:
         text = code.replace("https://sandbox.example.com", desk.address)
-        text = text.replace("CLIENT_ID", desk.customer.client_id)
-        done = desk.run("-", text=text.replace("CLIENT_SECRET", desk.customer.client_secret))
+        for name, value in secrets.items():
+            text = text.replace(name, value)
+        done = desk.run("-", text=text)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == output or not output
 

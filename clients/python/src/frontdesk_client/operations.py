@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timezone
 from time import monotonic
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 from urllib.parse import quote, unquote
@@ -14,7 +16,11 @@ from frontdesk_client.content import Content, Progress, Source
 from frontdesk_client.core import Call, Core, Operation, Pages, Pause, content_of, given, list_page
 from frontdesk_client.errors import FileNotFinished, FileNotLoaded
 from frontdesk_client.models import (
+    BatchResults,
+    Caller,
     Eligibility,
+    EligibilityChange,
+    EligibilityRecord,
     EligibleMember,
     File,
     MappingSuggestion,
@@ -28,7 +34,7 @@ FileState: TypeAlias = Literal["receiving", "waiting", "running", "held", "done"
 
 ENDED_STATES = {"done", "held", "failed", "cancelled"}
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 5.0
-PAGE_OF_PLANS, PAGE_OF_FILES, PAGE_OF_LINES = 1000, 100, 5000
+PAGE_OF_PLANS, PAGE_OF_MEMBERS, PAGE_OF_FILES, PAGE_OF_LINES = 1000, 1000, 100, 5000
 
 
 class VersionedPlan(NamedTuple):
@@ -42,7 +48,7 @@ class Enrolment(NamedTuple):
     """What became of the record of a member."""
 
     outcome: str
-    """`created`, `updated`, `unchanged` or `moved`"""
+    """`created`, `updated`, `unchanged` or `moved`; of `end_member` `ended` too"""
     member: Eligibility
     changed: tuple[str, ...]
     """Names of the changed fields"""
@@ -94,6 +100,16 @@ class Reconciliation(NamedTuple):
         )
 
 
+# The caller
+
+
+def me(core: Core) -> Operation[Caller]:
+    """The account, the client and its scopes, the environment, and what is left of the limit of requests."""
+    content = yield from core.json(Call("GET", "/v2/me"))
+    found: Caller = content["data"]
+    return found
+
+
 # Plans
 
 
@@ -131,12 +147,62 @@ def change_plan(
 
 
 def enrol(
-    core: Core, plan_id: int, member: EligibleMember, *, idempotency_key: str | None = None
+    core: Core,
+    plan_id: int,
+    member: EligibleMember,
+    *,
+    only: Literal["create", "update"] | None = None,
+    move: bool | None = None,
+    idempotency_key: str | None = None,
 ) -> Operation[Enrolment]:
-    """Create the member, or update the one that has the `external_id`. Raises Invalid with every fault, NotFound."""
+    """Create the member, or update the one that has the `external_id`. Raises Invalid with every fault, NotFound.
+
+    `only="create"`: PreconditionFailed (`member_exists`) for a stored member. `only="update"`: NotFound (`no_such_member`) for
+    a new one. `move=False`: Conflict (`other_plan`) for a member of another plan of the account.
+    """
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-    call = Call("POST", f"/v2/plans/{plan_id:d}/eligibility", json=member, headers=headers)
+    call = conditional(Call("POST", members_path(plan_id), json=member, headers=headers), only, move)
     return read_enrolment((yield from core.request(call)))
+
+
+def enrol_batch(
+    core: Core,
+    plan_id: int,
+    members: Sequence[EligibleMember],
+    *,
+    only: Literal["create", "update"] | None = None,
+    move: bool | None = None,
+    idempotency_key: str | None = None,
+) -> Operation[BatchResults]:
+    """Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no other: look at the `status`
+    of each result. Raises Invalid (`too_many_records`), TooLarge above 8 MiB, NotFound; for more members upload a file."""
+    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    call = Call("POST", f"{members_path(plan_id)}/batch", json=list(members), headers=headers)
+    results: BatchResults = yield from core.json(conditional(call, only, move))
+    return results
+
+
+def conditional(call: Call, only: str | None, move: bool | None) -> Call:
+    """The call under the conditions of the caller."""
+    headers = call.headers | ({"If-None-Match": "*"} if only == "create" else {})
+    return replace(
+        call, headers=headers, params=given(only="update" if only == "update" else None, move=move)
+    )
+
+
+def end_member(core: Core, plan_id: int, eligibility_id: int, on: str | date) -> Operation[Enrolment]:
+    """Let the access of a member end; `on` is its last day, past or to come. Raises NotFound, Invalid."""
+    path = f"{members_path(plan_id)}/{eligibility_id:d}/end"
+    return read_enrolment((yield from core.request(Call("POST", path, json={"on": on}))))
+
+
+def rename_member(
+    core: Core, plan_id: int, eligibility_id: int, external_id: str, *, member_id: str | None = None
+) -> Operation[Enrolment]:
+    """Give a member another identifier; its record, history and invitation stay. Raises NotFound, Invalid (`not_unique`)."""
+    path = f"{members_path(plan_id)}/{eligibility_id:d}/rename"
+    wanted = given(external_id=external_id, member_id=member_id)
+    return read_enrolment((yield from core.request(Call("POST", path, json=wanted))))
 
 
 def read_enrolment(response: httpx.Response) -> Enrolment:
@@ -157,6 +223,65 @@ def read_enrolment(response: httpx.Response) -> Enrolment:
         warnings=listed("Eligibility-Warnings"),
         ignored_fields=listed("Ignored-Fields"),
     )
+
+
+# Members as they are stored
+
+
+def members(
+    plan_id: int, *, updated_since: str | datetime | None = None, eligible_on: str | date | None = None
+) -> Pages[EligibilityRecord]:
+    """The members of a plan in the order of `id`. Needs the scope `eligibility:read`.
+
+    `updated_since`: only those that were created or changed then or later; let it begin some minutes before the last reading.
+    `eligible_on`: only those with access on this day.
+    """
+    since = wire_time(updated_since) if isinstance(updated_since, datetime) else updated_since
+    wanted = given(updated_since=since, eligible_on=eligible_on) | {"page[size]": str(PAGE_OF_MEMBERS)}
+    return Pages(Call("GET", members_path(plan_id), wanted), list_page)
+
+
+def member(core: Core, plan_id: int, eligibility_id: int) -> Operation[EligibilityRecord]:
+    """One member by the `id` of its record. Needs the scope `eligibility:read`. Raises NotFound."""
+    content = yield from core.json(Call("GET", f"{members_path(plan_id)}/{eligibility_id:d}"))
+    found: EligibilityRecord = content["data"]
+    return found
+
+
+def find_member(
+    core: Core,
+    *,
+    external_id: str | None = None,
+    member_id: str | None = None,
+    email: str | None = None,
+    plan_id: int | None = None,
+) -> Operation[EligibilityRecord | None]:
+    """The member with exactly this identifier, under any plan of the account or under one. Give one of the three.
+    Needs the scope `eligibility:read`."""
+    wanted = given(external_id=external_id, member_id=member_id, email=email)
+    path = "/v2/eligibility" if plan_id is None else members_path(plan_id)
+    if len(wanted) != 1:
+        raise TypeError("Give one of external_id, member_id and email.")
+    content = yield from core.json(Call("GET", path, wanted))
+    found: list[EligibilityRecord] = content["data"]
+    return found[0] if found else None
+
+
+def member_history(plan_id: int, eligibility_id: int) -> Pages[EligibilityChange]:
+    """The changes of a member, the oldest first. Needs the scope `eligibility:read`."""
+    path = f"{members_path(plan_id)}/{eligibility_id:d}/history"
+    return Pages(Call("GET", path, {"page[size]": str(PAGE_OF_MEMBERS)}), list_page)
+
+
+def members_path(plan_id: int) -> str:
+    return f"/v2/plans/{plan_id:d}/eligibility"
+
+
+def wire_time(time: datetime) -> str:
+    """The time as the service reads it. Raises ValueError for one without a zone."""
+    if time.tzinfo is None:
+        raise ValueError("The time needs a time zone, such as datetime.timezone.utc.")
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # Files
