@@ -210,7 +210,7 @@ FAULT_CODES = {
     "unknown_parameter": "There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).",
     "empty": "The upload has no content (only with files).",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
-    "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
+    "idempotency_key_reused": "The Idempotency-Key was sent before, with another request.",
 }
 
 # Separates the code of a warning about a dropped value from the rule that the value breaks.

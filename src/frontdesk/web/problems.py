@@ -5,6 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from frontdesk import errors
+from frontdesk.idempotency.model import KeyInFlight
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
@@ -31,7 +32,7 @@ _PROBLEMS = """\
 405 method_not_allowed: Method not allowed. Allow names the methods of this path.
 406 not_acceptable: Only JSON is served. The Accept header excludes application/json.
 408 timeout: The request took too long. The body did not arrive in time.
-409 conflict: Changed by somebody else. Two callers changed the same plan at once.
+409 conflict: Changed by somebody else. Two callers changed the same plan at once, or sent requests with one Idempotency-Key.
 409 wrong_state: Not possible in this state. The thing is in a state in which that can't be done to it.
 412 precondition_failed: The copy is stale. If-Match names a version that is no longer the current one.
 413 too_large: The body is too large. The body is larger than this endpoint takes: 64 KiB, or what its description says.
@@ -56,7 +57,14 @@ QUOTA_CODES = {
     "suggestion_open": "Another mapping is being suggested for this account (429).",
     "report_open": "Another whole report is on its way to this client (429).",
 }
-EXACT_CODES = QUOTA_CODES | {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
+CONFLICT_CODES = {
+    "idempotency_in_flight": "A request with this Idempotency-Key is under way; send it again (409)."
+}
+EXACT_CODES = (
+    QUOTA_CODES
+    | CONFLICT_CODES
+    | {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
+)
 
 
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
@@ -107,6 +115,6 @@ def _headers(error: Exception) -> tuple[Header, ...]:
             )
         case errors.RateLimited():
             return ((b"retry-after", str(error.retry_after_seconds).encode()),)
-        case errors.Unavailable():
+        case errors.Unavailable() | KeyInFlight():
             return ((b"retry-after", str(RETRY_AFTER_SECONDS).encode()),)
     return ()

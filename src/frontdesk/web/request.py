@@ -4,6 +4,7 @@ A caller can write any X-Forwarded-For. Each proxy appends the address that call
 only as far as the installation's own proxies wrote it.
 """
 
+import hashlib
 import re
 import secrets
 from collections import Counter
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.model import Caller, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
+from frontdesk.idempotency.model import KeyedRequest
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
 from frontdesk.web.response import Header, HttpError, name_list
 
@@ -44,7 +46,7 @@ _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/j
 class Request:
     """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
     `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `parameters` are those of the
-    query as the endpoint takes them (`read_parameters`)."""
+    query as the endpoint takes them (`read_parameters`). `key_hash` is that of its Idempotency-Key, if the endpoint takes one."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -61,6 +63,7 @@ class Request:
         self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
+        self.key_hash: str | None = None
 
     @property
     def caller(self) -> Caller:
@@ -131,6 +134,12 @@ class Request:
         if scheme != "bearer" or not token:
             raise Unauthorized("The request carries no bearer token.")
         return token
+
+    def keyed(self, body_sha256: str) -> KeyedRequest:
+        """The request with its Idempotency-Key, once the body has been read."""
+        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), body_sha256)
+        fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        return KeyedRequest(self.account_id, self.key_hash or "", fingerprint)
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
