@@ -1,15 +1,20 @@
 """A retry with an Idempotency-Key gets the first answer again, and nothing is written twice."""
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import Config
 from frontdesk.db import Database
+from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import Trail, codes
-from tests.conftest import Api
-from tests.factories import Customer, make_customer
+from tests.conftest import Api, SetClock, open_for_test
+from tests.factories import Customer, make_customer, member_body
 from tests.patience import wait_until
 
 # Of each answer these are its own, whatever was stored.
@@ -99,3 +104,67 @@ def test_a_key_in_flight_is_a_conflict_until_its_request_is_answered(api: Api, p
         assert first.result().status_code == 200
     assert app.keys_in_flight == set()
     same(first.result(), api.patch(plan, body, headers=headers))
+
+
+def test_a_record_is_enrolled_once_and_its_retry_gets_the_first_answer(
+    api: Api, plan: str, customer: Customer, trail: Trail, db: Database
+) -> None:
+    """Created with a similar member, updated and moved: the answers have their own headers."""
+    path, other = f"{plan}/eligibility", f"/v2/plans/{customer.plan_ids[1]}/eligibility"
+    people = {"first_name": "Alex", "last_name": "Twin", "dob": "1980-02-03"}
+    assert api.post(path, member_body(9, **people)).status_code == 201
+    requests = [
+        ("created", path, member_body(1, **people, colour="red")),
+        ("updated", path, {"external_id": "AB 000001", "zipcode": "02150"}),
+        ("moved", other, {"external_id": "AB 000001"}),
+    ]
+    firsts = [api.post(to, body, headers={"Idempotency-Key": outcome}) for outcome, to, body in requests]
+    assert [first.headers["Eligibility-Outcome"] for first in firsts] == ["created", "updated", "moved"]
+    assert firsts[0].headers["Eligibility-Warnings"].startswith("similar_member;member=")
+    assert (firsts[0].headers["Ignored-Fields"], "Eligibility-Left-Plan" in firsts[2].headers) == (
+        "colour",
+        True,
+    )
+    api.post(other, {"external_id": "AB 000001", "last_name": "Newer", "zipcode": "02199"})
+    written = len(trail("eligibility.updated")), len(trail("eligibility.unchanged"))
+    for first, (outcome, to, body) in zip(firsts, requests, strict=True):
+        same(first, api.post(to, body, headers={"Idempotency-Key": outcome}))
+    assert written == (len(trail("eligibility.updated")), len(trail("eligibility.unchanged"))) == (2, 0)
+    assert api.post(other, {"external_id": "AB 000001"}).json()["last_name"] == "Newer"
+    assert (len(trail("answer.replayed")), stored(db)) == (3, 3)
+    reused = api.post(other, {"external_id": "AB 000001"}, headers={"Idempotency-Key": "created"})
+    assert (reused.status_code, codes(reused)) == (422, {"Idempotency-Key": "idempotency_key_reused"})
+
+
+def test_a_refused_record_leaves_its_key_free(api: Api, plan: str) -> None:
+    headers = {"Idempotency-Key": "corrected"}
+    assert (
+        api.post(f"{plan}/eligibility", member_body(1, dob="1977-02-30"), headers=headers).status_code == 422
+    )
+    assert api.post("/v2/plans/0/eligibility", member_body(1), headers=headers).status_code == 404
+    first = api.post(f"{plan}/eligibility", member_body(1), headers=headers)
+    assert first.status_code == 201
+    same(first, api.post(f"{plan}/eligibility", member_body(1), headers=headers))
+
+
+def test_of_two_processes_with_one_key_one_writes_and_both_answer_alike(
+    api: Api, config: Config, clock: SetClock, plan: str, db: Database, trail: Trail
+) -> None:
+    """Two services on one database; records with the key are in one chunk with records without."""
+    app = App(config, open_for_test(config.database_url, "service"), clock)
+    with TestClient(build_asgi(app, Telemetry(io.StringIO()))) as http, ThreadPoolExecutor(12) as threads:
+        doors = (api, Api(http, api.token, io.StringIO()))
+
+        def send(turn: int) -> Any:
+            headers = {"Idempotency-Key": f"race-{turn // 4}"} if turn % 2 else {}
+            number = turn // 4 if turn % 2 else 100 + turn
+            return doors[turn // 2 % 2].post(f"{plan}/eligibility", member_body(number), headers=headers)
+
+        answers = list(threads.map(send, range(80)))
+    keyed = [answers[turn] for turn in range(80) if turn % 2]
+    assert {answer.status_code for answer in answers} <= {201}
+    for first, second in zip(keyed[::2], keyed[1::2], strict=True):
+        assert first.content == second.content
+        assert ("Idempotency-Replayed" in first.headers) != ("Idempotency-Replayed" in second.headers)
+    assert stored(db) == 20
+    assert (len(trail("eligibility.created")), len(trail("answer.replayed"))) == (60, 20)

@@ -1,5 +1,6 @@
 """A member of a plan, created or updated by a request (docs/interface.md, Eligible members)."""
 
+import hashlib
 from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import quote
@@ -12,8 +13,8 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
 from frontdesk.invitations.model import Delivery
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
-from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
+from frontdesk.web.idempotency import once
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
 from frontdesk.web.response import NO_STORE, Header, Response
 
@@ -26,6 +27,7 @@ async def enrol_member(app: App, request: Request) -> Response:
     fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe.
 
     Body: EligibleMember
+    Parameters: idempotency_key
     200 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields Eligibility-Changed
         Eligibility-Left-Plan]: The record with the `external_id` was updated, or had these values already.
     201 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields]: No record had the
@@ -34,20 +36,16 @@ async def enrol_member(app: App, request: Request) -> Response:
         not_allowed not_ten_digits malformed_email malformed_zipcode too_many_keys empty_key unknown_field not_enrolled not_unique
     """
     plan_id = request.path_id("plan_id")
-    body = parse_json_object(await request.body())
+    raw = await request.body()
+    body = parse_json_object(raw)
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     caller = request.caller
-    enrolled = await app.enrolments.submit(
-        Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
-    )
-    status = 201 if enrolled.outcome is Outcome.CREATED else 200
-    headers = _headers(enrolled)
-    if (left := enrolled.left_plan_id) is not None:
-        names = await app.ask(lambda tx: external_ids_of(tx, [left]))
-        headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
-    return Response(status, orjson.dumps(enrolled.answer), headers)
+    submission = Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
+    if request.key_hash is not None:
+        submission = submission._replace(once=once(request, hashlib.sha256(raw).hexdigest(), _response))
+    return _response(await app.enrolments.submit(submission))
 
 
 def likely_field(name: str, given: Collection[str]) -> str | None:
@@ -64,6 +62,11 @@ def _likely_field(name: str) -> str | None:
     return likely_field_of(name) or nearest_name(name, FIELDS)
 
 
+def _response(enrolled: Enrolled) -> Response:
+    status = 201 if enrolled.outcome is Outcome.CREATED else 200
+    return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled))
+
+
 def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     """The outcome, in headers: the body has the nine documented fields only."""
     decision = enrolled.invitation
@@ -78,4 +81,6 @@ def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     if enrolled.warnings:
         warnings = ",".join(enrolled.warnings).replace("; looks like member ", ";member=")
         headers += ((b"eligibility-warnings", warnings.encode()),)
+    if enrolled.left_plan is not None:
+        headers += ((b"eligibility-left-plan", quote(enrolled.left_plan, safe="").encode()),)
     return headers

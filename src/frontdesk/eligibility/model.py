@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.errors import Fault
+from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
@@ -92,6 +93,7 @@ class Submission(NamedTuple):
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
     row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
+    With `once`, the answer of the accepted record is stored in the chunk's transaction.
     """
 
     account_id: int
@@ -104,6 +106,7 @@ class Submission(NamedTuple):
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
     context: RowContext = NO_CONTEXT
+    once: "Once[Enrolled] | None" = None
 
 
 @dataclass(slots=True)
@@ -118,7 +121,7 @@ class StoredMember:
 
 class Enrolled(NamedTuple):
     """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
-    ANSWERED after the record."""
+    ANSWERED after the record. `left_plan` is the `external_id` of the plan that a moved member left; of a request only."""
 
     outcome: Outcome
     stored: StoredMember
@@ -126,6 +129,7 @@ class Enrolled(NamedTuple):
     changes: dict[str, list[Any]]
     warnings: tuple[str, ...]
     invitation: InvitationDecision
+    left_plan: str | None = None
 
     @property
     def left_plan_id(self) -> int | None:

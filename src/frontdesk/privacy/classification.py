@@ -45,12 +45,12 @@ delivery_windows | id: account_id | fact: version measured_us batch_us batch_lef
 delivery_home | fact: id home offers held_reason
 caught_messages | id: id message_id | person: recipient content | account: sender | fact: outcome
 caught_messages | time: caught_at
-eligibility_files | id: id account_id plan_id undoes_id | persons: sha256 idempotency_digest
+eligibility_files | id: id account_id plan_id undoes_id | persons: sha256
 eligibility_files | account: mapping mapping_name ignored
 eligibility_files | fact: format encoding delimiter mode asked_mode dry_run state step approved size_bytes
 eligibility_files | fact: rows_total rows_done chunks_done members_before members_missing counts codes problem
 eligibility_files | fact: epoch
-eligibility_files | reference: client request_id idempotency_key file_name
+eligibility_files | reference: client request_id file_name
 eligibility_files | time: file_date created_at started_at finished_at lease_until
 eligibility_mappings | id: account_id | account: name mapping | fact: is_default | time: changed_at
 file_settings | id: account_id | fact: reopen_absent second_approver

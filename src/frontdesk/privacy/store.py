@@ -278,7 +278,7 @@ def newest_change(tx: Tx, after_id: int) -> datetime | None:
 
 
 def delete_report_chunk(tx: Tx, file_id: int) -> int:
-    """Delete a chunk of the file's report; 0 when none is left, and its idempotency key is free then."""
+    """Delete a chunk of the file's report; 0 when none is left; its digest is deleted then."""
     deleted = 0
     for table in (file_rows, file_unchanged):
         rows = table.alias()
@@ -287,8 +287,7 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
             sa.delete(table).where(table.c.file_id == file_id, table.c.chunk == first)
         ).rowcount
     if not deleted:
-        cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
-        tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(cleared))
+        tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(sha256=None))
     return deleted
 
 
@@ -315,7 +314,7 @@ def forget_in_reports(
     if packed:
         own.append((_f.account_id == account_id) & _has_rows(file_unchanged))
     for files in own:
-        tx.execute(sa.update(eligibility_files).where(files).values(sha256=None, idempotency_digest=None))
+        tx.execute(sa.update(eligibility_files).where(files).values(sha256=None))
 
 
 def _report_rows_about(
