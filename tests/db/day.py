@@ -108,7 +108,13 @@ class Installation:
         for url in ("/v2/plans", f"/v2/plans/{plan}", "/readyz"):
             assert self.api.get(url).status_code == 200
         assert self.operator.get("/metrics").status_code == 200
-        assert self.api.patch(f"/v2/plans/{plan}", {"name": f"Plan {n}"}).status_code == 200
+        for body in (member_body(n, city="Keyed"), member_body(n, city="Keyed")):
+            headers = {"Idempotency-Key": f"member-{n}"}
+            address = f"/v2/plans/{plan}/eligibility"  # which it left before
+            assert self.api.post(address, body, headers=headers).headers["Eligibility-Left-Plan"]
+        for name in (f"Plan {n}", f"Plan {n}"):
+            headers = {"Idempotency-Key": f"plan-{n}"}
+            assert self.api.patch(f"/v2/plans/{plan}", {"name": name}, headers=headers).status_code == 200
         who = (self.customer.client_id, self.customer.client_secret)
         ask = partial(self.api.post, "/oauth/token", data={"grant_type": "client_credentials"})
         token = {"token": ask(auth=who).json()["access_token"]}

@@ -99,6 +99,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
         packed = cause is ErasureCause.REQUEST
         names = store.identifiers(tx, own)[0]
         store.forget_in_reports(tx, own, names, account_id=account_id, packed=packed)
+        store.delete_answers(tx, account_id)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.drop_values(tx, "member_id", ids)
