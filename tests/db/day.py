@@ -84,7 +84,6 @@ class Installation:
         self._load_files(self.number + 100)
         self._deliver(self.number + 900)
         self._queue(self.number)
-        self._start_over(self.number + 970)
 
     def _enrol(self, body: dict[str, Any], status: int = 201, *, plan: int = 0) -> Any:
         answer = self.api.post(f"/v2/plans/{self.customer.plan_ids[plan]}/eligibility", body)
@@ -175,7 +174,7 @@ class Installation:
             expire_leases(tx, DeliveryContext(policy_of(self.config)), now=self.clock())
 
     def forget(self) -> None:
-        """One member is exported, held, released and erased by request, another one by retention."""
+        """One member is exported, held, released and erased by request, another one by retention, others by a reset."""
         n = self.number + 950
         for i in range(2):
             self._enrol(member_body(n + i, email=f"f{n + i}@example.com", invite_immediately=True))
@@ -190,6 +189,7 @@ class Installation:
         kept = kept_days(self.config) | {RetentionKind.ENDED: 300, RetentionKind.COUNTERS: 0}
         turn = RetentionTurn(self.db, self.clock, kept, actor)
         assert turn.count()[RetentionKind.ENDED] == turn.run()[RetentionKind.ENDED] == 1
+        self._start_over(n + 20)
 
     def _start_over(self, n: int) -> None:
         """An account of the sandbox is reset: its member, which always gets a 503 first, and a file of its own."""

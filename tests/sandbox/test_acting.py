@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from frontdesk.files.claims import options_of
 from frontdesk.files.model import BRAKES
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import FILE_FAULTS
-from frontdesk.sandbox.acting import HELD_CODES
+from frontdesk.mailbox.catcher import ACTING
+from frontdesk.sandbox.acting import HELD_CODES, LOST
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, member_body
@@ -61,6 +63,14 @@ def test_some_members_always_fail_beside_others_that_do_not(
 )
 def test_other_words_do_not_act(api: Api, customer: Customer, external_id: str) -> None:
     assert enrol(api, customer, external_id).status_code == 201
+
+
+def test_the_page_names_everything_that_acts() -> None:
+    page = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()
+    words = [f"`sandbox-fails-{status}" for status in (409, 422, 429, 500, 503)]
+    words += [f"| `{LOST}` |", "`sandbox-fails-CODE.csv`", "`sandbox-held-CODE.csv`"]
+    words += [*(f"`{code}`" for code in HELD_CODES), *(f"`{name}@…`" for name in ACTING)]
+    assert [word for word in words if word not in page] == []
 
 
 def test_a_lost_answer_is_one_of_a_record_that_was_written(api: Api, customer: Customer) -> None:

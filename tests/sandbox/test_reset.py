@@ -1,5 +1,8 @@
 """`POST /sandbox/reset`: an account of a sandbox starts over, and no other account notices it."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,6 +212,19 @@ def test_a_file_that_is_being_loaded_stops(life: Life) -> None:
     assert seen[0] >= 4
     assert life.api.get(f"{life.path}-files/{sent.json()['data']['id']}").status_code == 404
     assert reset(life.api) == {"type": "sandbox_resets", "files": 0, "members": 0}
+
+
+def test_the_answer_is_as_the_page_says(api: Api, customer: Customer) -> None:
+    page = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()
+    [(method, path, body)] = re.findall(
+        r"```http\n(\w+) (\S+)\n```\n\n```http\nHTTP[^{]*(.*?)```", page, re.DOTALL
+    )
+    for number in range(3):
+        members = f"/v2/plans/{customer.plan_ids[number % 2]}/eligibility"
+        assert api.post(members, member_body(number)).status_code == 201
+    answer = api.request(method, path)
+    assert answer.json() == json.loads(body)
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_a_reset_needs_a_token_of_an_account_with_the_scope_customer(api: Api, db: Database) -> None:

@@ -12,7 +12,7 @@ from frontdesk.invitations.tables import invitations, suppressions
 from frontdesk.privacy.model import Person
 
 WINDOW = 1000  # members that a transaction reads
-ERASED_TOGETHER = 200
+ERASED_TOGETHER = 50  # SQLite has one writer, for which other writes wait
 CHUNKS = 5  # of a report that a transaction deletes
 
 
