@@ -90,6 +90,7 @@ def test_a_reset_leaves_no_value_of_a_member_and_frees_every_key(life: Life) -> 
     after = trail(life.db)
     assert after[: len(before)] == before
     [entry] = [entry for entry in after if entry["action"] == "sandbox.reset"]
+    assert "file.cancelled" in [entry["action"] for entry in after[len(before) :]]
     assert (entry["actor"], entry["account_id"]) == (life.customer.client_id, life.customer.account_id)
     assert reset(life.api) == {"type": "sandbox_resets", "files": 0, "members": 1}
     assert reset(life.api) == {"type": "sandbox_resets", "files": 0, "members": 0}
@@ -105,6 +106,19 @@ def test_an_address_that_bounced_is_invited_again_after_a_reset(life: Life) -> N
         told.append(enrol(life, number + 10, **mailed).headers["Invitation"])
         reset(life.api)
     assert told == ["immediate", "none; reason=suppressed"] * 2
+
+
+def test_an_address_that_another_account_has_suppressed_stays_so(life: Life) -> None:
+    mailed: dict[str, Any] = {"email": "bounce+9@example.com", "invite_immediately": True}
+    assert enrol(life, 21, **mailed).headers["Invitation"] == "immediate"
+    deliver(life)
+    assert life.api.post(life.path, {"external_id": "AB 000021", "email": None}).status_code == 200
+    other = make_customer(life.db, name="Other")
+    theirs = Life(life.api.as_(other.token), life.db, life.clock, other, life.config, life.desk)
+    assert enrol(theirs, 22, **mailed).status_code == 201
+    deliver(life)
+    reset(theirs.api)
+    assert enrol(life, 23, **mailed).headers["Invitation"] == "none; reason=suppressed"
 
 
 def rows_of(db: Database, account_id: int, others: set[str]) -> dict[str, list[Any]]:
