@@ -210,7 +210,7 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
     )
     with db.write() as tx:
         pruned = prune(tx, now=NOW + timedelta(days=91), age=timedelta(days=90))
-        assert (pruned.events, pruned.encounters) == (3, 1)
+        assert (pruned["events"], pruned["encounters"]) == (3, 1)
         assert rebuild(tx)["mended"] == 0
         left = sorted(row.event_id for row in tx.execute(queue_events.select()))
         assert left == ["long-1", "long-2", "off-1", "on-2"]

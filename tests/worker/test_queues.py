@@ -1,11 +1,11 @@
 """A worker forgets old queue events by itself, so that nothing grows without end where nobody runs a command."""
 
+from collections import Counter
 from datetime import timedelta
 from functools import partial
 
 from frontdesk.db import Database
 from frontdesk.queues.ingest import ingest
-from frontdesk.queues.model import PruneReport
 from frontdesk.queues.store.events import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE, prune
@@ -23,10 +23,10 @@ def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(db: Database, 
         feed(db, event(f"j-{days}", JOINED, days * 86_400, **seen))
         feed(db, event(f"l-{days}", LEFT, days * 86_400 + 9, **seen))
     clock.advance(timedelta(days=89).total_seconds())
-    assert pruner.prune() == PruneReport()
+    assert pruner.prune() == Counter()
     clock.advance(timedelta(days=2).total_seconds())
-    assert pruner.prune() == PruneReport(events=2, encounters=1)
-    assert pruner.prune() == PruneReport()
+    assert pruner.prune() == Counter(events=2, encounters=1)
+    assert pruner.prune() == Counter()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
 
@@ -44,6 +44,6 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
     for _ in range(3):
         with db.write() as tx:
             pages.append(prune(tx, now=later, age=MIN_AGE))
-    assert pages == [PruneReport(PAGE, 0, PAGE), PruneReport(8, 0, 5), PruneReport()]
+    assert pages == [Counter(events=PAGE, estimates=PAGE), Counter(events=8, estimates=5), Counter()]
     with db.read() as tx:
         assert tx.execute(estimate_log.select()).all() == []

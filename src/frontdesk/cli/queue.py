@@ -4,7 +4,7 @@ no name is stored."""
 import re
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -27,7 +27,7 @@ from frontdesk.errors import Unavailable
 from frontdesk.plans import get_plan, list_plans
 from frontdesk.queues import list_outcomes, list_waiting
 from frontdesk.queues.ingest import set_waiting
-from frontdesk.queues.model import PruneReport, WaitOutcome, accuracy_of, measure_accuracy
+from frontdesk.queues.model import WaitOutcome, accuracy_of, measure_accuracy
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
@@ -105,13 +105,11 @@ def prune(
 
     Workers delete data that is older than 90 days; use this command for a shorter time.
     """
-    age = _age(older_than)
-    total = PruneReport()
+    age, outcome = _age(older_than), Counter(events=0, encounters=0, estimates=0)
     with migrated_database(settings()) as db:
         # A page at a time, so that new events wait for a moment only.
         while page := change_in(db, lambda context: prune_page(context.tx, now=context.now, age=age)):
-            total += page
-        outcome = {"events": total.events, "encounters": total.encounters, "estimates": total.estimates}
+            outcome.update(page)
         change_in(db, lambda context: context.record("queue.pruned", **outcome, days=age.days))
     sentence = "Deleted: {events} events of {encounters} encounters, {estimates} estimates."
     return Output(outcome, [sentence.format(**outcome)])

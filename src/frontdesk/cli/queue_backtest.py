@@ -16,20 +16,8 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
+from frontdesk.queues.backtest import judge
 from frontdesk.queues.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
-from frontdesk.queues.backtest.judge import (
-    POSITIONS,
-    BacktestFigures,
-    BacktestWarning,
-    JudgedWait,
-    by_hour,
-    by_plan,
-    by_position,
-    figures_of,
-    run_backtest,
-    warnings_of,
-    warnings_of_file,
-)
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 
@@ -46,7 +34,7 @@ class _Past(NamedTuple):
     told: EncounterEvents
     since: float
     left_out: int = 0
-    warnings: Sequence[BacktestWarning] = ()
+    warnings: Sequence[judge.BacktestWarning] = ()
 
 
 def backtest(
@@ -83,8 +71,8 @@ def backtest(
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        found = run_backtest(past.told.events, since=past.since, progress=show)
-    warnings = [*past.warnings, *warnings_of(past.told.events, found)]
+        found = judge.run_backtest(past.told.events, since=past.since, progress=show)
+    warnings = [*past.warnings, *judge.warnings_of(past.told.events, found)]
     counts = {
         "days": days,
         "judged": len(found.judged),
@@ -133,7 +121,7 @@ def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) 
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         found = read_encounters(text, zone)
         text.detach()  # `opened_file` closes the stream
-    warnings = list(warnings_of_file(found))
+    warnings = list(judge.warnings_of_file(found))
     if found.faults and not (skip_bad_rows and found.rows):
         lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in found.faults[:FAULTS_SHOWN]]
         if len(found.faults) > FAULTS_SHOWN:
@@ -146,26 +134,28 @@ def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) 
     return _Past(told, since, found.faulty_rows, warnings)
 
 
-def _sentences(warnings: Iterable[BacktestWarning]) -> list[str]:
+def _sentences(warnings: Iterable[judge.BacktestWarning]) -> list[str]:
     return [f"Warning: {warning.message}" for warning in warnings]
 
 
-def _figures(judged: Sequence[JudgedWait], plans: Mapping[int, str], *, with_ids: bool) -> dict[str, Any]:
+def _figures(
+    judged: Sequence[judge.JudgedWait], plans: Mapping[int, str], *, with_ids: bool
+) -> dict[str, Any]:
     """The figures of all the waits and of groups of them. `with_ids` false: the plans' ids are not the service's."""
     return {
-        "all": _item(figures_of(judged)),
+        "all": _item(judge.figures_of(judged)),
         "by_plan": [
             {"plan_id": id_ if with_ids else None, "plan": plans.get(id_)} | _item(one)
-            for id_, one in by_plan(judged).items()
+            for id_, one in judge.by_plan(judged).items()
         ],
         "by_position": [
-            {"position": _positions(first)} | _item(one) for first, one in by_position(judged).items()
+            {"position": _positions(first)} | _item(one) for first, one in judge.by_position(judged).items()
         ],
-        "by_hour": [{"hour": hour} | _item(one) for hour, one in by_hour(judged).items()],
+        "by_hour": [{"hour": hour} | _item(one) for hour, one in judge.by_hour(judged).items()],
     }
 
 
-def _item(figures: BacktestFigures) -> dict[str, Any]:
+def _item(figures: judge.BacktestFigures) -> dict[str, Any]:
     own, (best, rival) = figures.accuracy, figures.best_rival
     least = rival.mean_error_seconds
     beside = {
@@ -195,7 +185,7 @@ def _rounded(item: Item) -> dict[str, Any]:
 def _positions(first: int) -> str:
     if first == 0:
         return "ready"
-    last = next((after - 1 for after in POSITIONS if after > first), None)
+    last = next((after - 1 for after in judge.POSITIONS if after > first), None)
     return f"{first} and more" if last is None else str(first) if last == first else f"{first} to {last}"
 
 

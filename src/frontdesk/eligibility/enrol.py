@@ -161,41 +161,33 @@ def _write(
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
-    at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
+    at, written = stored_time(now), [(by, made, made.stored.values) for by, made in accepted]
     with sets.one_round_trip(tx):
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
         sets.insert_set(tx, members, [s.values for s in created])
         entries = (
-            (
-                values["id"],
-                str(result.outcome),
-                by.plan_id,
-                result.changes,
-                by.client,
-                by.request_id,
-                by.file_id,
-            )
-            for by, result, values in written
-            if result.outcome is not Outcome.UNCHANGED
+            (values["id"], str(made.outcome), by.plan_id, made.changes, by.client, by.request_id, by.file_id)
+            for by, made, values in written
+            if made.outcome is not Outcome.UNCHANGED
         )
         store.insert_history(tx, entries, at)
         if audited:
             trail = [
                 AuditEntry(
-                    f"eligibility.{result.outcome}", by.client, by.request_id, by.account_id, values["id"]
+                    f"eligibility.{made.outcome}", by.client, by.request_id, by.account_id, values["id"]
                 )
-                for by, result, values in written
+                for by, made, values in written
             ]
             audit.record(tx, trail, now=now)
         invited = [
-            NewInvitation(by.account_id, values["plan_id"], values["id"], result.invitation, values["email"])
-            for by, result, values in written
-            if isinstance(result.invitation, Delivery)
+            NewInvitation(by.account_id, values["plan_id"], values["id"], made.invitation, values["email"])
+            for by, made, values in written
+            if isinstance(made.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = {values["id"]: values["plan_id"] for _, result, values in written if "plan_id" in result.changes}
+    moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
     return similar, updated
 

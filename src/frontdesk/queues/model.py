@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
-from operator import add
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Fault
@@ -276,18 +275,3 @@ def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAc
         wrong_zero_share=sum(zeros) / len(zeros) if zeros else None,
         coverage_share=sides.count(0) / len(sides) if sides else None,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PruneReport:
-    """How many rows were deleted; false if none."""
-
-    events: int = 0
-    encounters: int = 0
-    estimates: int = 0
-
-    def __bool__(self) -> bool:
-        return any(astuple(self))
-
-    def __add__(self, more: "PruneReport") -> "PruneReport":
-        return PruneReport(*map(add, astuple(self), astuple(more)))

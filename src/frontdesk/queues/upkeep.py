@@ -1,5 +1,6 @@
 """Rebuilds the encounters and duties from the stored events, and deletes old events with their encounters."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -8,7 +9,7 @@ from frontdesk.db.sets import Row
 from frontdesk.queues.encounters import settle_duty, settle_encounter
 from frontdesk.queues.events import LATEST
 from frontdesk.queues.ingest import by_reference
-from frontdesk.queues.model import Duty, Encounter, PruneReport, Reference
+from frontdesk.queues.model import Duty, Encounter, Reference
 from frontdesk.queues.store import events as store
 
 # An id must be remembered for as long as its event may still be sent again.
@@ -47,8 +48,9 @@ def _wrong(
     return [row for reference, row in rows if row != stored.get(reference)]
 
 
-def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
+def prune(tx: Tx, *, now: datetime, age: timedelta) -> Counter[str]:
     """Delete a page of rows older than `age`; call it until it deletes nothing. Raises ValueError below MIN_AGE.
+    Returns the numbers of deleted `events`, `encounters` and `estimates`, without zeros.
 
     A page each of: encounters with an older last event, with all their events; events of doctors that no longer count;
     estimates. The rest leads to the same state, since the latest two events of a doctor stay.
@@ -58,4 +60,5 @@ def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
     before = now - age
     store.lock_groups(tx, None)
     encounters, events = store.prune_encounters(tx, before)
-    return PruneReport(events + store.prune_duties(tx, before), encounters, store.prune_estimates(tx, before))
+    events, estimates = events + store.prune_duties(tx, before), store.prune_estimates(tx, before)
+    return +Counter(events=events, encounters=encounters, estimates=estimates)

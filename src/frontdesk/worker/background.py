@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Self
@@ -19,7 +20,6 @@ from frontdesk.files.claims import options_of
 from frontdesk.files.run import FileTurns
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
-from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 
 # How often a worker asks for work that nobody told it of: a lost notification, a retry or a lease that is due.
@@ -177,12 +177,12 @@ class QueuePruner(BackgroundTask):
 
     def step(self) -> bool:
         if total := self.prune():
-            self._log.write("queue_pruned", events=total.events, estimates=total.estimates)
+            self._log.write("queue_pruned", events=total["events"], estimates=total["estimates"])
         return False
 
-    def prune(self) -> PruneReport:
-        """Delete all that is old enough, a page at a time. Raises Unavailable."""
-        total = PruneReport()
+    def prune(self) -> Counter[str]:
+        """Delete all that is old enough, a page at a time, and return the numbers. Raises Unavailable."""
+        total = Counter[str]()
         while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
             total += page
             self._wakeup.wait(PRUNE_PAUSE_SECONDS)
