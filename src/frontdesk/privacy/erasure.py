@@ -75,6 +75,13 @@ def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
 
+def erase_all(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
+    """Erase members of an account whose members are all erased, in the caller's transaction: those that were merged with them are
+    erased by other calls. None of them is erased. Raises UnderLegalHold."""
+    require_not_held(tx, [person.member_id for person in persons])
+    _erase_rows(tx, persons, requester, ErasureCause.REQUEST)
+
+
 def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Erasure]:
     """Erase the records that are not erased yet. Raises UnderLegalHold, FilesUnfinished."""
     ids = [person.member_id for person in persons]
