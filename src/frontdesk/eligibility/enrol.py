@@ -450,8 +450,8 @@ class Enrolments(GroupWriter[Submission, Enrolled]):
 
     `await submit(submission)` returns the record's result after the commit.
 
-    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable. A sandbox sets `act`: it gets each chunk with
-    a record that acts by its external_id, and the function that writes records.
+    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable. A sandbox sets `act`: it gets each chunk
+    with a record that acts by its external_id, and the function that writes records.
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
