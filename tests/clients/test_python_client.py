@@ -339,6 +339,20 @@ def test_a_lost_answer_makes_no_second_file(
     assert len({sent.headers["Idempotency-Key"] for sent in uploads}) == 1
 
 
+def test_a_lost_answer_to_a_member_is_the_first_one_again(
+    kind: str, served: Served, customer: Customer, start: int
+) -> None:
+    transport, plan_id = LosesAnswers(), customer.plan_ids[0]
+    credentials = (customer.client_id, customer.client_secret)
+    for desk in open_desk(kind, served.address, *credentials, transport=transport):
+        assert desk.enrol(plan_id, member_body(start), only="create").outcome == "created"
+        _, etag = desk.versioned_plan(plan_id)
+        assert desk.change_plan(plan_id, {"name": "Gold"}, if_match=etag)["name"] == "Gold"
+    writes = [sent.headers["Idempotency-Key"] for sent in transport.sent if "Idempotency-Key" in sent.headers]
+    assert len(writes) == 4
+    assert writes[0] == writes[1] != writes[2] == writes[3]
+
+
 def test_mappings_are_stored_suggested_and_deleted(desk: Any, customer: Customer) -> None:
     hr_export = b"Employee No,Birth Date,First Name,Last Name\n7,01/11/1977,Noor,Sample\n"
     suggestion = desk.suggest_mapping(customer.plan_ids[0], hr_export)
