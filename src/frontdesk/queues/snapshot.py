@@ -50,9 +50,8 @@ class QueueSnapshots:
         self._clock = clock
         self._ttl_seconds = ttl_seconds
         self._cached: dict[int, QueueSnapshot] = {}
-        self._renewals: dict[
-            int, tuple[Future[QueueSnapshot], float]
-        ] = {}  # in progress, and when they began
+        # In progress, each with the time at which it began.
+        self._renewals: dict[int, tuple[Future[QueueSnapshot], float]] = {}
         self._retry_at: dict[int, float] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")

@@ -223,9 +223,8 @@ def prune_estimates(tx: Tx, before: datetime) -> int:
 
 
 def _page(tx: Tx, query: Select[Any]) -> list[Row]:
-    rows = tx.execute(
-        query.limit(PAGE)
-    ).mappings()  # their names are no plain str, and orjson takes no other kind
+    rows = tx.execute(query.limit(PAGE)).mappings()
+    # The names of its columns are no plain str, and orjson takes no other kind.
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
