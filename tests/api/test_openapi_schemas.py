@@ -23,9 +23,11 @@ from tests.mapping.test_parser import FAULTS
 NOT_IN_A_SCHEMA = {"control_character", "malformed_email", "not_a_date", "in_the_future", "before_1900"}
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-# JSON Schema's white space and Python's are the same but for these, of which none is ever meant.
+# JSON Schema's white space and Python's are the same but for these, of which none is ever meant. Invisible characters (Cf) at
+# the ends are trimmed by the parser; no schema can name them all.
 ODD_SPACE = "\x1c\x1d\x1e\x1f\x85\ufeff"
-TEXT = st.text(st.characters(exclude_characters=ODD_SPACE, codec="utf-8"), max_size=60)
+LETTERS = st.characters(exclude_characters=ODD_SPACE, exclude_categories=["Cf"], codec="utf-8")
+TEXT = st.text(LETTERS, max_size=60)
 LONG_TEXT = st.integers(95, 260).map(lambda length: "x" * length)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 200) | st.floats(allow_nan=False) | TEXT | LONG_TEXT,
@@ -36,8 +38,7 @@ ANYTHING = st.recursive(
 
 def values(schema: dict[str, Any], likely: Any) -> st.SearchStrategy[Any]:
     """Anything, and what is nearly right: the pattern's own texts, other letter case, with and without a character."""
-    texts = st.from_regex(schema["pattern"]) if "pattern" in schema else TEXT
-    texts = texts.filter(lambda text: not set(text) & set(ODD_SPACE))
+    texts = st.from_regex(schema["pattern"], alphabet=LETTERS) if "pattern" in schema else TEXT
     nearly = texts | st.just(str(likely))
     spoilt = st.tuples(nearly, TEXT, st.integers(0, 12)).map(lambda parts: parts[0][: parts[2]] + parts[1])
     return ANYTHING | nearly | nearly.map(str.upper) | nearly.map(str.swapcase) | spoilt
