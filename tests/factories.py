@@ -14,6 +14,7 @@ from frontdesk.plans.changes import change_plan, create_plan, create_provider_gr
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 
+EVERY_SCOPE = frozenset({Scope.CUSTOMER, Scope.EVENTS_READ})  # of an account
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
@@ -78,10 +79,10 @@ def close_plan(db: Database, plan_id: int) -> None:
         change_plan(tx, get_plan(tx, None, plan_id, lock=True), {"accepting_patients": False})
 
 
-def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:
-    """The token of another client of the account."""
+def second_token(db: Database, account_id: int, *scopes: Scope, now: datetime = NOW) -> str:
+    """The token of another client of the account, with the scope `customer` unless told."""
     with db.write() as tx:
-        return _client(tx, NewClient(account_id, "Second", frozenset({Scope.CUSTOMER})), now).token
+        return _client(tx, NewClient(account_id, "Second", scopes or {Scope.CUSTOMER}), now).token
 
 
 def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:

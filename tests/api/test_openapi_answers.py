@@ -21,7 +21,7 @@ from frontdesk.formats.model import Format
 from tests.api.conftest import Files
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator
+from tests.factories import Customer, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
 
 EXAMPLES = read_examples(BASE_URL)
@@ -36,7 +36,8 @@ OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEli
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
+OF_EVENTS = {"listEvents"}
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_EVENTS
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
 OF_OAUTH = {"issueToken", "revokeToken"}
@@ -56,8 +57,12 @@ class OperationCaller:
         self.name = name
         self.path, self.method, self.operation = OPERATIONS[name]
         self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
-        self.scope = Scope.OPERATOR if name == "metrics" else Scope.CUSTOMER  # one that the operation takes
+        # One that the operation takes.
+        needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_EVENTS, Scope.EVENTS_READ)
+        self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
+        if name in OF_EVENTS:
+            self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
@@ -160,9 +165,17 @@ def with_a_mapping(caller: OperationCaller) -> Any:
     return caller.send(json=body) if caller.method == "PUT" else caller.send()
 
 
+def with_two_events(caller: OperationCaller) -> Any:
+    assert caller.send().status_code == 200  # begins the feed
+    for number in range(2):
+        caller.api.post(f"/v2/plans/{caller.customer.plan_ids[0]}/eligibility", member_body(number))
+    return caller.send(query="?page[size]=1")
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
+    "listEvents": ("?type=member.erased", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
@@ -183,6 +196,8 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"changePlan"}, "200/example", {"json": request("changePlan")}),
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
+    ({"listEvents"}, "200/no_event", {}),
+    ({"listEvents"}, "200/page", with_two_events),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
     ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", {}),
@@ -217,7 +232,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - OF_EVENTS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",

@@ -37,7 +37,7 @@ from frontdesk.text import wire_time
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, make_customer, make_operator, member_body
+from tests.factories import EVERY_SCOPE, NOW, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
 from tests.worker.conftest import Post
 
@@ -63,6 +63,7 @@ class Installation:
         operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
+        self.reader = self.api.as_(second_token(self.db, self.customer.account_id, *EVERY_SCOPE))
         self.post = Post(config, self.db, self.clock, self.customer)
         self.post.batches()
         self.desk = Desk(self.db, self.customer, self.clock)
@@ -78,6 +79,7 @@ class Installation:
     def a_day(self) -> None:
         """Each kind of request, of work on files, of delivery and of upkeep."""
         self.number += 1000
+        self._read_events()
         self._serve(self.number)
         self._decide_about_people(self.number + 50)
         self._load_files(self.number + 100)
@@ -107,6 +109,10 @@ class Installation:
         token = {"token": ask(auth=who).json()["access_token"]}
         assert self.api.post("/oauth/revoke", data=token, auth=who).status_code == 200
         assert ask(auth=(who[0], "x")).status_code == 401
+
+    def _read_events(self) -> None:
+        for query in ("", "?page[after]=evt_1_1&page[size]=20", "?type=member.moved"):
+            assert self.reader.get("/v2/events" + query).status_code == 200
 
     def _decide_about_people(self, n: int) -> None:
         actor = Requester("someone", "r", self.clock())

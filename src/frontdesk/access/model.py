@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 
 class Scope(StrEnum):
-    """A right of a token. `customer` allows the whole /v2; `operator` is for clients without an account."""
+    """A right of a token. `customer` allows the whole /v2 but events and webhooks, which a client is given by name; `operator` is
+    for clients without an account."""
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
     PLANS_WRITE = "plans:write"
     ELIGIBILITY_WRITE = "eligibility:write"
+    EVENTS_READ = "events:read"
     OPERATOR = "operator"
 
 

@@ -63,15 +63,17 @@ _TAGS = {
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
+    "events": ("Events", "What has happened, for programs that keep a copy."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),
 }
 _SCOPES = {
-    Scope.CUSTOMER.value: "The whole of /v2.",
+    Scope.CUSTOMER.value: "The whole of /v2, but for events.",
     Scope.PLANS_READ.value: "Read plans.",
     Scope.PLANS_WRITE.value: "Change plans.",
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
+    Scope.EVENTS_READ.value: "Read events; a client has it only if it is given it by name.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 

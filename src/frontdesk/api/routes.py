@@ -4,7 +4,7 @@ A handler's name is the operation's id in the OpenAPI document; its docstring sa
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import eligibility, events, health, invitees, mappings, oauth, plans, reference
 from frontdesk.api import eligibility_files as files
 from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
@@ -31,6 +31,7 @@ _OPERATIONS = (
     operation("GET", MAPPING, mappings.show_eligibility_mapping, _MEMBERS),
     operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS),
     operation("DELETE", MAPPING, mappings.delete_eligibility_mapping, _MEMBERS),
+    operation("GET", "/v2/events", events.list_events, Scope.EVENTS_READ),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),

@@ -22,6 +22,7 @@ from typing import Any
 from frontdesk.api import oauth
 from frontdesk.eligibility import fields
 from frontdesk.eligibility import model as eligibility
+from frontdesk.events import model as events
 from frontdesk.files import actions, report
 from frontdesk.files import model as files
 from frontdesk.invitations.model import NotInvitedReason
@@ -49,7 +50,9 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
-    *map(vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, oauth)),
+    *map(
+        vars, (parser, values, files, report, actions, fields, eligibility, events, changes, problems, oauth)
+    ),
 )
 _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
 _TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")
@@ -317,6 +320,19 @@ Eligibility: These nine fields, and no others.
     gender: GENDERS
     member_id, zipcode: string
     metadata: {string}
+EventData: The ids of what an event is about; it holds no value of a person. An event has those that belong to its type.
+    eligibility_id?: integer — The member.
+    plan_id?: integer — The plan, of a member the one after the event.
+    from_plan_id?: integer — The plan that a moved member left.
+    file_id?: integer? — The eligibility file; null for a member that a request changed.
+    fields?: string[] — Names of the member's fields that changed.
+    request_id: string? — The request that caused the event, if there was one.
+Event: Something that has happened.
+    id: EVENT_ID — Identifies the event; of a webhook it is the `webhook-id`.
+    type: EVENT_TYPES — {EVENT_TYPES}
+    timestamp: time — When it happened.
+    data: EventData
+Events = PageLinks&Event[]: A page of events, the oldest first.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
     grant_type: "client_credentials"
@@ -433,6 +449,9 @@ file_page_after?: page_start — The `id` below which the page starts; `links.ne
 Accept-Encoding?: string — `gzip` for a compressed report.
 Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
         parameters answers the file of the first; with others it is refused.
+event_type?: EVENT_TYPES — Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`.
+event_page_size?: integer {"minimum": 1, "maximum": 1000} — Events per page; 100 by default.
+event_page_after?: EVENT_ID — The `id` of the event after which the page starts; `links.next` has it.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
@@ -486,7 +505,7 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|mapping|report)_", "", key))
+        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:event|file|mapping|report)_", "", key))
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

@@ -17,13 +17,13 @@ _TABLES = {
     "SELECT, UPDATE (written)": "installation",  # `check` and `/readyz` write it, to see whether they can
     # Retention empties and deletes what is old enough; the triggers let nothing else through.
     "SELECT, INSERT, UPDATE (changes)": "member_history",
-    "SELECT, INSERT": "invitation_events delivery_reports erasures audit_prunings",
+    "SELECT, INSERT": "event_feeds invitation_events delivery_reports erasures audit_prunings",
     "SELECT, INSERT, UPDATE": "accounts api_clients client_secrets provider_groups plans members invitations "
     "delivery_windows delivery_home queue_snapshots file_turns retention_positions uniqueness_probes",
     "SELECT, INSERT, UPDATE, DELETE": "request_allowances failed_attempts encounters duties eligibility_files "
     "eligibility_mappings suppressions file_rows",
-    "SELECT, INSERT, DELETE": "audit_entries deliverability invitation_templates queue_events estimate_log caught_messages "
-    "access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members",
+    "SELECT, INSERT, DELETE": "events audit_entries deliverability invitation_templates queue_events estimate_log "
+    "caught_messages access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members",
 }
 RIGHTS = {table: tuple(rights.split(", ")) for rights, tables in _TABLES.items() for table in tables.split()}
 # A worker renews the statistics of these tables after a large file; a role other than the owner can since PostgreSQL 17.

@@ -67,6 +67,8 @@ duties | id: id provider_group_id plan_ids | fact: on_duty capacity | reference:
 duties | time: on_at off_at
 queue_snapshots | id: account_id | fact: queues records | time: taken_at expires_at
 estimate_log | id: id plan_id | fact: estimate_seconds low_seconds high_seconds | time: taken_at expires_at
+event_feeds | id: account_id | time: since
+events | id: id account_id | fact: xid type data | reference: request_id | time: at
 audit_entries | id: id account_id subject_id | fact: action detail | reference: actor request_id | time: at
 erasures | id: member_id account_id | fact: cause | reference: actor request_id | time: erased_at
 legal_holds | id: member_id account_id | reference: reference actor | time: held_at

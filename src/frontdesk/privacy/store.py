@@ -19,6 +19,7 @@ from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
 from frontdesk.db.sets import find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
+from frontdesk.events.tables import events
 from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
 from frontdesk.invitations.tables import (
     delivery_reports,
@@ -204,6 +205,15 @@ class RetentionSource(NamedTuple):
     held_by: sa.Column[Any] | None = None
 
 
+# Of the kinds whose rows are deleted whole.
+_AGES: dict[RetentionKind, Any] = {
+    RetentionKind.MAILBOX: caught_messages.c.caught_at,
+    RetentionKind.EVENTS: events.c.at,
+    RetentionKind.AUDIT: audit_entries.c.at,
+    RetentionKind.COUNTERS: failed_attempts.c.failed_at,
+}
+
+
 def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
     is_kept = _m.external_id != ""
     match kind:
@@ -221,12 +231,9 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
         case RetentionKind.REPORTS:
             is_there = _has_rows(file_rows) | _has_rows(file_unchanged)
             return RetentionSource(eligibility_files, _f.finished_at, is_there, _f.account_id)
-        case RetentionKind.MAILBOX:
-            return RetentionSource(caught_messages, caught_messages.c.caught_at)
-        case RetentionKind.AUDIT:
-            return RetentionSource(audit_entries, audit_entries.c.at)
-        case RetentionKind.COUNTERS:
-            return RetentionSource(failed_attempts, failed_attempts.c.failed_at)
+        case _:
+            age = _AGES[kind]
+            return RetentionSource(age.table, age)
 
 
 def last_id(tx: Tx, kind: RetentionKind) -> int:
