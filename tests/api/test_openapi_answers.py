@@ -37,10 +37,18 @@ OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
 OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
 OF_EVENTS = {"listEvents"}
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_EVENTS
+OF_ENDPOINT = {"showWebhookEndpoint", "changeWebhookEndpoint", "deleteWebhookEndpoint", "rotateWebhookSecret"}
+OF_ENDPOINT |= {"testWebhookEndpoint"}
+OF_WEBHOOKS = OF_ENDPOINT | {"listWebhookEndpoints", "createWebhookEndpoint"}
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_EVENTS | OF_WEBHOOKS
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
+OF_JSON |= {"createWebhookEndpoint", "changeWebhookEndpoint"}
 OF_OAUTH = {"issueToken", "revokeToken"}
+
+OTHER_METHODS = dict.fromkeys(OF_MAPPINGS, "PATCH") | dict.fromkeys(
+    OF_WEBHOOKS, "PUT"
+)  # that their paths don't have
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
 NOT_CALLED = {"408/slow", "409/raced", "500/internal", "503/busy"}
@@ -59,10 +67,15 @@ class OperationCaller:
         self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
         # One that the operation takes.
         needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_EVENTS, Scope.EVENTS_READ)
+        needed |= dict.fromkeys(OF_WEBHOOKS, Scope.WEBHOOKS_MANAGE)
         self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
-        if name in OF_EVENTS:
+        if name in OF_EVENTS | OF_WEBHOOKS:
             self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
+        self.endpoint = 0
+        if name in OF_WEBHOOKS - {"createWebhookEndpoint"}:
+            made = self.api.post("/v2/webhook-endpoints", request("createWebhookEndpoint"))
+            self.endpoint = made.json()["data"]["id"]
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
@@ -75,6 +88,7 @@ class OperationCaller:
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        path = path.replace("{endpoint_id}", str(options.pop("endpoint", self.endpoint)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
@@ -172,9 +186,16 @@ def with_two_events(caller: OperationCaller) -> Any:
     return caller.send(query="?page[size]=1")
 
 
+def with_a_paused_endpoint(caller: OperationCaller) -> Any:
+    caller.api.patch(f"/v2/webhook-endpoints/{caller.endpoint}", {"state": "paused"})
+    return caller.send()
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
+    "createWebhookEndpoint": ("", {"url": "http://hooks.example.com", "state": "off"}),
+    "changeWebhookEndpoint": ("", {"event_types": "all"}),
     "listEvents": ("?type=member.erased", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
@@ -197,6 +218,13 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"enrolMember"}, "201/example", {"json": request("enrolMember", "new_member")}),
     ({"enrolMember"}, "200/example", {"json": request("enrolMember", "change")}),
     ({"listEvents"}, "200/no_event", {}),
+    ({"createWebhookEndpoint"}, "201/example", {"json": request("createWebhookEndpoint")}),
+    ({"changeWebhookEndpoint"}, "200/example", {"json": request("changeWebhookEndpoint")}),
+    ({"listWebhookEndpoints", "showWebhookEndpoint", "rotateWebhookSecret"}, "200/example", {}),
+    ({"testWebhookEndpoint"}, "202/example", {}),
+    ({"testWebhookEndpoint"}, "409/wrong_state", with_a_paused_endpoint),
+    ({"deleteWebhookEndpoint"}, "204/", {}),
+    (OF_ENDPOINT, "404/not_found", {"endpoint": 999_999, "json": {}}),
     ({"listEvents"}, "200/page", with_two_events),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
@@ -232,11 +260,11 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - OF_EVENTS - {"listPlans", "listEligibilityFiles"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - OF_EVENTS - OF_WEBHOOKS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",
-     lambda caller: caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")),
+     lambda caller: caller.send(method=OTHER_METHODS.get(caller.name, "DELETE"))),
     (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"},
      "406/accept", {"headers": {"Accept": "text/html"}}),
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),

@@ -11,7 +11,7 @@ from frontdesk.db import Database
 from frontdesk.web.endpoint import Endpoint
 from tests.api.test_openapi_answers import CSV
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator, member_body
+from tests.factories import EVERY_SCOPE, Customer, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk
 
 NAMING = [endpoint for endpoint in ENDPOINTS if "_id}" in endpoint.path]
@@ -22,27 +22,30 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "eligibility"): {"json": member_body(7)},
     ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
     ("POST", "mapping"): {"json": {}},
+    ("PATCH", "{endpoint_id}"): {"json": {"state": "paused"}},
     ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
 }
 
 
 class Ids(NamedTuple):
-    """A plan and a file, of whomever they are."""
+    """A plan, a file and a webhook endpoint, of whomever they are."""
 
     plan: int
     file: int
+    endpoint: int
 
 
 def send(api: Api, endpoint: Endpoint, ids: Ids) -> Any:
     path = endpoint.path.replace("{plan_id}", str(ids.plan)).replace("{file_id}", str(ids.file))
+    path = path.replace("{endpoint_id}", str(ids.endpoint))
     options = BODIES.get((endpoint.method, endpoint.path.rpartition("/")[2]), {})
     headers = options.get("headers", {}) | {"X-Request-Id": "the-same"}
     return api.request(endpoint.method, path, **(options | {"headers": headers}))
 
 
-def callers(api: Api, db: Database) -> Iterator[tuple[int, Api]]:
+def callers(api: Api, db: Database, account_id: int) -> Iterator[tuple[int, Api]]:
     """Every kind of caller with the status that it gets: a caller whose scopes are too narrow learns nothing either."""
-    yield 404, api
+    yield 404, api.as_(second_token(db, account_id, *EVERY_SCOPE))
     yield 0, api.as_(make_operator(db).token)
     fine = frozenset(Scope) - {Scope.CUSTOMER, Scope.OPERATOR}
     for status, scopes in ((404, fine), *((0, frozenset({scope})) for scope in fine)):
@@ -53,10 +56,14 @@ def callers(api: Api, db: Database) -> Iterator[tuple[int, Api]]:
 
 def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
     """Every pair that is not the caller's own."""
-    pairs = [other, Ids(ABSENT, ABSENT), Ids(10**18 - 1, 10**18 - 1)]
+    pairs = [other, Ids(ABSENT, ABSENT, ABSENT), Ids(10**18 - 1, 10**18 - 1, 10**18 - 1)]
     if "{file_id}" in endpoint.path:
-        pairs += [Ids(own.plan, other.file), Ids(other.plan, own.file), Ids(own.plan + 1, own.file)]
-        pairs += [Ids(own.plan, ABSENT), Ids(ABSENT, own.file)]
+        pairs += [
+            other._replace(plan=own.plan),
+            own._replace(plan=other.plan),
+            own._replace(plan=own.plan + 1),
+        ]
+        pairs += [Ids(own.plan, ABSENT, ABSENT), own._replace(plan=ABSENT)]
     return pairs
 
 
@@ -64,17 +71,24 @@ def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
 def test_what_is_anothers_answers_the_bytes_of_what_is_not_there(
     endpoint: Endpoint, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    own = Ids(customer.plan_ids[0], Desk(db, customer, clock).load(CSV.encode()).id)
-    asking = list(callers(api, db))
-    other = Ids(customer.plan_ids[-1] + 1, own.file + 1)
+    file = Desk(db, customer, clock).load(CSV.encode())
+    asking = list(callers(api, db, customer.account_id))
+    own = Ids(customer.plan_ids[0], file.id, make_endpoint(asking[0][1]))
+    other = Ids(customer.plan_ids[-1] + 1, own.file + 1, own.endpoint + 1)
     before = answers(endpoint, asking, foreign(endpoint, own, other))
     stranger = make_customer(db, name="Stranger")
     file = Desk(db, stranger, clock).load(CSV.replace("E-", "S-").replace("M-", "N-").encode())
-    assert Ids(stranger.plan_ids[0], file.id) == other
+    strangers = api.as_(second_token(db, stranger.account_id, *EVERY_SCOPE))
+    assert Ids(stranger.plan_ids[0], file.id, make_endpoint(strangers)) == other
     assert answers(endpoint, asking, foreign(endpoint, own, other)) == before
-    found = send(api.as_(stranger.token), endpoint, other)
-    assert found.status_code in (200, 201, 202) or found.json()["errors"][0]["code"] == "wrong_state"
-    assert send(api, endpoint, own).status_code in (200, 201, 202, 409, 422)
+    found = send(strangers, endpoint, other)
+    assert found.status_code in (200, 201, 202, 204) or found.json()["errors"][0]["code"] == "wrong_state"
+    assert send(asking[0][1], endpoint, own).status_code in (200, 201, 202, 204, 409, 422)
+
+
+def make_endpoint(api: Api) -> int:
+    made = api.post("/v2/webhook-endpoints", {"url": "https://hooks.example.com"})
+    return int(made.json()["data"]["id"])
 
 
 def answers(endpoint: Endpoint, asking: list[tuple[int, Api]], pairs: list[Ids]) -> list[Any]:

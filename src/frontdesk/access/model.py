@@ -20,6 +20,7 @@ class Scope(StrEnum):
     PLANS_WRITE = "plans:write"
     ELIGIBILITY_WRITE = "eligibility:write"
     EVENTS_READ = "events:read"
+    WEBHOOKS_MANAGE = "webhooks:manage"
     OPERATOR = "operator"
 
 

@@ -64,16 +64,18 @@ _TAGS = {
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "events": ("Events", "What has happened, for programs that keep a copy."),
+    "webhooks": ("Webhooks", "Programs of the account that are sent its events."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),
 }
 _SCOPES = {
-    Scope.CUSTOMER.value: "The whole of /v2, but for events.",
+    Scope.CUSTOMER.value: "The whole of /v2, but for events and webhooks.",
     Scope.PLANS_READ.value: "Read plans.",
     Scope.PLANS_WRITE.value: "Change plans.",
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
     Scope.EVENTS_READ.value: "Read events; a client has it only if it is given it by name.",
+    Scope.WEBHOOKS_MANAGE.value: "Manage webhook endpoints; a client has it only if it is given it by name.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 
@@ -97,7 +99,13 @@ _OF_PROBLEMS = {
 }
 
 # The parameters of paths in examples of problems.
-_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
+_IN_PATHS = {
+    "plan_id": "1",
+    "file_id": "7",
+    "mapping_name": "hr-export",
+    "asset": "page.css",
+    "endpoint_id": "1",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

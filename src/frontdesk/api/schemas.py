@@ -22,6 +22,7 @@ from typing import Any
 from frontdesk.api import oauth
 from frontdesk.eligibility import fields
 from frontdesk.eligibility import model as eligibility
+from frontdesk.events import endpoints
 from frontdesk.events import model as events
 from frontdesk.files import actions, report
 from frontdesk.files import model as files
@@ -51,7 +52,21 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
     *map(
-        vars, (parser, values, files, report, actions, fields, eligibility, events, changes, problems, oauth)
+        vars,
+        (
+            parser,
+            values,
+            files,
+            report,
+            actions,
+            fields,
+            eligibility,
+            endpoints,
+            events,
+            changes,
+            problems,
+            oauth,
+        ),
     ),
 )
 _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
@@ -332,6 +347,45 @@ Event: Something that has happened.
     type: EVENT_TYPES — {EVENT_TYPES}
     timestamp: time — When it happened.
     data: EventData
+NewWebhookEndpoint: A webhook endpoint to create.
+    url: string {"minLength": 1, "maxLength": URL_LENGTH} — An https address on the internet. A sandbox takes http on its own
+        machine too.
+    event_types?: SUBSCRIBED[] — Types of the events that are sent; empty, which is the default, for all.
+    state?: EndpointState — `paused`: nothing is sent, events wait.
+WebhookEndpointPatch: Absent fields keep their values.
+    url?: string {"minLength": 1, "maxLength": URL_LENGTH} — An https address on the internet.
+    event_types?: SUBSCRIBED[] — Types of the events that are sent; empty for all.
+    state?: EndpointState — `active`: what has waited is sent at once.
+WebhookTarget: A program of the account that is sent its events.
+    id: integer — Primary identifier.
+    type: "webhook_endpoints"
+    url: string
+    event_types: SUBSCRIBED[] — Empty for all.
+    state: EndpointState — While it is `paused`, events wait for it, for 30 days at most.
+    paused_reason: PauseReason? — `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days.
+    attempts: count — Attempts of the next event that have failed.
+    next_attempt_at: time? — When the next event is tried again; null unless an attempt has failed.
+    last_error: string? — Why the last attempt failed, such as `status_500` or `timeout`; null after a success.
+    failing_since: time? — Since when no webhook was taken.
+    delivered_at: time? — When a webhook was taken last.
+    created_at: time
+NewSecretTarget: A webhook endpoint with its secret.
+    id: integer — Primary identifier.
+    type: "webhook_endpoints"
+    url: string
+    event_types: SUBSCRIBED[] — Empty for all.
+    state: EndpointState
+    paused_reason: PauseReason?
+    attempts: count
+    next_attempt_at: time?
+    last_error: string?
+    failing_since: time?
+    delivered_at: time?
+    created_at: time
+    secret: string {"pattern": "^whsec_[A-Za-z0-9+/]{43}=$"} — Signs the webhooks. It is not shown again.
+WebhookEndpoint = MappingLinks&WebhookTarget: A webhook endpoint in its envelope.
+WebhookEndpointWithSecret = MappingLinks&NewSecretTarget: A webhook endpoint with its secret, in its envelope.
+WebhookEndpoints = MappingLinks&WebhookTarget[]: Every webhook endpoint of the account, by id.
 Events = PageLinks&Event[]: A page of events, the oldest first.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
@@ -414,7 +468,7 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export", "endpoint_id": 1}
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
@@ -449,9 +503,10 @@ file_page_after?: page_start — The `id` below which the page starts; `links.ne
 Accept-Encoding?: string — `gzip` for a compressed report.
 Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
         parameters answers the file of the first; with others it is refused.
-event_type?: EVENT_TYPES — Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`.
+event_type?: SUBSCRIBED — Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`.
 event_page_size?: integer {"minimum": 1, "maximum": 1000} — Events per page; 100 by default.
 event_page_after?: EVENT_ID — The `id` of the event after which the page starts; `links.next` has it.
+endpoint_id: integer — `id` of the webhook endpoint.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
@@ -471,7 +526,7 @@ Content-Security-Policy: string — The page loads from this service only, and s
 Cache-Control?: string — Whether, and how long, the answer may be kept.
 Pragma?: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
 Connection: "close" — The server does not read the rest of the body.
-Location: string — Address of the new file.
+Location: string — Address of the new file, or of the new endpoint.
 Vary: string — The answer depends on this header of the request.
 Content-Encoding?: "gzip" — `gzip` if the request accepts it.
 Link?: string — Address of the next page, if there is one (RFC 8288).

@@ -9,18 +9,20 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from frontdesk.config import is_this_machine
+from frontdesk.events.model import URL_LENGTH
 
-URL_LENGTH = 2000
 PORTS = {"https": 443, "http": 80}
 _PLAIN = re.compile("[!-~]+")
 _NAME = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?){1,127}")
 
 # IANA's special-purpose registries (2026): private, shared, loopback, link-local with the metadata services, documentation,
 # benchmarks, multicast, reserved.
-_CLOSED = [
-    ip_network(network)
-    for network in ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"]
-]
+_SPECIAL = """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+    192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24
+    203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20
+"""
+_CLOSED = [ip_network(network) for network in _SPECIAL.split()]
 # The only global unicast addresses of IPv6: mapped, NAT64, unique-local, link-local and multicast ones are outside.
 _GLOBAL = ip_network("2000::/3")
 
