@@ -340,6 +340,7 @@ EventData: The ids of what an event is about; it holds no value of a person. An 
     plan_id?: integer — The plan, of a member the one after the event.
     from_plan_id?: integer — The plan that a moved member left.
     file_id?: integer? — The eligibility file; null for a member that a request changed.
+    invitation_id?: integer — The invitation.
     fields?: string[] — Names of the member's fields that changed.
     request_id: string? — The request that caused the event, if there was one.
 Event: Something that has happened.
@@ -369,22 +370,9 @@ WebhookTarget: A program of the account that is sent its events.
     failing_since: time? — Since when no webhook was taken.
     delivered_at: time? — When a webhook was taken last.
     created_at: time
-NewSecretTarget: A webhook endpoint with its secret.
-    id: integer — Primary identifier.
-    type: "webhook_endpoints"
-    url: string
-    event_types: SUBSCRIBED[] — Empty for all.
-    state: EndpointState
-    paused_reason: PauseReason?
-    attempts: count
-    next_attempt_at: time?
-    last_error: string?
-    failing_since: time?
-    delivered_at: time?
-    created_at: time
-    secret: string {"pattern": "^whsec_[A-Za-z0-9+/]{43}=$"} — Signs the webhooks. It is not shown again.
+    secret?: string {"pattern": "^whsec_[A-Za-z0-9+/]{43}=$"} — Signs the webhooks. Only the answers to its creation and to a
+        rotation have it.
 WebhookEndpoint = MappingLinks&WebhookTarget: A webhook endpoint in its envelope.
-WebhookEndpointWithSecret = MappingLinks&NewSecretTarget: A webhook endpoint with its secret, in its envelope.
 WebhookEndpoints = MappingLinks&WebhookTarget[]: Every webhook endpoint of the account, by id.
 Events = PageLinks&Event[]: A page of events, the oldest first.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.

@@ -21,7 +21,7 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     is not shown again. An account has 10 endpoints at most.
 
     Body: NewWebhookEndpoint
-    201 WebhookEndpointWithSecret [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
+    201 WebhookEndpoint [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
     Faults: required wrong_type not_allowed unknown_field
     """
     values = await _values(app, request, is_new=True)
@@ -79,7 +79,7 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
     """Give a webhook endpoint a new secret. For 24 hours webhooks are signed with the one before too.
 
-    200 WebhookEndpointWithSecret: The endpoint and its new secret, which is not shown again.
+    200 WebhookEndpoint: The endpoint and its new secret, which is not shown again.
     """
     rotated: WebhookEndpoint = await _act(app, request, endpoints.rotate)
     return enveloped(app, request, _with_secret(app, rotated))

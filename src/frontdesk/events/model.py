@@ -24,6 +24,14 @@ class AccountEventType(StrEnum):
     MEMBER_MOVED = "member.moved"
     MEMBER_ENDED = "member.ended"
     MEMBER_REOPENED = "member.reopened"
+    INVITATION_SENT = "invitation.sent"
+    INVITATION_BOUNCED = "invitation.bounced"
+    INVITATION_SUPPRESSED = "invitation.suppressed"
+    FILE_DONE = "file.done"
+    FILE_HELD = "file.held"
+    FILE_FAILED = "file.failed"
+    QUEUE_OPENED = "plan.queue.opened"
+    QUEUE_CLOSED = "plan.queue.closed"
     WEBHOOK_TEST = "webhook.test"
 
 
@@ -33,6 +41,14 @@ EVENT_TYPES = {
     AccountEventType.MEMBER_MOVED: "A member moved from `from_plan_id` to `plan_id`.",
     AccountEventType.MEMBER_ENDED: "A file ended the access of a member; an undo or a merge removed the member.",
     AccountEventType.MEMBER_REOPENED: "A member that was absent from a full file is listed again.",
+    AccountEventType.INVITATION_SENT: "The relay has taken the invitation of a member.",
+    AccountEventType.INVITATION_BOUNCED: "The invitation of a member failed for good.",
+    AccountEventType.INVITATION_SUPPRESSED: "The address of a member is not mailed any more: a hard bounce, or a complaint.",
+    AccountEventType.FILE_DONE: "A file has ended, with a report.",
+    AccountEventType.FILE_HELD: "A file waits for a person.",
+    AccountEventType.FILE_FAILED: "A file has failed.",
+    AccountEventType.QUEUE_OPENED: "The first doctor for a plan came on duty.",
+    AccountEventType.QUEUE_CLOSED: "The last doctor for a plan left.",
     AccountEventType.WEBHOOK_TEST: "You asked for a test of a webhook endpoint; it is not in the feed.",
 }
 
