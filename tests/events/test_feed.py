@@ -13,6 +13,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.eligibility.people import lock_pair, merge
 from frontdesk.events.model import FEED_START, AccountEventType, NewEvent
+from frontdesk.invitations.protocol import release
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 from tests.conftest import Api, SetClock
@@ -164,3 +165,23 @@ def test_events_go_after_thirty_days(
     turn = RetentionTurn(db, clock, kept_days(config), Requester("retention", "r", clock()))
     assert turn.run() == {RetentionKind.EVENTS: 1}
     assert [event["type"] for event in read(reader)] == ["member.created"]
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_after_a_restored_backup_no_event_is_lost(
+    api: Api, reader: Api, db: Database, customer: Customer, superuser: Database
+) -> None:
+    """Another server numbers its transactions anew: the restored ones are of a far future."""
+    assert read(reader) == []
+    with db.write() as tx:
+        events.publish(tx, [new(customer, 1), new(customer, 2)], now=NOW)
+    with superuser.write() as tx:
+        tx.execute(text("UPDATE events SET xid = xid + 1000000000"))
+        [(xid, id_)] = tx.execute(text("SELECT xid, min(id) FROM events GROUP BY xid")).all()
+    assert read(reader) == []
+    with db.write() as tx:
+        release(tx)
+        events.publish(tx, [new(customer, 3)], now=NOW)
+    assert [event["data"]["eligibility_id"] for event in read(reader)] == [1, 2, 3]
+    later = read(reader, f"?page[after]=evt_{xid}_{id_}")  # a place of before the restore
+    assert [event["data"]["eligibility_id"] for event in later] == [2, 3]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, and_, case, delete, insert, literal, or_, select, text, tuple_, update
 
 from frontdesk.db import Tx, sets
 from frontdesk.db.schema import OldestOpenTransaction
@@ -94,12 +94,21 @@ def last_place(tx: Tx, account_id: int) -> EventPlace:
 
 
 def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[bool], ...]:
-    """A range of the index in its own order (eligibility.store.list_ids_under has the reason for two forms)."""
+    """A range of the index in its own order (eligibility.store.list_ids_under has the reason for two forms). A place with a
+    transaction that is still to come is one of before a restored backup (`number_anew`)."""
     account = _columns.account_id
     if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
         return account == account_id, _columns.xid == 0, _columns.id > after.id
-    place = tuple_(account, _columns.xid, _columns.id) > tuple_(account_id, *after)
+    xid = case((literal(after.xid) < OldestOpenTransaction(), after.xid), else_=0)
+    place = tuple_(account, _columns.xid, _columns.id) > tuple_(account_id, xid, after.id)
     return place, account <= account_id, _columns.xid < OldestOpenTransaction()
+
+
+def number_anew(tx: Tx) -> None:
+    """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events get
+    the number 0, before all new ones."""
+    if tx.dialect.name != "sqlite":
+        tx.execute(update(events).where(_columns.xid >= OldestOpenTransaction()).values(xid=0))
 
 
 def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
@@ -135,7 +144,8 @@ def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
     accounts that don't work."""
     is_there: ColumnElement[bool] = and_(_columns.xid == 0, _columns.id > _endpoint.place_id)
     if tx.dialect.name != "sqlite":
-        place = tuple_(_columns.xid, _columns.id) > tuple_(_endpoint.place_xid, _endpoint.place_id)
+        xid = case((_endpoint.place_xid < OldestOpenTransaction(), _endpoint.place_xid), else_=0)
+        place = tuple_(_columns.xid, _columns.id) > tuple_(xid, _endpoint.place_id)
         is_there = and_(place, _columns.xid < OldestOpenTransaction())
     order = (_columns.account_id, _columns.xid, _columns.id)
     of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)

@@ -425,6 +425,7 @@ def hold(tx: Tx, reason: HoldReason) -> None:
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
     store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
+    events.number_anew(tx)
     set_counter(tx, store.find_home(tx).offers)
 
 
