@@ -19,7 +19,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from tests.api.hostile import compact
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import EVERY_SCOPE, Customer, make_customer, member_body
 from tests.faults.fuzzing import changed, changes, fuzz
 from tests.faults.server import Server
 from tests.formats.reading import HEADER
@@ -153,7 +153,7 @@ def test_a_proxy_that_is_not_named_is_told_of_once(server: Server) -> None:
 @pytest.fixture(scope="module")
 def caller(server: Server) -> Customer:
     with closing(open_database(f"sqlite:///{server.log.with_name('frontdesk.db')}")) as db:
-        return make_customer(db, now=system_clock())
+        return make_customer(db, scopes=EVERY_SCOPE, now=system_clock())
 
 
 def requests(customer: Customer) -> list[bytes]:

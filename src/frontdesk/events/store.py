@@ -49,8 +49,6 @@ def record(tx: SetTransaction, feeds: Found, new_events: Iterable[NewEvent], *, 
 
 def publish(tx: SetTransaction, new_events: Collection[NewEvent], *, now: datetime) -> None:
     """`record` with the look-up of the feeds, in a trip of its own."""
-    if not new_events:
-        return
     with sets.one_round_trip(tx):
         feeds = find_feeds(tx, {each.account_id for each in new_events})
     record(tx, feeds, new_events, now=now)

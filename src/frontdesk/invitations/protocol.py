@@ -285,7 +285,8 @@ def apply_changes(
         for change, invitation in changes
         if change.state in EVENT_OF and change.from_state is not change.state and invitation.id in done
     ]
-    events.publish(tx, told, now=now)
+    if told:
+        events.publish(tx, told, now=now)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)

@@ -112,7 +112,8 @@ def _tell_of_queues(tx: Tx, before: Mapping[int, int], after: Mapping[int, int],
     closed = dict.fromkeys(before.keys() - after.keys(), AccountEventType.QUEUE_CLOSED)
     accounts = {**before, **after}
     told = sorted((opened | closed).items())
-    publish(tx, [NewEvent(accounts[plan], type_, {"plan_id": plan}) for plan, type_ in told], now=now)
+    if told:
+        publish(tx, [NewEvent(accounts[plan], type_, {"plan_id": plan}) for plan, type_ in told], now=now)
 
 
 def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEvent]]:
