@@ -14,7 +14,8 @@ from frontdesk.plans.changes import change_plan, create_plan, create_provider_gr
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 
-EVERY_SCOPE = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})  # of an account
+# Of an account.
+EVERY_SCOPE = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 

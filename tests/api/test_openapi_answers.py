@@ -21,7 +21,7 @@ from frontdesk.formats.model import Format
 from tests.api.conftest import Files
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator, second_token
+from tests.factories import Customer, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
 
 EXAMPLES = read_examples(BASE_URL)
@@ -40,10 +40,21 @@ OF_ONE_READ = {"showEligibleMember", "listEligibleMemberHistory"}
 OF_MEMBERS = OF_ONE_READ | {"listEligibleMembers", "findEligibleMembers"}
 OF_CHANGES = {"endMember", "renameMember"}
 OF_ONE_MEMBER = OF_ONE_READ | OF_CHANGES
-OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | {"showCaller"}
+OF_EVENTS = {"listEvents"}
+OF_ENDPOINT = {"showWebhookEndpoint", "changeWebhookEndpoint", "deleteWebhookEndpoint", "rotateWebhookSecret"}
+OF_ENDPOINT |= {"testWebhookEndpoint"}
+OF_WEBHOOKS = OF_ENDPOINT | {"listWebhookEndpoints", "createWebhookEndpoint"}
+OF_V2 |= (
+    OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | OF_EVENTS | OF_WEBHOOKS | {"showCaller"}
+)
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_CHANGES
+OF_JSON |= {"createWebhookEndpoint", "changeWebhookEndpoint"}
 OF_OAUTH = {"issueToken", "revokeToken"}
+
+OTHER_METHODS = dict.fromkeys(OF_MAPPINGS, "PATCH") | dict.fromkeys(
+    OF_WEBHOOKS, "PUT"
+)  # that their paths don't have
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
 NOT_CALLED = {"408/slow", "409/raced", "409/in_flight", "500/internal", "503/busy"}
@@ -62,14 +73,21 @@ class OperationCaller:
         self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
         # One that the operation takes.
         needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_MEMBERS, Scope.ELIGIBILITY_READ)
+        needed |= dict.fromkeys(OF_EVENTS, Scope.EVENTS_READ) | dict.fromkeys(
+            OF_WEBHOOKS, Scope.WEBHOOKS_MANAGE
+        )
         self.scope = needed.get(name, Scope.CUSTOMER)
         self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
-        self.member = 0
+        if name in OF_MEMBERS | OF_EVENTS | OF_WEBHOOKS:
+            self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
+        self.member = self.endpoint = 0
         if name in OF_CHANGES:
             self.member = self.enrol("AB 123356", email=None).json()["id"]
         if name in OF_MEMBERS:
-            self.api = api.as_(second_token(db, customer.account_id, Scope.CUSTOMER, self.scope))
             self.member = self.enrol("AB 123356").json()["id"]
+        if name in OF_WEBHOOKS - {"createWebhookEndpoint"}:
+            made = self.api.post("/v2/webhook-endpoints", request("createWebhookEndpoint"))
+            self.endpoint = made.json()["data"]["id"]
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
@@ -83,6 +101,7 @@ class OperationCaller:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "site.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
         path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
+        path = path.replace("{endpoint_id}", str(options.pop("endpoint", self.endpoint)))
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
         path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
@@ -196,12 +215,27 @@ def with_two_changes(caller: OperationCaller) -> Any:
     return caller.send(query="?page[size]=1")
 
 
+def with_two_events(caller: OperationCaller) -> Any:
+    assert caller.send().status_code == 200  # begins the feed
+    for number in range(2):
+        caller.api.post(f"/v2/plans/{caller.customer.plan_ids[0]}/eligibility", member_body(number))
+    return caller.send(query="?page[size]=1")
+
+
+def with_a_paused_endpoint(caller: OperationCaller) -> Any:
+    caller.api.patch(f"/v2/webhook-endpoints/{caller.endpoint}", {"state": "paused"})
+    return caller.send()
+
+
 WRONG = {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}}
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
     "listEligibleMembers": ("?updated_since=yesterday&page[size]=0", {}),
     "listEligibleMemberHistory": ("?page[size]=0", {}),
     "findEligibleMembers": ("", {}),
+    "createWebhookEndpoint": ("", {"url": "http://hooks.example.com", "state": "off"}),
+    "changeWebhookEndpoint": ("", {"event_types": "all"}),
+    "listEvents": ("?type=member.erased", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),
@@ -231,6 +265,15 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listEligibleMembers"}, "200/page", of_two_members),
     ({"listEligibleMembers", "findEligibleMembers"}, "200/found", {"query": "?external_id=AB%20123356"}),
     ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),
+    ({"listEvents"}, "200/no_event", {}),
+    ({"createWebhookEndpoint"}, "201/example", {"json": request("createWebhookEndpoint")}),
+    ({"changeWebhookEndpoint"}, "200/example", {"json": request("changeWebhookEndpoint")}),
+    ({"listWebhookEndpoints", "showWebhookEndpoint", "rotateWebhookSecret"}, "200/example", {}),
+    ({"testWebhookEndpoint"}, "202/example", {}),
+    ({"testWebhookEndpoint"}, "409/wrong_state", with_a_paused_endpoint),
+    ({"deleteWebhookEndpoint"}, "204/", {}),
+    (OF_ENDPOINT, "404/not_found", {"endpoint": 999_999, "json": {}}),
+    ({"listEvents"}, "200/page", with_two_events),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
     ({"document", "referencePage", "referenceFile", "listProblems", "listDocumentation", "metrics"}, "200/", {}),
@@ -275,12 +318,12 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"enrolMember"}, "412/member_exists",
      {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
     (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers", "findEligibleMembers", "showCaller"}
-     - OF_CHANGES,
+     - OF_CHANGES - OF_EVENTS - OF_WEBHOOKS,
      "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
     ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
     (set(OPERATIONS), "405/method",
-     lambda caller: caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")),
+     lambda caller: caller.send(method=OTHER_METHODS.get(caller.name, "DELETE"))),
     (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"},
      "406/accept", {"headers": {"Accept": "text/html"}}),
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),

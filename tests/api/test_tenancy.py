@@ -27,21 +27,23 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "rename"): {"json": {"external_id": "R-7"}},
     ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
     ("POST", "mapping"): {"json": {}},
+    ("PATCH", "{endpoint_id}"): {"json": {"state": "paused"}},
     ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
 }
 
 
 class Ids(NamedTuple):
-    """A plan, a file and a member, of whomever they are."""
+    """A plan, a file, a member and a webhook endpoint, of whomever they are."""
 
     plan: int
     file: int
     member: int
+    endpoint: int
 
 
 def send(api: Api, endpoint: Endpoint, ids: Ids) -> Any:
     path = endpoint.path.replace("{plan_id}", str(ids.plan)).replace("{file_id}", str(ids.file))
-    path = path.replace("{eligibility_id}", str(ids.member))
+    path = path.replace("{eligibility_id}", str(ids.member)).replace("{endpoint_id}", str(ids.endpoint))
     options = BODIES.get((endpoint.method, endpoint.path.rpartition("/")[2]), {})
     headers = options.get("headers", {}) | {"X-Request-Id": "the-same"}
     return api.request(endpoint.method, path, **(options | {"headers": headers}))
@@ -60,14 +62,14 @@ def callers(api: Api, db: Database, account_id: int) -> Iterator[tuple[int, Api]
 
 def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
     """Every pair that is not the caller's own."""
-    pairs = [other, Ids(ABSENT, ABSENT, ABSENT), Ids(10**18 - 1, 10**18 - 1, 10**18 - 1)]
+    pairs = [other, Ids(*[ABSENT] * 4), Ids(*[10**18 - 1] * 4)]
     if "{file_id}" in endpoint.path or "{eligibility_id}" in endpoint.path:
         pairs += [
             other._replace(plan=own.plan),
             own._replace(plan=other.plan),
             own._replace(plan=own.plan + 1),
         ]
-        pairs += [Ids(own.plan, ABSENT, ABSENT), own._replace(plan=ABSENT)]
+        pairs += [Ids(own.plan, ABSENT, ABSENT, ABSENT), own._replace(plan=ABSENT)]
     return pairs
 
 
@@ -76,18 +78,24 @@ def test_what_is_anothers_answers_the_bytes_of_what_is_not_there(
     endpoint: Endpoint, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
     file = Desk(db, customer, clock).load(CSV.encode())
-    own = Ids(customer.plan_ids[0], file.id, db.ask(last_member_id))
     asking = list(callers(api, db, customer.account_id))
-    other = Ids(customer.plan_ids[-1] + 1, own.file + 1, own.member + 1)
+    own = Ids(customer.plan_ids[0], file.id, db.ask(last_member_id), make_endpoint(asking[0][1]))
+    other = Ids(customer.plan_ids[-1] + 1, own.file + 1, own.member + 1, own.endpoint + 1)
     before = answers(endpoint, asking, foreign(endpoint, own, other))
     stranger = make_customer(db, name="Stranger")
     file = Desk(db, stranger, clock).load(CSV.replace("E-", "S-").replace("M-", "N-").encode())
     found = db.ask(lambda tx: list_ids_under(tx, stranger.plan_ids[0], after_id=0, limit=1))
-    assert Ids(stranger.plan_ids[0], file.id, found[0]) == other
+    strangers = api.as_(second_token(db, stranger.account_id, *EVERY_SCOPE))
+    assert Ids(stranger.plan_ids[0], file.id, found[0], make_endpoint(strangers)) == other
     assert answers(endpoint, asking, foreign(endpoint, own, other)) == before
-    told = send(api.as_(second_token(db, stranger.account_id, *EVERY_SCOPE)), endpoint, other)
-    assert told.status_code in (200, 201, 202, 207) or told.json()["errors"][0]["code"] == "wrong_state"
-    assert send(asking[0][1], endpoint, own).status_code in (200, 201, 202, 207, 409, 422)
+    told = send(strangers, endpoint, other)
+    assert told.status_code in (200, 201, 202, 204, 207) or told.json()["errors"][0]["code"] == "wrong_state"
+    assert send(asking[0][1], endpoint, own).status_code in (200, 201, 202, 204, 207, 409, 422)
+
+
+def make_endpoint(api: Api) -> int:
+    made = api.post("/v2/webhook-endpoints", {"url": "https://hooks.example.com"})
+    return int(made.json()["data"]["id"])
 
 
 def answers(endpoint: Endpoint, asking: list[tuple[int, Api]], pairs: list[Ids]) -> list[Any]:

@@ -36,6 +36,7 @@ from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.text import wire_time
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
+from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api, SetClock
 from tests.factories import EVERY_SCOPE, NOW, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
@@ -80,6 +81,7 @@ class Installation:
     def a_day(self) -> None:
         """Each kind of request, of work on files, of delivery and of upkeep."""
         self.number += 1000
+        self._read_events()
         self._serve(self.number)
         self._decide_about_people(self.number + 50)
         self._load_files(self.number + 100)
@@ -143,6 +145,23 @@ class Installation:
             *(f"&updated_since={y}-11-20T12:00:00Z" for y in (2026, 2030)),
         ):
             assert self.reader.get(listed + query).status_code == 200
+
+    def _read_events(self) -> None:
+        for query in ("", "?page[after]=evt_1_1&page[size]=20", "?type=member.moved"):
+            assert self.reader.get("/v2/events" + query).status_code == 200
+        made = self.reader.post(
+            "/v2/webhook-endpoints", {"url": "http://127.0.0.1:9/"}
+        )  # nothing listens there
+        endpoint = f"/v2/webhook-endpoints/{made.json()['data']['id']}"
+        assert self.reader.post(endpoint + "/test").status_code == 202
+        sender = WebhookSender(self.config, self.db, read_time=lambda _: self.clock())
+        sender.step()
+        sender.close()
+        assert self.reader.get(endpoint).json()["data"]["attempts"] == 1
+        for method, path in (("PATCH", ""), ("POST", "/rotate"), ("DELETE", "")):
+            body = {"json": {"state": "paused"}} if method == "PATCH" else {}
+            assert self.reader.request(method, endpoint + path, **body).status_code in (200, 204)
+        assert self.reader.get("/v2/webhook-endpoints").json()["data"] == []
 
     def _decide_about_people(self, n: int) -> None:
         actor = Requester("someone", "r", self.clock())

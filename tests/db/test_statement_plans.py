@@ -17,13 +17,14 @@ MEMBERS, VISITS = 100_000, 30_000
 MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 
 # One row; a row for each account, plan or group, all of which are asked for; the set itself; the oldest 20 by the primary key; a
-# row for each client, for each member under legal hold, for the last pruning, and for each pair that a person called distinct.
+# row for each client, for each webhook endpoint, for each member under legal hold, for the last pruning, and for each pair that a
+# person called distinct.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home"),
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     *("failed_attempts", "request_allowances", "legal_holds", "audit_prunings", "distinct_members"),
-    "uniqueness_probes",
+    *("uniqueness_probes", "webhook_endpoints"),
 }
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0141)
 ENDS = ("SELECT max(", "SELECT min(")  # of an id: one step from an end of its index

@@ -108,10 +108,21 @@ def exceptions() -> Iterator[dict[str, Any]]:
     yield expecting("enrolMember", "422")
     yield expecting("listEligibleMembers", "422")  # an identifier stands alone, a date exists
     yield expecting("findEligibleMembers", "422")
+    for name in (
+        "createWebhookEndpoint",
+        "changeWebhookEndpoint",
+    ):  # an address is judged by more than its letters
+        yield expecting(name, "422")
     yield expecting("changePlan", "412 422", "412")
     # A file is judged by its content, which no schema tells: by the worker, or where a mapping is asked for at once.
     yield expecting("uploadEligibilityFile", "400 409 415 422", "200 202")
-    for operation in ("approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"):
+    on_state = (
+        "approveEligibilityFile",
+        "cancelEligibilityFile",
+        "undoEligibilityFile",
+        "testWebhookEndpoint",
+    )
+    for operation in on_state:
         yield expecting(operation, "409")
     for operation in ("issueToken", "revokeToken"):
         yield expecting(operation, "400")

@@ -212,7 +212,7 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(trail: Retentio
 def test_settings_say_how_long_and_nought_is_for_ever() -> None:
     names = [each.variable for each in SETTINGS if each.variable.startswith("FRONTDESK_KEEP_")]
     forever = read_config(dict.fromkeys(names, "0"))
-    assert set(kept_days(forever)) == {K.MAILBOX, K.ANSWERS, K.COUNTERS}
+    assert set(kept_days(forever)) == {K.MAILBOX, K.ANSWERS, K.EVENTS, K.COUNTERS}
     for name in ("HISTORY_YEARS", "AUDIT_YEARS"):
         with pytest.raises(ConfigError, match="at least 6"):
             read_config({f"FRONTDESK_KEEP_{name}": "5"})

@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 
 class Scope(StrEnum):
-    """A right of a token. `customer` allows the whole /v2 but the reading of members, which a client is given by name; `operator`
-    is for clients without an account."""
+    """A right of a token. `customer` allows the whole /v2 but reading members, events and webhooks, which a client is given by
+    name; `operator` is for clients without an account."""
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
     PLANS_WRITE = "plans:write"
     ELIGIBILITY_READ = "eligibility:read"
     ELIGIBILITY_WRITE = "eligibility:write"
+    EVENTS_READ = "events:read"
+    WEBHOOKS_MANAGE = "webhooks:manage"
     OPERATOR = "operator"
 
 

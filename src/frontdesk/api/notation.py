@@ -18,6 +18,8 @@ from frontdesk.api import oauth
 from frontdesk.config import Environment
 from frontdesk.eligibility import fields
 from frontdesk.eligibility import model as eligibility
+from frontdesk.events import endpoints
+from frontdesk.events import model as events
 from frontdesk.files import actions, report
 from frontdesk.files import model as files
 from frontdesk.invitations.model import InvitationState, InvitationStep, NotInvitedReason
@@ -48,9 +50,8 @@ _NAMED: ChainMap[str, Any] = ChainMap(
         "OF_IDENTIFIERS": dict.fromkeys(fields.UNIQUE, ref("MappingSteps")),  # they are no constants
         "LONG_YEARS": _LONG_YEARS | {"items": _LONG_YEARS},
     },
-    *map(
-        vars, (parser, values, files, report, actions, fields, eligibility, changes, problems, request, oauth)
-    ),
+    *map(vars, (parser, values, files, report, actions, fields, eligibility, endpoints, events)),
+    *map(vars, (changes, problems, request, oauth)),
 )
 _FIELD = re.compile(r"^ *(.+?): (\S+)(?: (\{.*?\}))?(?: — (.*))?$")
 _TITLE = re.compile(r"^(\w+)(?: = (\S+))?(?: (\{.*\}))?: (.*)$")

@@ -66,17 +66,21 @@ _TAGS = {
     "members": ("Members", "Stored members and their histories."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
+    "events": ("Events", "What has happened, for programs that keep a copy."),
+    "webhooks": ("Webhooks", "Programs of the account that are sent its events."),
     "me": _ACCESS,
     "oauth": _ACCESS,
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),
 }
 _SCOPES = {
-    Scope.CUSTOMER.value: "The whole of /v2, but for the reading of members.",
+    Scope.CUSTOMER.value: "The whole of /v2, but for reading members, events and webhooks.",
     Scope.PLANS_READ.value: "Read plans.",
     Scope.PLANS_WRITE.value: "Change plans.",
     Scope.ELIGIBILITY_READ.value: "Read members and their histories; a client has it only if it is given it by name.",
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
+    Scope.EVENTS_READ.value: "Read events; a client has it only if it is given it by name.",
+    Scope.WEBHOOKS_MANAGE.value: "Manage webhook endpoints; a client has it only if it is given it by name.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 
@@ -104,6 +108,7 @@ _IN_PATHS = {
     "plan_id": "1",
     "file_id": "7",
     "eligibility_id": "1001",
+    "endpoint_id": "1",
     "mapping_name": "hr-export",
     "asset": "page.css",
 }

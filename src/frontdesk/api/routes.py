@@ -4,7 +4,19 @@ A handler's name is the operation's id in the OpenAPI document; its docstring sa
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, me, members, oauth, plans, reference
+from frontdesk.api import (
+    eligibility,
+    events,
+    health,
+    invitees,
+    mappings,
+    me,
+    members,
+    oauth,
+    plans,
+    reference,
+    webhooks,
+)
 from frontdesk.api import eligibility_files as files
 from frontdesk.api.openapi import operation
 from frontdesk.web.endpoint import Endpoint
@@ -16,6 +28,9 @@ FILES = PLAN + "/eligibility-files"
 FILE = FILES + "/{file_id}"
 MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
+WEBHOOKS = "/v2/webhook-endpoints"
+WEBHOOK = WEBHOOKS + "/{endpoint_id}"
+_WEBHOOKS = Scope.WEBHOOKS_MANAGE
 _MEMBERS = Scope.ELIGIBILITY_WRITE
 _READ = Scope.ELIGIBILITY_READ
 
@@ -44,6 +59,14 @@ _OPERATIONS = (
     operation("PUT", MAPPING, mappings.save_eligibility_mapping, _MEMBERS),
     operation("DELETE", MAPPING, mappings.delete_eligibility_mapping, _MEMBERS),
     operation("GET", "/v2/me", me.show_caller, any_scope=True),
+    operation("GET", "/v2/events", events.list_events, Scope.EVENTS_READ),
+    operation("GET", WEBHOOKS, webhooks.list_webhook_endpoints, _WEBHOOKS),
+    operation("POST", WEBHOOKS, webhooks.create_webhook_endpoint, _WEBHOOKS),
+    operation("GET", WEBHOOK, webhooks.show_webhook_endpoint, _WEBHOOKS),
+    operation("PATCH", WEBHOOK, webhooks.change_webhook_endpoint, _WEBHOOKS),
+    operation("DELETE", WEBHOOK, webhooks.delete_webhook_endpoint, _WEBHOOKS),
+    operation("POST", WEBHOOK + "/rotate", webhooks.rotate_webhook_secret, _WEBHOOKS),
+    operation("POST", WEBHOOK + "/test", webhooks.test_webhook_endpoint, _WEBHOOKS),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),

@@ -228,6 +228,46 @@ Caller: The client behind a token, as the service sees it.
     token_expires_at: time
     limits: CallerLimits
 CallerEnvelope = MappingLinks&Caller: The caller in its envelope.
+EventData: The ids of what an event is about; it holds no value of a person. An event has those that belong to its type.
+    eligibility_id?: integer — The member.
+    plan_id?: integer — The plan, of a member the one after the event.
+    from_plan_id?: integer — The plan that a moved member left.
+    file_id?: integer? — The eligibility file; null for a member that a request changed.
+    invitation_id?: integer — The invitation.
+    fields?: string[] — Names of the member's fields that changed.
+    request_id: string? — The request that caused the event, if there was one.
+Event: Something that has happened.
+    id: EVENT_ID — Identifies the event; of a webhook it is the `webhook-id`.
+    type: EVENT_TYPES — {EVENT_TYPES}
+    timestamp: time — When it happened.
+    data: EventData
+NewWebhookEndpoint: A webhook endpoint to create.
+    url: string {"minLength": 1, "maxLength": URL_LENGTH} — An https address on the internet. A sandbox takes http on its own
+        machine too.
+    event_types?: SUBSCRIBED[] — Types of the events that are sent; empty, which is the default, for all.
+    state?: EndpointState — `paused`: nothing is sent, events wait.
+WebhookEndpointPatch: Absent fields keep their values.
+    url?: string {"minLength": 1, "maxLength": URL_LENGTH} — An https address on the internet.
+    event_types?: SUBSCRIBED[] — Types of the events that are sent; empty for all.
+    state?: EndpointState — `active`: what has waited is sent at once.
+WebhookTarget: A program of the account that is sent its events.
+    id: integer — Primary identifier.
+    type: "webhook_endpoints"
+    url: string
+    event_types: SUBSCRIBED[] — Empty for all.
+    state: EndpointState — While it is `paused`, events wait for it, for 30 days at most.
+    paused_reason: PauseReason? — `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days.
+    attempts: count — Attempts of the next event that have failed.
+    next_attempt_at: time? — When the next event is tried again; null unless an attempt has failed.
+    last_error: string? — Why the last attempt failed, such as `status_500` or `timeout`; null after a success.
+    failing_since: time? — Since when no webhook was taken.
+    delivered_at: time? — When a webhook was taken last.
+    created_at: time
+    secret?: string {"pattern": "^whsec_[A-Za-z0-9+/]{43}=$"} — Signs the webhooks. Only the answers to its creation and to a
+        rotation have it.
+WebhookEndpoint = MappingLinks&WebhookTarget: A webhook endpoint in its envelope.
+WebhookEndpoints = MappingLinks&WebhookTarget[]: Every webhook endpoint of the account, by id.
+Events = PageLinks&Event[]: A page of events, the oldest first.
 TokenRequest: A token request. Leave `client_id` and `client_secret` out with HTTP Basic.
     client_id?, client_secret?: string
     grant_type: "client_credentials"
@@ -309,7 +349,14 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {"plan_id": 1, "eligibility_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_EXAMPLES = {
+    "plan_id": 1,
+    "eligibility_id": 1,
+    "asset": "page.js",
+    "file_id": 1,
+    "mapping_name": "hr-export",
+    "endpoint_id": 1,
+}
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
@@ -357,6 +404,10 @@ member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page;
 member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.
 history_page_size?: integer {"minimum": 1, "maximum": 1000} — Changes per page; 100 by default.
 history_page_after?: page_start — The `id` of the change after which the page starts; `links.next` has it.
+event_type?: SUBSCRIBED — Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`.
+event_page_size?: integer {"minimum": 1, "maximum": 1000} — Events per page; 100 by default.
+event_page_after?: EVENT_ID — The `id` of the event after which the page starts; `links.next` has it.
+endpoint_id: integer — `id` of the webhook endpoint.
 queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
 external_id?: string — Only the plan with exactly this `external_id`.
 page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
@@ -380,7 +431,7 @@ Content-Security-Policy: string — The page loads from this service only, and s
 Cache-Control?: string — Whether, and how long, the answer may be kept.
 Pragma?: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
 Connection: "close" — The server does not read the rest of the body.
-Location: string — Address of the new file.
+Location: string — Address of the new file, or of the new endpoint.
 Vary: string — The answer depends on this header of the request.
 Content-Encoding?: "gzip" — `gzip` if the request accepts it.
 Link?: string — Address of the next page, if there is one (RFC 8288).
@@ -418,7 +469,9 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub("^page_(.*)", r"page[\1]", re.sub("^(?:file|history|mapping|member|report)_", "", key))
+        name = re.sub(
+            "^page_(.*)", r"page[\1]", re.sub("^(?:event|file|history|mapping|member|report)_", "", key)
+        )
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

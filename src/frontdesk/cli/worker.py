@@ -16,6 +16,7 @@ from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
 from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
+from frontdesk.worker.webhooks import WebhookSender
 
 
 def worker(
@@ -30,8 +31,8 @@ def worker(
     config = settings()
     with migrated_database(config, index_scans=True) as db:
         db.outage.tell = LogOutput(sys.stdout).write
-        loader = FileLoader(config, db)
-        tasks = (loader, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
+        loader, sender = FileLoader(config, db), WebhookSender(config, db)
+        tasks = (loader, sender, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
@@ -47,6 +48,7 @@ def worker(
 
         def wake() -> None:
             loader.wake()
+            sender.wake()
             if delivery is not None:
                 delivery.wake()
 

@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import TIMESTAMP, BigInteger, Column, Date, Enum, ForeignKey, Integer, MetaData, String
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 
 from frontdesk.text import stored_time
@@ -36,6 +38,30 @@ Id = BigInteger().with_variant(Integer(), "sqlite")
 
 # JSON keeps the order of keys, which JSONB would not: metadata is echoed as it was sent.
 Json = JSON(none_as_null=True).with_variant(postgresql.JSON(none_as_null=True), "postgresql")
+
+
+class TransactionNumber(FunctionElement[int]):
+    """The number of the present transaction, ascending in the order of their beginnings; 0 on SQLite, which has one writer."""
+
+    type = Id
+    inherit_cache = True
+
+
+class OldestOpenTransaction(FunctionElement[int]):
+    """The number of the oldest transaction that is open or to come. Only for PostgreSQL."""
+
+    type = Id
+    inherit_cache = True
+
+
+@compiles(TransactionNumber)
+def _transaction_number(_element: TransactionNumber, compiler: Any, **_options: Any) -> str:
+    return "0" if compiler.dialect.name == "sqlite" else "(pg_current_xact_id()::text::bigint)"
+
+
+@compiles(OldestOpenTransaction)
+def _oldest_open(_element: OldestOpenTransaction, _compiler: Any, **_options: Any) -> str:
+    return "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 
 
 def words(kind: type[StrEnum], length: int) -> Enum:

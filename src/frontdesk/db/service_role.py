@@ -17,11 +17,12 @@ _TABLES = {
     "SELECT, UPDATE (written)": "installation",  # `check` and `/readyz` write it, to see whether they can
     # Retention empties and deletes what is old enough; the triggers let nothing else through.
     "SELECT, INSERT, UPDATE (changes)": "member_history",
-    "SELECT, INSERT": "invitation_events delivery_reports erasures audit_prunings",
+    "SELECT, INSERT": "event_feeds invitation_events delivery_reports erasures audit_prunings",
     "SELECT, INSERT, UPDATE": "accounts api_clients client_secrets provider_groups plans members invitations "
     "delivery_windows delivery_home queue_snapshots file_turns retention_positions uniqueness_probes",
     "SELECT, INSERT, UPDATE, DELETE": "request_allowances failed_attempts encounters duties eligibility_files "
-    "eligibility_mappings suppressions file_rows",
+    "eligibility_mappings suppressions file_rows webhook_endpoints",
+    "SELECT, INSERT, UPDATE (xid), DELETE": "events",  # after a restored backup (events.store.number_anew)
     "SELECT, INSERT, DELETE": "audit_entries deliverability invitation_templates queue_events estimate_log caught_messages "
     "access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members stored_answers",
 }

@@ -19,7 +19,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from frontdesk import audit, idempotency
+from frontdesk import audit, events, idempotency
 from frontdesk.audit import AuditEntry
 from frontdesk.clock import Clock
 from frontdesk.config import Config, Uniqueness
@@ -29,6 +29,7 @@ from frontdesk.db.pipeline import GroupWriter
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, model, persons, store
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import (
     NO_CONTEXT,
     Enrolled,
@@ -40,6 +41,7 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.idempotency.model import Once
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
@@ -49,6 +51,15 @@ from frontdesk.text import fold_email, stored_time
 
 MANY = 100  # so many updated records are worth a statement of their own
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
+EVENT_OF = {
+    Outcome.CREATED: AccountEventType.MEMBER_CREATED,
+    Outcome.UPDATED: AccountEventType.MEMBER_UPDATED,
+    Outcome.MOVED: AccountEventType.MEMBER_MOVED,
+    Outcome.ENDED: AccountEventType.MEMBER_ENDED,
+    Outcome.REOPENED: AccountEventType.MEMBER_REOPENED,
+    Outcome.RESTORED: AccountEventType.MEMBER_UPDATED,
+    Outcome.WITHDRAWN: AccountEventType.MEMBER_ENDED,
+}
 # The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
 
@@ -77,10 +88,10 @@ def enrol(
     transaction. When the results are read after the commit, the search for similar members travels with it. The accepted records
     of keyed requests have their answers stored; a repeated one is AnsweredBefore or Invalid (`once` of Submission).
     """
-    results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
+    results, feeds = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
-    similar, updated, left = _write(tx, accepted, now=now, audited=audited)
+    similar, updated, left = _write(tx, accepted, feeds, now=now, audited=audited)
     finished = _warn_of_similar(results, similar, updated, stored_time(now)[:10])
     if left is not None:
         finished = _name_left_plans(finished, left)
@@ -117,11 +128,11 @@ def _decide_chunk(
     now: datetime,
     reopens_absent: bool,
     scratch: Tx | None = None,
-) -> list[Result]:
+) -> tuple[list[Result], Found]:
     """Read every stored record and setting that the chunk needs in one round trip, decide each record, and count the probes.
 
-    The stored records are locked. With the `scratch` database of a dry run nothing is locked, and its records come first. Errors
-    as of `enrol`.
+    Returns the results, and the accounts that have asked for events. The stored records are locked. With the `scratch` database
+    of a dry run nothing is locked, and its records come first. Errors as of `enrol`.
     """
     keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
@@ -133,6 +144,7 @@ def _decide_chunk(
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
+        feeds = events.find_feeds(tx, accounts)
         answered = idempotency.find_answers(tx, [once.request for once in keyed]) if keyed else Found()
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
@@ -151,7 +163,7 @@ def _decide_chunk(
     else:
         results = [state.decide(submission) for submission in submissions]
     chunk_keys.save(tx)
-    return results
+    return results, feeds
 
 
 def _answered(found: Found, once: Once[Enrolled] | None) -> FrontdeskError | None:
@@ -193,7 +205,12 @@ class _Similar(NamedTuple):
 
 
 def _write(
-    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
+    tx: SetTransaction,
+    accepted: Sequence[tuple[Submission, Enrolled]],
+    feeds: Found,
+    *,
+    now: datetime,
+    audited: bool,
 ) -> tuple[_Similar, list[StoredMember], Found | None]:
     """Returns the search for members that are similar to new ones, the stored members that were changed, and the plans that
     requests moved members from (None if there are none)."""
@@ -215,6 +232,7 @@ def _write(
             if made.outcome is not Outcome.UNCHANGED
         )
         store.insert_history(tx, entries, at)
+        events.record(tx, feeds, _events(accepted), now=now)
         if audited:
             trail = [
                 AuditEntry(
@@ -232,6 +250,19 @@ def _write(
     moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
     return similar, updated, left
+
+
+def _events(accepted: Iterable[tuple[Submission, Enrolled]]) -> Iterator[NewEvent]:
+    """The events of the changes, with ids and names of fields only."""
+    for by, result in accepted:
+        if (type_ := EVENT_OF.get(result.outcome)) is None:
+            continue
+        data: dict[str, Any] = {"eligibility_id": result.stored.values["id"], "plan_id": by.plan_id}
+        if type_ is AccountEventType.MEMBER_MOVED:
+            data["from_plan_id"] = result.left_plan_id
+        data["fields"] = [name for name in result.changes if name in FIELDS]
+        data["file_id"] = by.file_id
+        yield NewEvent(by.account_id, type_, data, by.request_id)
 
 
 def _columns(updated: Sequence[StoredMember]) -> list[str]:
@@ -268,7 +299,7 @@ class DryRun:
     ) -> list[Result]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         scratch = self._scratch
-        results = _decide_chunk(
+        results, _ = _decide_chunk(
             tx, submissions, self._uniqueness, now=now, reopens_absent=reopens_absent, scratch=scratch
         )
         created, updated = _touched(each.stored for each in results if isinstance(each, Enrolled))
@@ -329,7 +360,8 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
     results = [Invalid([CHANGED_SINCE]) if pair is None else _restore(*pair, keys) for pair in pairs]
     keys.save(tx)
     restored = [pair for pair, result in zip(pairs, results, strict=True) if pair and pair[1] is result]
-    _write(tx, restored, now=undo.now, audited=False)
+    feeds = events.find_feeds(tx, {by.account_id for by, _ in restored})
+    _write(tx, restored, feeds, now=undo.now, audited=False)
     withdrawn = [each.stored.values["id"] for _, each in restored if each.outcome is Outcome.WITHDRAWN]
     cancel_of_members(tx, withdrawn, now=undo.now)
     return results

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from frontdesk import audit
+from frontdesk import audit, events
 from frontdesk.audit import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
@@ -21,6 +21,7 @@ from frontdesk.eligibility.enrol import UndoRequest, restore
 from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Outcome, SimilarPair, Submission
 from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.text import stored_time
 
@@ -152,10 +153,13 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
     closed = {"id": dropped["id"], "merged_into": kept["id"], "member_id": f" merged {dropped['id']}"}
     closed |= dict.fromkeys(("email", "email_folded", "row_digest"))
     update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
-    gone = {name: [dropped[name], None] for name in ("member_id", "email")}
-    gone["merged_into"] = [None, kept["id"]]
-    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, gone))
+    lost = {name: [dropped[name], None] for name in ("member_id", "email")}
+    lost["merged_into"] = [None, kept["id"]]
+    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, lost))
     cancel_of_members(tx, [dropped["id"]], now=requester.now)
+    gone = {"eligibility_id": dropped["id"], "plan_id": dropped["plan_id"], "fields": [], "file_id": None}
+    ended = NewEvent(dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id)
+    events.publish(tx, [ended], now=requester.now)
 
 
 def unmerge(tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from greenlet import greenlet
 
+from frontdesk import events
 from frontdesk.audit import Requester, record_action
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -25,6 +26,7 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.enrol import UndoRequest
 from frontdesk.eligibility.model import Enrolled
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.files import model, store
 from frontdesk.files.actions import delete_content, get_file
 from frontdesk.files.check import ApprovalNeeded
@@ -134,6 +136,9 @@ def _end(
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
         requester = Requester(file.client, file.request_id, now)
         record_action(tx, requester, f"file.{state.value}", file.account_id, file.id, counts=file.counts)
+        ids = {"file_id": file.id, "plan_id": file.plan_id}
+        told = NewEvent(file.account_id, AccountEventType(f"file.{state.value}"), ids, file.request_id)
+        events.publish(tx, [told], now=now)
     if finished_at is not None:
         delete_content(claim.db, file.id)
     claim.refresh()

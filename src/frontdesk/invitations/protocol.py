@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 
+from frontdesk import events
 from frontdesk.db import Tx
 from frontdesk.db.database_identity import (
     counter_path,
@@ -23,6 +24,7 @@ from frontdesk.db.database_identity import (
     read_counter,
     set_counter,
 )
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations import store
 from frontdesk.invitations.hourly_window import HourlyWindows, allowance
 from frontdesk.invitations.message import mailable
@@ -51,6 +53,10 @@ MAX_RETRY_SECONDS = 3600.0
 LAPSE_SECONDS = 1.0  # between two looks for leases that have run out, at least
 # The longest that the batches of an account at its limit are left alone: its settings may change meanwhile.
 _RECHECK_SECONDS = 5.0
+EVENT_OF = {
+    InvitationState.SENT: AccountEventType.INVITATION_SENT,
+    InvitationState.FAILED: AccountEventType.INVITATION_BOUNCED,
+}
 _HOME_TABLE = "delivery_home"
 
 # Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this package.
@@ -271,10 +277,28 @@ def apply_changes(
         of_claim = {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
         rows.append(stored[change] | of_claim)
     written = store.change_states(tx, rows, keeps_claim=keeps_claim)
+    done = {row[0] for row in written}
+    told = [
+        _event(EVENT_OF[change.state], invitation)
+        for change, invitation in changes
+        if change.state in EVENT_OF and change.from_state is not change.state and invitation.id in done
+    ]
+    if told:
+        events.publish(tx, told, now=now)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
         windows.count_sent(tx, Counter(sent), now)
-    return {row[0] for row in written}
+    return done
+
+
+def note_suppressed(tx: Tx, invitation: Invitation, *, now: datetime) -> None:
+    """Tell the account that the address of its own invitation is not mailed any more."""
+    events.publish(tx, [_event(AccountEventType.INVITATION_SUPPRESSED, invitation)], now=now)
+
+
+def _event(type_: AccountEventType, invitation: Invitation | ClaimedInvitation) -> NewEvent:
+    ids = {"invitation_id": invitation.id, "eligibility_id": invitation.member_id}
+    return NewEvent(invitation.account_id, type_, ids | {"plan_id": invitation.plan_id})
 
 
 def cancel_of_members(
@@ -400,6 +424,7 @@ def hold(tx: Tx, reason: HoldReason) -> None:
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
     store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
+    events.number_anew(tx)
     set_counter(tx, store.find_home(tx).offers)
 
 

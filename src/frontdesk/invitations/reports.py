@@ -24,7 +24,7 @@ from frontdesk.invitations.model import (
     ReportEvent,
     SuppressionReason,
 )
-from frontdesk.invitations.protocol import is_unclear, settle_by_report
+from frontdesk.invitations.protocol import is_unclear, note_suppressed, settle_by_report
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
@@ -60,6 +60,7 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
         reason = SuppressionReason.HARD_BOUNCE
     if reason is not None:
         store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
+        note_suppressed(tx, invitation, now=now)
     return ReportEffect.APPLIED
 
 

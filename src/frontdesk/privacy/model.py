@@ -37,6 +37,7 @@ class RetentionKind(StrEnum):
     ENDED = "ended"  # members whose access has ended
     HISTORY = "history"  # the values of a member's old changes
     AUDIT = "audit"
+    EVENTS = "events"  # that an account reads or is sent
     MAILBOX = "mailbox"  # mails that a sandbox caught
     ANSWERS = "answers"  # stored answers to requests with an idempotency key
     COUNTERS = "counters"  # failed attempts, tokens, request counters

@@ -16,6 +16,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time, write_alone
+from frontdesk.events.model import EVENT_DAYS
 from frontdesk.privacy import store
 from frontdesk.privacy.erasure import erase_old
 from frontdesk.privacy.model import RetentionKind
@@ -41,6 +42,7 @@ def kept_days(config: Config) -> Counts:
         _K.ENDED: config.keep_ended_years * DAYS_OF_YEAR,
         _K.HISTORY: config.keep_history_years * DAYS_OF_YEAR,
         _K.AUDIT: config.keep_audit_years * DAYS_OF_YEAR,
+        _K.EVENTS: EVENT_DAYS,
         _K.MAILBOX: MAILBOX_DAYS,
         _K.ANSWERS: ANSWER_DAYS,
         _K.COUNTERS: COUNTER_DAYS,

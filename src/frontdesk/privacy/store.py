@@ -19,6 +19,7 @@ from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
 from frontdesk.db.sets import find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
+from frontdesk.events.tables import events
 from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
 from frontdesk.idempotency.tables import stored_answers
 from frontdesk.invitations.tables import (
@@ -214,6 +215,7 @@ class RetentionSource(NamedTuple):
 _AGES: dict[RetentionKind, sa.Column[Any]] = {
     RetentionKind.MAILBOX: caught_messages.c.caught_at,
     RetentionKind.ANSWERS: stored_answers.c.created_at,
+    RetentionKind.EVENTS: events.c.at,
     RetentionKind.AUDIT: audit_entries.c.at,
     RetentionKind.COUNTERS: failed_attempts.c.failed_at,
 }

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, NotFound
+from frontdesk.events import publish
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.queues.encounters import settle_duty, settle_encounter
 from frontdesk.queues.model import (
     Duty,
@@ -84,10 +86,12 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
     for event in known.events:
         if event.reference in visits:
             visits[event.reference].append(event)
-    duty_rows = []
-    for reference, events in by_reference(event for event in new if event.visit is None).items():
+    duty_rows, doctors = [], by_reference(event for event in new if event.visit is None)
+    for reference, events in doctors.items():
         id_, duty = known.duties.get(reference, (None, Duty()))
         duty_rows.append(store.settled_row(reference, settle_duty(duty, events), id_))
+    groups = {group for _, group in doctors}
+    open_before = store.find_open_plans(tx, groups) if groups else {}
     store.save(
         tx,
         events=new,
@@ -98,6 +102,18 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
         ],
         duty_rows=duty_rows,
     )
+    if groups:
+        _tell_of_queues(tx, open_before, store.find_open_plans(tx, groups), now)
+
+
+def _tell_of_queues(tx: Tx, before: Mapping[int, int], after: Mapping[int, int], now: datetime) -> None:
+    """Events of the plans whose first doctor has come, or whose last one has left."""
+    opened = dict.fromkeys(after.keys() - before.keys(), AccountEventType.QUEUE_OPENED)
+    closed = dict.fromkeys(before.keys() - after.keys(), AccountEventType.QUEUE_CLOSED)
+    accounts = {**before, **after}
+    told = sorted((opened | closed).items())
+    if told:
+        publish(tx, [NewEvent(accounts[plan], type_, {"plan_id": plan}) for plan, type_ in told], now=now)
 
 
 def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEvent]]:

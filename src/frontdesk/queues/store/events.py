@@ -54,6 +54,23 @@ def lock_groups(tx: Tx, group_ids: Collection[int] | None) -> set[int]:
     return set(tx.execute(query).scalars())
 
 
+def find_open_plans(tx: Tx, group_ids: Collection[int]) -> dict[int, int]:
+    """The plans of the groups that a doctor on duty serves, with their accounts."""
+    columns = ("id", "account_id", "provider_group_id")
+    of_groups = find_set(tx, plans, "provider_group_id", group_ids, columns=columns).rows
+    on_duty = select(duties.c.provider_group_id, duties.c.plan_ids).where(
+        duties.c.provider_group_id.in_(sorted(group_ids)), duties.c.on_duty
+    )
+    served: dict[int, list[Any]] = {}
+    for group, plan_ids in tx.execute(on_duty):
+        served.setdefault(group, []).append(plan_ids)
+    return {
+        row["id"]: row["account_id"]
+        for row in of_groups
+        if any(ids is None or row["id"] in ids for ids in served.get(row["provider_group_id"], ()))
+    }
+
+
 def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
     """The stored rows of the events' ids, visits and doctors, in one round trip."""
     ids = {event.id for event in events}

@@ -1,0 +1,121 @@
+"""Which webhooks are sent next, and what becomes of them: claims, retries, giving up, pausing (docs/webhooks.md).
+
+An endpoint is claimed by lease and epoch, and its events are sent in their order: while one fails, later ones wait for it. The
+place in the feed is committed after some events, so a killed worker's events are sent again, with the same ids.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from frontdesk import audit
+from frontdesk.audit import AuditEntry
+from frontdesk.db import Tx
+from frontdesk.events import signature, store
+from frontdesk.events.model import EndpointState, Event, EventPlace, PauseReason, WebhookEndpoint
+
+LEASE_SECONDS = 60
+READ_TOGETHER = 200  # events
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 4 * 3600
+GIVE_UP_AFTER = timedelta(days=3)  # of one event
+PAUSE_AFTER = timedelta(days=5)  # of an endpoint
+GONE = "status_410"
+ACTOR = "webhooks"
+
+
+class Progress(NamedTuple):
+    """How far a worker has come with an endpoint: the last event that is done, and the error of the next one. `delivered` is
+    False if the endpoint wanted none of the events."""
+
+    place: EventPlace
+    delivered: bool
+    failed: Event | None = None
+    error: str | None = None
+
+
+def claim(tx: Tx, ids: Sequence[int], *, now: datetime) -> list[WebhookEndpoint]:
+    """Claim those of the endpoints that are still due, until `renew` or `finish`."""
+    return store.claim_endpoints(tx, ids, now=now, lease_until=now + timedelta(seconds=LEASE_SECONDS))
+
+
+def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
+    """The ids and accounts of endpoints with an event to send now, that with the oldest last turn first."""
+    return store.find_due(tx, now, limit)
+
+
+def next_events(tx: Tx, endpoint: WebhookEndpoint, place: EventPlace) -> list[Event]:
+    """The next events of the endpoint's account after the place, those too that the endpoint does not want."""
+    return store.list_events(tx, endpoint.account_id, after=place, limit=READ_TOGETHER, tests=True)
+
+
+def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> list[bytes]:
+    """The secrets that sign now, the newest first."""
+    salts = [endpoint.salt]
+    if endpoint.old_salt and endpoint.old_salt_until and now < endpoint.old_salt_until:
+        salts.append(endpoint.old_salt)
+    return [signature.derive_secret(link_secret, salt) for salt in salts]
+
+
+def save(
+    tx: Tx,
+    endpoint: WebhookEndpoint,
+    progress: Progress,
+    *,
+    now: datetime,
+    ends: bool,
+    jitter: Callable[[float, float], float] = random.uniform,
+) -> WebhookEndpoint | None:
+    """Store the progress; the claim ends with it, or its lease begins anew. Returns the endpoint as it is then, or None if the
+    claim was lost: then nothing is written."""
+    values: dict[str, Any] = {"place_xid": progress.place.xid, "place_id": progress.place.id}
+    values["lease_until"] = None if ends else now + timedelta(seconds=LEASE_SECONDS)
+    if progress.delivered:
+        values |= {"delivered_at": now, "failing_since": None, "last_error": None}
+    if progress.place != endpoint.place:
+        values |= {"attempts": 0, "head_failed_at": None}
+    entry = None
+    if progress.failed is not None:
+        failing, entry = _after_failure(endpoint, progress, now, jitter)
+        values |= failing
+    if not store.save_claimed(tx, endpoint.id, endpoint.epoch, **values):
+        return None
+    if entry is not None:
+        audit.record(tx, [entry], now=now)
+    return endpoint._replace(**{name: values[name] for name in WebhookEndpoint._fields if name in values})
+
+
+def _after_failure(
+    endpoint: WebhookEndpoint, progress: Progress, now: datetime, jitter: Callable[[float, float], float]
+) -> tuple[dict[str, Any], AuditEntry | None]:
+    """The endpoint after a failed attempt, and what the audit trail has to tell of it."""
+    is_first = progress.delivered or progress.place != endpoint.place
+    attempts = 1 if is_first else endpoint.attempts + 1
+    head_failed_at = now if is_first else endpoint.head_failed_at or now
+    failing_since = now if progress.delivered else endpoint.failing_since or now
+    pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 20))
+    values = {"attempts": attempts, "head_failed_at": head_failed_at, "failing_since": failing_since}
+    values |= {"last_error": progress.error, "next_at": now + timedelta(seconds=pause * jitter(1.0, 1.25))}
+    reason = None
+    if progress.error == GONE:
+        reason = PauseReason.GONE
+    elif now - failing_since >= PAUSE_AFTER:
+        reason = PauseReason.FAILING
+    if reason is not None:
+        values |= {"state": EndpointState.PAUSED, "paused_reason": reason}
+        return values, _entry("webhook.paused", endpoint, reason=reason)
+    if now - head_failed_at >= GIVE_UP_AFTER and progress.failed is not None:
+        place = progress.failed.place
+        values |= {
+            "place_xid": place.xid,
+            "place_id": place.id,
+            "attempts": 0,
+            "head_failed_at": None,
+            "next_at": now,
+        }
+        return values, _entry("webhook.event_given_up", endpoint, event_id=place.event_id)
+    return values, None
+
+
+def _entry(action: str, endpoint: WebhookEndpoint, **detail: Any) -> AuditEntry:
+    return AuditEntry(action, ACTOR, f"webhook-{endpoint.id}", endpoint.account_id, endpoint.id, detail)

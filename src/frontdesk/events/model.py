@@ -1,0 +1,173 @@
+"""Events: their types, their places in the feed of an account, and their form for callers.
+
+An event holds ids and names of fields, never a value of a person.
+"""
+
+import re
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from frontdesk.text import wire_time
+
+EVENT_ID = re.compile("evt_(0|[1-9][0-9]{0,17})_([1-9][0-9]{0,17})")
+EVENTS_PER_PAGE = 100
+EVENT_DAYS = 30  # of retention
+URL_LENGTH = 2000
+
+
+class AccountEventType(StrEnum):
+    """What happened: EVENT_TYPES explains each."""
+
+    MEMBER_CREATED = "member.created"
+    MEMBER_UPDATED = "member.updated"
+    MEMBER_MOVED = "member.moved"
+    MEMBER_ENDED = "member.ended"
+    MEMBER_REOPENED = "member.reopened"
+    INVITATION_SENT = "invitation.sent"
+    INVITATION_BOUNCED = "invitation.bounced"
+    INVITATION_SUPPRESSED = "invitation.suppressed"
+    FILE_DONE = "file.done"
+    FILE_HELD = "file.held"
+    FILE_FAILED = "file.failed"
+    QUEUE_OPENED = "plan.queue.opened"
+    QUEUE_CLOSED = "plan.queue.closed"
+    WEBHOOK_TEST = "webhook.test"
+
+
+EVENT_TYPES = {
+    AccountEventType.MEMBER_CREATED: "A member is new.",
+    AccountEventType.MEMBER_UPDATED: "Fields of a member changed; the undo of a file restored them, or the member itself.",
+    AccountEventType.MEMBER_MOVED: "A member moved from `from_plan_id` to `plan_id`.",
+    AccountEventType.MEMBER_ENDED: "A file ended the access of a member; an undo or a merge removed the member.",
+    AccountEventType.MEMBER_REOPENED: "A member that was absent from a full file is listed again.",
+    AccountEventType.INVITATION_SENT: "The relay has taken the invitation of a member.",
+    AccountEventType.INVITATION_BOUNCED: "The invitation of a member failed for good.",
+    AccountEventType.INVITATION_SUPPRESSED: "The address of a member is not mailed any more: a hard bounce, or a complaint.",
+    AccountEventType.FILE_DONE: "A file has ended, with a report.",
+    AccountEventType.FILE_HELD: "A file waits for a person.",
+    AccountEventType.FILE_FAILED: "A file has failed.",
+    AccountEventType.QUEUE_OPENED: "The first doctor for a plan came on duty.",
+    AccountEventType.QUEUE_CLOSED: "The last doctor for a plan left.",
+    AccountEventType.WEBHOOK_TEST: "You asked for a test of a webhook endpoint; it is not in the feed.",
+}
+
+
+class NewEvent(NamedTuple):
+    """An event to be stored. `data` holds ids and names of fields."""
+
+    account_id: int
+    type: AccountEventType
+    data: dict[str, Any]
+    request_id: str | None = None
+    endpoint_id: int | None = None
+
+
+class EventPlace(NamedTuple):
+    """The place of an event in the feed: the number of its transaction (0 on SQLite) and its id."""
+
+    xid: int
+    id: int
+
+    @property
+    def event_id(self) -> str:
+        return f"evt_{self.xid}_{self.id}"
+
+    @classmethod
+    def parse(cls, event_id: str) -> "EventPlace | None":
+        found = EVENT_ID.fullmatch(event_id)
+        return None if found is None else cls(int(found[1]), int(found[2]))
+
+
+FEED_START = EventPlace(0, 0)
+
+
+class Event(NamedTuple):
+    """A stored event."""
+
+    xid: int
+    id: int
+    type: AccountEventType
+    at: datetime
+    data: dict[str, Any]
+    request_id: str | None
+    endpoint_id: int | None = None
+
+    @property
+    def place(self) -> EventPlace:
+        return EventPlace(self.xid, self.id)
+
+    def serialize(self) -> dict[str, Any]:
+        """The event as the feed shows it."""
+        return {"id": self.place.event_id} | self.content()
+
+    def content(self) -> dict[str, Any]:
+        """The body of a webhook, whose headers have the id."""
+        data = {**self.data, "request_id": self.request_id}
+        return {"type": str(self.type), "timestamp": wire_time(self.at), "data": data}
+
+
+class EndpointState(StrEnum):
+    """Whether webhooks are sent to an endpoint. While it is `paused`, its events wait."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+
+
+class PauseReason(StrEnum):
+    """Why an endpoint is paused."""
+
+    ASKED = "asked"  # by a PATCH
+    GONE = "gone"  # it answered 410
+    FAILING = "failing"  # for five days
+
+
+class WebhookEndpoint(NamedTuple):
+    """A program of the account that gets its events. `place` is that of the last event that it has; `attempts` and
+    `head_failed_at` are of the next one. `epoch` is the number of claims and changes so far."""
+
+    id: int
+    account_id: int
+    url: str
+    event_types: list[str]
+    state: EndpointState
+    paused_reason: PauseReason | None
+    salt: str
+    old_salt: str | None
+    old_salt_until: datetime | None
+    place_xid: int
+    place_id: int
+    epoch: int
+    next_at: datetime
+    attempts: int
+    head_failed_at: datetime | None
+    failing_since: datetime | None
+    delivered_at: datetime | None
+    last_error: str | None
+    created_at: datetime
+
+    @property
+    def place(self) -> EventPlace:
+        return EventPlace(self.place_xid, self.place_id)
+
+    def wants(self, event: Event) -> bool:
+        if event.endpoint_id is not None:
+            return event.endpoint_id == self.id
+        return not self.event_types or event.type in self.event_types
+
+    def serialize(self) -> dict[str, Any]:
+        """The endpoint as every answer shows it, without its secret."""
+        return {
+            "id": self.id,
+            "type": "webhook_endpoints",
+            "url": self.url,
+            "event_types": self.event_types,
+            "state": self.state,
+            "paused_reason": self.paused_reason,
+            "attempts": self.attempts,
+            "next_attempt_at": self.next_at if self.attempts else None,
+            "last_error": self.last_error,
+            "failing_since": self.failing_since,
+            "delivered_at": self.delivered_at,
+            "created_at": self.created_at,
+        }

@@ -1,0 +1,39 @@
+"""Signatures of webhooks by Standard Webhooks 1.0, and their secrets.
+
+A secret is derived from FRONTDESK_LINK_SECRET and a random salt that is stored with the endpoint, so a copy of the database alone
+signs nothing (docs/security.md).
+"""
+
+import hmac
+import secrets
+from base64 import b64encode
+from collections.abc import Sequence
+
+SALT_BYTES = 32
+
+
+def new_salt() -> str:
+    return secrets.token_hex(SALT_BYTES)
+
+
+def derive_secret(link_secret: str, salt: str) -> bytes:
+    """The 32 bytes that sign the webhooks of the endpoint with this salt."""
+    return hmac.digest(link_secret.encode(), b"webhook " + salt.encode(), "sha256")
+
+
+def secret_text(secret: bytes) -> str:
+    """The secret as callers keep it."""
+    return "whsec_" + b64encode(secret).decode()
+
+
+def signed_headers(
+    secrets_: Sequence[bytes], *, event_id: str, timestamp: int, body: bytes
+) -> dict[str, str]:
+    """The three headers of a webhook. Each secret signs, so that the receiver can change from one to the next."""
+    content = f"{event_id}.{timestamp}.".encode() + body
+    signatures = (b64encode(hmac.digest(secret, content, "sha256")).decode() for secret in secrets_)
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(f"v1,{signature}" for signature in signatures),
+    }

@@ -1,0 +1,175 @@
+"""The SQL of events."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, delete, insert, literal, or_, select, text, tuple_, update
+
+from frontdesk.db import Tx, sets
+from frontdesk.db.schema import OldestOpenTransaction
+from frontdesk.db.sets import Found, SetTransaction
+from frontdesk.events.model import (
+    FEED_START,
+    AccountEventType,
+    EndpointState,
+    Event,
+    EventPlace,
+    NewEvent,
+    WebhookEndpoint,
+)
+from frontdesk.events.tables import event_feeds, events, webhook_endpoints
+from frontdesk.text import stored_time
+
+_columns = events.c
+_endpoint = webhook_endpoints.c
+_WHOLE = [_endpoint[name] for name in WebhookEndpoint._fields]
+_SHOWN = [_columns[name] for name in Event._fields]
+
+
+def find_feeds(tx: SetTransaction, account_ids: Collection[int]) -> Found:
+    """Which of the accounts have asked for events. A set read."""
+    return sets.find_set(tx, event_feeds, "account_id", account_ids, columns=("account_id",))
+
+
+def record(tx: SetTransaction, feeds: Found, new_events: Iterable[NewEvent], *, now: datetime) -> None:
+    """Store those of the events whose accounts are among `feeds`; nothing is computed when there is none."""
+    accounts = {row["account_id"] for row in feeds.rows}
+    if not accounts:
+        return
+    at = stored_time(now)
+    rows = [
+        {"account_id": each.account_id, "type": str(each.type), "at": at, "data": each.data}
+        | {"request_id": each.request_id, "endpoint_id": each.endpoint_id}
+        for each in new_events
+        if each.account_id in accounts
+    ]
+    sets.insert_set(tx, events, rows)
+
+
+def publish(tx: SetTransaction, new_events: Collection[NewEvent], *, now: datetime) -> None:
+    """`record` with the look-up of the feeds, in a trip of its own."""
+    with sets.one_round_trip(tx):
+        feeds = find_feeds(tx, {each.account_id for each in new_events})
+    record(tx, feeds, new_events, now=now)
+
+
+def has_feed(tx: Tx, account_id: int) -> bool:
+    query = select(event_feeds.c.account_id).where(event_feeds.c.account_id == account_id)
+    return tx.execute(query).first() is not None
+
+
+def begin_feed(tx: Tx, account_id: int, now: datetime) -> bool:
+    """From now on events of the account are stored. False if they were already."""
+    if has_feed(tx, account_id):
+        return False
+    row = {"account_id": account_id, "since": stored_time(now)}
+    sets.insert_missing(tx, event_feeds, [row])
+    return True
+
+
+def list_events(
+    tx: Tx, account_id: int, *, after: EventPlace, limit: int, tests: bool = False
+) -> list[Event]:
+    """The account's events after a place, oldest first; with `tests`, those of single endpoints too.
+
+    Events of a transaction that is still open may come before events that are visible already, so PostgreSQL's are read up to the
+    oldest open transaction. A reader that goes on after the last event that it was given misses none.
+    """
+    query = select(*_SHOWN).order_by(_columns.account_id, _columns.xid, _columns.id).limit(limit)
+    if not tests:
+        query = query.where(_columns.endpoint_id.is_(None))
+    rows = tx.execute(query.where(*_beyond(tx, account_id, after)))
+    return [Event(*row)._replace(type=AccountEventType(row.type)) for row in rows]
+
+
+def last_place(tx: Tx, account_id: int) -> EventPlace:
+    """The place of the account's newest event that a reader may see."""
+    order = (_columns.account_id.desc(), _columns.xid.desc(), _columns.id.desc())
+    query = select(_columns.xid, _columns.id).where(*_beyond(tx, account_id, FEED_START))
+    row = tx.execute(query.order_by(*order).limit(1)).first()
+    return EventPlace(*row) if row else FEED_START
+
+
+def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[bool], ...]:
+    """A range of the index in its own order (eligibility.store.list_ids_under has the reason for two forms). A place with a
+    transaction that is still to come is one of before a restored backup (`number_anew`)."""
+    account = _columns.account_id
+    if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
+        return account == account_id, _columns.xid == 0, _columns.id > after.id
+    xid = case((literal(after.xid) < OldestOpenTransaction(), after.xid), else_=0)
+    place = tuple_(account, _columns.xid, _columns.id) > tuple_(account_id, xid, after.id)
+    return place, account <= account_id, _columns.xid < OldestOpenTransaction()
+
+
+def number_anew(tx: Tx) -> None:
+    """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events get
+    the number 0, before all new ones."""
+    if tx.dialect.name != "sqlite":
+        tx.execute(update(events).where(_columns.xid >= OldestOpenTransaction()).values(xid=0))
+
+
+def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
+    """The endpoints of the account, by id."""
+    query = select(*_WHOLE).where(_endpoint.account_id == account_id).order_by(_endpoint.id)
+    return [WebhookEndpoint(*row) for row in tx.execute(query)]
+
+
+def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint | None:
+    query = select(*_WHOLE).where(_endpoint.id == endpoint_id, _endpoint.account_id == account_id)
+    row = tx.execute(query.with_for_update() if lock else query).first()
+    return WebhookEndpoint(*row) if row else None
+
+
+def insert_endpoint(tx: Tx, values: dict[str, Any]) -> int:
+    """The id of the new endpoint."""
+    key: Any = tx.execute(insert(webhook_endpoints).values(values)).inserted_primary_key
+    return int(key[0])
+
+
+def change_endpoint(tx: Tx, endpoint_id: int, **values: Any) -> None:
+    """Change the endpoint and end the claim of a worker, whose later writes are void."""
+    ended: dict[str, Any] = {"epoch": _endpoint.epoch + 1, "lease_until": None}
+    tx.execute(update(webhook_endpoints).where(_endpoint.id == endpoint_id).values(values | ended))
+
+
+def delete_endpoint(tx: Tx, endpoint_id: int) -> None:
+    tx.execute(delete(webhook_endpoints).where(_endpoint.id == endpoint_id))
+
+
+def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
+    """The ids and accounts of endpoints with an event to send now, that with the oldest last turn first. Nothing is sent for
+    accounts that don't work."""
+    is_there: ColumnElement[bool] = and_(_columns.xid == 0, _columns.id > _endpoint.place_id)
+    if tx.dialect.name != "sqlite":
+        xid = case((_endpoint.place_xid < OldestOpenTransaction(), _endpoint.place_xid), else_=0)
+        place = tuple_(_columns.xid, _columns.id) > tuple_(xid, _endpoint.place_id)
+        is_there = and_(place, _columns.xid < OldestOpenTransaction())
+    order = (_columns.account_id, _columns.xid, _columns.id)
+    of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)
+    first = select(_columns.id).where(of_account, is_there).order_by(*order).limit(1)
+    works = text("(SELECT state FROM accounts WHERE id = webhook_endpoints.account_id) = 'active'")
+    query = select(_endpoint.id, _endpoint.account_id).where(*_is_due(now), works)
+    query = query.where(first.correlate(webhook_endpoints).scalar_subquery().is_not(None))
+    return [(row.id, row.account_id) for row in tx.execute(query.order_by(_endpoint.turn_at).limit(limit))]
+
+
+def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    is_free = or_(_endpoint.lease_until.is_(None), _endpoint.lease_until < now)
+    return _endpoint.state == EndpointState.ACTIVE, _endpoint.next_at <= now, is_free
+
+
+def claim_endpoints(
+    tx: Tx, ids: Sequence[int], *, now: datetime, lease_until: datetime
+) -> list[WebhookEndpoint]:
+    """Claim those of the endpoints that are still due and free."""
+    values = {"epoch": _endpoint.epoch + 1, "lease_until": lease_until, "turn_at": now}
+    mine = and_(_endpoint.id.in_(sorted(ids)), *_is_due(now))
+    claimed = update(webhook_endpoints).where(mine).values(values).returning(*_WHOLE)
+    return [WebhookEndpoint(*row) for row in tx.execute(claimed)]
+
+
+def save_claimed(tx: Tx, endpoint_id: int, epoch: int, **values: Any) -> bool:
+    """Change a claimed endpoint. False if the claim was lost: then nothing is written."""
+    mine = and_(_endpoint.id == endpoint_id, _endpoint.epoch == epoch)
+    return tx.execute(update(webhook_endpoints).where(mine).values(values)).rowcount == 1

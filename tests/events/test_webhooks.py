@@ -1,0 +1,305 @@
+"""Webhooks reach a real server, signed and in order; failures wait, are told, and end; a slow endpoint delays no other."""
+
+import io
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from standardwebhooks import WebhookVerificationError
+
+from frontdesk import events
+from frontdesk.access.accounts import suspend_account
+from frontdesk.access.model import Scope
+from frontdesk.audit import AuditQuery, list_entries
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.events.model import AccountEventType, NewEvent
+from frontdesk.log_output import LogOutput
+from frontdesk.worker import webhooks
+from frontdesk.worker.webhooks import WebhookSender
+from tests.conftest import Api, SetClock
+from tests.events.receiver import Delivered, Receiver, receiving
+from tests.factories import Customer, make_customer, member_body, second_token
+
+PATH = "/v2/webhook-endpoints"
+HOUR = 3600
+
+
+class Desk:
+    """An account with endpoints, a receiver and a worker."""
+
+    def __init__(self, api: Api, db: Database, customer: Customer, clock: SetClock, config: Config) -> None:
+        self.db, self.customer, self.clock, self.config = db, customer, clock, config
+        self._api, self.log = api, io.StringIO()
+
+    @property
+    def api(self) -> Api:
+        """With a token that is good now."""
+        scopes = (Scope.CUSTOMER, Scope.WEBHOOKS_MANAGE, Scope.EVENTS_READ)
+        return self._api.as_(second_token(self.db, self.customer.account_id, *scopes, now=self.clock()))
+
+    def create(self, url: str, **fields: Any) -> Any:
+        made = self.api.post(PATH, {"url": url, **fields})
+        assert made.status_code == 201, made.text
+        return made.json()["data"]
+
+    def show(self, endpoint: Any) -> Any:
+        return self.api.get(f"{PATH}/{endpoint['id']}").json()["data"]
+
+    def happen(self, *numbers: int, account_id: int = 0) -> None:
+        account_id = account_id or self.customer.account_id
+        kind = AccountEventType.MEMBER_UPDATED
+        told = [NewEvent(account_id, kind, {"eligibility_id": number}, "r") for number in numbers]
+        with self.db.write() as tx:
+            events.publish(tx, told, now=self.clock())
+
+    def sending(self) -> WebhookSender:
+        log = LogOutput(self.log)
+        return WebhookSender(self.config, self.db, read_time=lambda _: self.clock(), log=log)
+
+    def turn(self) -> None:
+        """One turn of every endpoint that is due."""
+        sender = self.sending()
+        sender.step()
+        sender.close()
+
+
+def numbers_of(receiver: Receiver) -> list[int]:
+    return [json.loads(each.body)["data"]["eligibility_id"] for each in receiver.received]
+
+
+def types_of(receiver: Receiver) -> list[str]:
+    return [json.loads(each.body)["type"] for each in receiver.received]
+
+
+@pytest.fixture
+def desk(api: Api, db: Database, customer: Customer, clock: SetClock, config: Config) -> Desk:
+    return Desk(api, db, customer, clock, config)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+def set_to_now(clock: SetClock) -> None:
+    """Receivers refuse what is signed with another time than theirs."""
+    clock.now = clock.now.fromtimestamp(int(time.time()), clock.now.tzinfo)
+
+
+def test_a_change_arrives_signed_and_holds_no_value(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url + "/hook?x=1")
+    posted = desk.api.post(f"/v2/plans/{desk.customer.plan_ids[0]}/eligibility", member_body(1))
+    desk.turn()
+    set_to_now(desk.clock)
+    desk.happen(7)
+    desk.turn()
+    first, second = receiver.received
+    assert first.path == "/hook?x=1"
+    assert "Robin" not in first.body.decode()
+    assert json.loads(first.body)["data"]["eligibility_id"] == posted.json()["id"]
+    content = second.verify(endpoint["secret"])
+    assert (content["type"], content["data"]["eligibility_id"]) == ("member.updated", 7)
+    for wrong in (second._replace(body=b"{}"), second._replace(headers=first.headers)):
+        with pytest.raises(WebhookVerificationError):
+            wrong.verify(endpoint["secret"])
+    shown = desk.show(endpoint)
+    assert (shown["last_error"], shown["attempts"], "secret" in shown) == (None, 0, False)
+    assert shown["delivered_at"] is not None
+
+
+def test_both_secrets_sign_for_a_day_after_a_rotation(desk: Desk, receiver: Receiver) -> None:
+    set_to_now(desk.clock)
+    endpoint = desk.create(receiver.url)
+    rotated = desk.api.post(f"{PATH}/{endpoint['id']}/rotate").json()["data"]
+    assert rotated["secret"] != endpoint["secret"]
+    desk.happen(1)
+    desk.turn()
+    for each in (endpoint, rotated):
+        assert receiver.received[0].verify(each["secret"])["type"] == "member.updated"
+    desk.clock.advance(24 * HOUR)
+    desk.happen(2)
+    desk.turn()
+    assert " " not in receiver.received[1].headers["webhook-signature"]
+
+
+def test_events_keep_their_order_while_one_fails_and_come_again_with_the_same_id(
+    desk: Desk, receiver: Receiver
+) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1, 2, 3)
+    receiver.answer = lambda arrived: 500 if b'"eligibility_id":2' in arrived.body else 200
+    desk.turn()
+    desk.turn()  # not due
+    assert numbers_of(receiver) == [1, 2]
+    shown = desk.show(endpoint)
+    assert (shown["attempts"], shown["last_error"]) == (1, "status_500")
+    desk.clock.advance(7)
+    desk.turn()
+    assert numbers_of(receiver) == [1, 2, 2]
+    assert desk.show(endpoint)["attempts"] == 2
+    receiver.answer = lambda _: 200
+    desk.clock.advance(13)
+    desk.turn()
+    assert numbers_of(receiver) == [1, 2, 2, 2, 3]
+    assert len(set(receiver.ids)) == 3
+    assert desk.show(endpoint)["failing_since"] is None
+
+
+def test_an_event_is_given_up_after_three_days_and_the_endpoint_pauses_after_five(
+    desk: Desk, receiver: Receiver
+) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1, 2, 3)
+    receiver.answer = lambda _: 503
+    began = desk.clock()
+    while desk.show(endpoint)["state"] == "active":
+        desk.turn()
+        desk.clock.advance(5 * HOUR)
+    assert timedelta(days=5) <= desk.clock() - began < timedelta(days=6)
+    assert set(numbers_of(receiver)) == {1, 2}
+    assert desk.show(endpoint)["paused_reason"] == "failing"
+    told = desk.db.ask(lambda tx: list_entries(tx, AuditQuery(action="webhook")))
+    actions = [entry["action"] for entry in told]
+    assert actions == ["webhook.paused", "webhook.event_given_up", "webhook.created"]
+    before = len(receiver.received)
+    desk.turn()
+    assert len(receiver.received) == before
+    receiver.answer = lambda _: 200
+    assert desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "active"}).json()["data"]["attempts"] == 0
+    desk.turn()
+    assert numbers_of(receiver)[before:] == [2, 3]
+
+
+def test_an_endpoint_that_is_gone_is_paused_at_once(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1)
+    receiver.answer = lambda _: 410
+    desk.turn()
+    shown = desk.show(endpoint)
+    assert (shown["state"], shown["paused_reason"], shown["last_error"]) == ("paused", "gone", "status_410")
+    assert desk.api.post(f"{PATH}/{endpoint['id']}/test").json()["errors"][0]["code"] == "wrong_state"
+
+
+def test_a_redirect_is_not_followed(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1)
+    receiver.answer = lambda _: 307
+    desk.turn()
+    assert [each.path for each in receiver.received] == ["/"]
+    assert desk.show(endpoint)["last_error"] == "status_307"
+
+
+def test_an_endpoint_gets_the_types_that_it_asked_for_and_its_own_tests(
+    desk: Desk, receiver: Receiver
+) -> None:
+    with receiving() as second:
+        desk.create(receiver.url, event_types=["member.created"])
+        tested = desk.create(second.url, event_types=["member.ended"])
+        desk.happen(1)
+        desk.api.post(f"/v2/plans/{desk.customer.plan_ids[0]}/eligibility", member_body(1))
+        assert desk.api.post(f"{PATH}/{tested['id']}/test").status_code == 202
+        desk.turn()
+        assert types_of(receiver) == ["member.created"]
+        assert types_of(second) == ["webhook.test"]
+    told = desk.api.get("/v2/events").json()["data"]
+    assert [event["type"] for event in told] == ["member.updated", "member.created"]
+
+
+def test_another_account_and_a_suspended_one_are_sent_nothing(
+    desk: Desk, receiver: Receiver, db: Database
+) -> None:
+    stranger = make_customer(db, name="Stranger")
+    desk.create(receiver.url)
+    with db.write() as tx:
+        events.begin_feed(tx, stranger.account_id, desk.clock())
+    desk.happen(1, account_id=stranger.account_id)
+    desk.turn()
+    with db.write() as tx:
+        suspend_account(tx, desk.customer.account_id)
+    desk.happen(2)
+    desk.turn()
+    assert receiver.received == []
+
+
+def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None:
+    def slowly(_: Delivered) -> int:
+        time.sleep(3)
+        return 200
+
+    with receiving() as slow:
+        slow.answer = slowly
+        desk.create(slow.url)
+        desk.create(receiver.url)
+        desk.happen(*range(100))
+        with desk.sending():
+            receiver.wait_for(100)
+            assert len(slow.received) <= 1
+    assert numbers_of(receiver) == [*range(100)]
+
+
+def test_an_endless_answer_ends(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1)
+    receiver.answer = lambda _: b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"z" * 900 + b"\r\n") * 90
+    desk.turn()
+    assert desk.show(endpoint)["last_error"] == "answer_too_large"
+    receiver.answer = lambda _: b"HTTP/1.1 200 OK\r\n\r\n" + b"z" * 200_000  # only its head matters
+    desk.clock.advance(10)
+    desk.turn()
+    assert desk.show(endpoint)["last_error"] is None
+
+
+def test_a_dripping_answer_ends(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "ANSWER_SECONDS", 0.5)
+
+    def drip(server: socket.socket) -> None:
+        connected, _ = server.accept()
+        with connected:
+            for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 200:
+                try:
+                    connected.sendall(bytes([byte]))
+                except OSError:
+                    return
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as thread:
+        endpoint = desk.create(f"http://127.0.0.1:{server.getsockname()[1]}")
+        dripping = thread.submit(drip, server)
+        desk.happen(1)
+        desk.turn()
+        assert desk.show(endpoint)["last_error"] == "timeout"
+        dripping.result()
+
+
+def test_two_workers_share_the_endpoints(desk: Desk, receiver: Receiver) -> None:
+    desk.create(receiver.url)
+    desk.happen(*range(150))
+    with desk.sending(), desk.sending():
+        receiver.wait_for(150)
+    assert numbers_of(receiver) == [*range(150)]
+
+
+def test_a_worker_leaves_an_endpoint_that_was_changed_meanwhile(desk: Desk, receiver: Receiver) -> None:
+    with receiving() as second:
+        endpoint = desk.create(second.url)
+
+        def move(_: Delivered) -> int:
+            if len(second.received) == 1:
+                desk.api.patch(f"{PATH}/{endpoint['id']}", {"url": receiver.url})
+            return 200
+
+        second.answer = move
+        desk.happen(*range(50))
+        desk.turn()
+        assert len(second.received) <= webhooks.COMMIT_EVENTS
+        for _ in range(3):
+            desk.turn()
+    assert numbers_of(receiver) == [*range(50)]  # some again: their place was not stored
+    assert receiver.ids[: len(second.ids)] == second.ids
