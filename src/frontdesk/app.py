@@ -62,6 +62,7 @@ class App:
         self.open_reports = OneAtATime("report", "report_open", detail)
         detail = "Another mapping is being suggested for this account. Send the file again when it is done."
         self.suggestions = OneAtATime("suggest_mapping", "suggestion_open", detail)
+        self.keys_in_flight: set[str] = set()  # hashes of the idempotency keys of requests under way
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)

@@ -1,8 +1,11 @@
 """The HTTP interfaces as one ASGI application: every route, and the metrics that the database keeps."""
 
+from importlib import import_module
+
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
 from frontdesk.api.routes import ENTRANCE, PAGES
 from frontdesk.app import App
+from frontdesk.config import Environment
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.endpoint import Asgi, routed
 from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics, probe_metrics
@@ -17,4 +20,8 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics))
     app.db.outage.tell = telemetry.event
-    return routed(app, telemetry, ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS)
+    endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
+    if app.config.environment is Environment.SANDBOX:
+        # Loaded by name, because no module of the product imports the sandbox.
+        endpoints += import_module("frontdesk.sandbox.door").open_door(app)
+    return routed(app, telemetry, endpoints)

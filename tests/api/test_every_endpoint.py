@@ -17,6 +17,7 @@ from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
+from frontdesk.sandbox.door import ENDPOINTS as SANDBOX
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
@@ -24,7 +25,7 @@ from tests.factories import Customer, make_customer, make_operator, member_body
 
 # The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
 ASKING = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None or endpoint.any_scope]
-PROTECTED = [*ASKING, *OPERATORS]
+PROTECTED = [*ASKING, *OPERATORS, *SANDBOX]
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
     *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),

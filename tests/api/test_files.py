@@ -18,6 +18,7 @@ from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file
 from frontdesk.files.model import EligibilityFile, NewFile
+from frontdesk.idempotency.model import AnsweredBefore, KeyedRequest, Once, StoredAnswer
 from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import BASE_URL, Files, Trail, codes
 from tests.conftest import Api, SetClock
@@ -153,6 +154,9 @@ def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: 
     first, again = (files.upload(content, "?dry_run=true", **key) for _ in range(2))
     assert (first.status_code, again.status_code) == (202, 202)
     assert first.headers["Location"] == again.headers["Location"]
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+    assert files.work()  # the answer stays the first one, of a file that waits
+    assert files.upload(content, "?dry_run=true", **key).content == first.content
     changed = ((csv_of([row(2)]), "?dry_run=true"), (content, ""), (content, "?dry_run=true&mode=full"))
     for other, query in changed:
         refused(files.upload(other, query, **key), 422, "idempotency_key_reused")
@@ -164,16 +168,24 @@ def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: 
 
 
 def test_of_racing_uploads_with_one_key_one_wins(db: Database, customer: Customer, clock: SetClock) -> None:
-    new = NewFile(customer.account_id, customer.plan_ids[0], idempotency_key="key")
+    new = NewFile(customer.account_id, customer.plan_ids[0])
     requester = Requester("client", "id", clock())
     start = threading.Barrier(6)
+
+    def keyed(sha256: str) -> Once[EligibilityFile]:
+        request = KeyedRequest(customer.account_id, "key", sha256)
+        return Once(request, lambda file: StoredAnswer(202, (), str(file.id)))
 
     def send(_: int) -> int:
         with db.write() as tx:
             upload = Upload(db, begin_file(tx, new, requester))
         upload.write(b"external_id\nE1\n")
         start.wait()
-        return upload.finish(requester, new).id
+        try:
+            return upload.finish(requester, keyed).id
+        except AnsweredBefore as before:
+            upload.discard()
+            return int(before.answer.body)
 
     with ThreadPoolExecutor(6) as threads:
         assert len(set(threads.map(send, range(6)))) == 1

@@ -46,7 +46,7 @@ OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_C
 OF_OAUTH = {"issueToken", "revokeToken"}
 
 # These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
-NOT_CALLED = {"408/slow", "409/raced", "500/internal", "503/busy"}
+NOT_CALLED = {"408/slow", "409/raced", "409/in_flight", "500/internal", "503/busy"}
 # Members of a problem that are the request's own.
 REQUEST_MEMBERS = {"instance", "request_id"}
 # Headers that OpenAPI leaves to HTTP.

@@ -60,6 +60,7 @@ class Installation:
         http = stack.enter_context(TestClient(asgi))
         self.customer = make_customer(self.db, plan_count=3)
         self.neighbour = make_customer(self.db, name="Neighbour", plan_count=1)
+        self.tester = make_customer(self.db, name="Tester", plan_count=1)
         operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
@@ -108,7 +109,13 @@ class Installation:
         for url in ("/v2/plans", f"/v2/plans/{plan}", "/readyz"):
             assert self.api.get(url).status_code == 200
         assert self.operator.get("/metrics").status_code == 200
-        assert self.api.patch(f"/v2/plans/{plan}", {"name": f"Plan {n}"}).status_code == 200
+        for body in (member_body(n, city="Keyed"), member_body(n, city="Keyed")):
+            headers = {"Idempotency-Key": f"member-{n}"}
+            address = f"/v2/plans/{plan}/eligibility"  # which it left before
+            assert self.api.post(address, body, headers=headers).headers["Eligibility-Left-Plan"]
+        for name in (f"Plan {n}", f"Plan {n}"):
+            headers = {"Idempotency-Key": f"plan-{n}"}
+            assert self.api.patch(f"/v2/plans/{plan}", {"name": name}, headers=headers).status_code == 200
         who = (self.customer.client_id, self.customer.client_secret)
         ask = partial(self.api.post, "/oauth/token", data={"grant_type": "client_credentials"})
         token = {"token": ask(auth=who).json()["access_token"]}
@@ -202,7 +209,7 @@ class Installation:
             expire_leases(tx, DeliveryContext(policy_of(self.config)), now=self.clock())
 
     def forget(self) -> None:
-        """One member is exported, held, released and erased by request, another one by retention."""
+        """One member is exported, held, released and erased by request, another one by retention, others by a reset."""
         n = self.number + 950
         for i in range(2):
             self._enrol(member_body(n + i, email=f"f{n + i}@example.com", invite_immediately=True))
@@ -217,6 +224,18 @@ class Installation:
         kept = kept_days(self.config) | {RetentionKind.ENDED: 300, RetentionKind.COUNTERS: 0}
         turn = RetentionTurn(self.db, self.clock, kept, actor)
         assert turn.count()[RetentionKind.ENDED] == turn.run()[RetentionKind.ENDED] == 1
+        self._start_over(n + 20)
+
+    def _start_over(self, n: int) -> None:
+        """An account of the sandbox is reset: its member, which always gets a 503 first, and a file of its own."""
+        api, plan = self.api.as_(self.tester.token), self.tester.plan_ids[0]
+        own = member_body(n, external_id=f"sandbox-loses-answer+{n}", invite_immediately=True)
+        for status in (503, 200):
+            assert api.post(f"/v2/plans/{plan}/eligibility", own).status_code == status
+        sent = {"content": csv_of([row(n + 1)]), "headers": {"Content-Type": "text/csv"}}
+        assert api.request("POST", f"/v2/plans/{plan}/eligibility-files", **sent).status_code == 202
+        answer = api.post("/sandbox/reset").json()["data"]
+        assert (answer["files"], answer["members"]) == (1, 1)
 
     def _queue(self, n: int) -> None:
         types = ("patient.joined", "visit.started", "visit.ended")

@@ -26,7 +26,7 @@ READ_WHOLE = {
     "uniqueness_probes",
 }
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0141)
-NEWEST = "SELECT max("  # of an id: one step from the end of its index
+ENDS = ("SELECT max(", "SELECT min(")  # of an id: one step from an end of its index
 COUNT_BY_STATE = "SELECT invitations.state, count(*)"  # counts every row, in an index
 
 
@@ -63,7 +63,7 @@ def faults_of(explained: Explained) -> list[str]:
         for scan in explained.scans
         if not (scan.key and scan.rows <= most)
         and scan.table not in READ_WHOLE
-        and not (explained.statement.startswith(NEWEST) and scan.rows <= 1)
+        and not (explained.statement.startswith(ENDS) and scan.rows <= 1)
         and not explained.statement.startswith(COUNT_BY_STATE)
     ]
     faults += sorted(explained.kinds & {"Hash Join", "Merge Join"})

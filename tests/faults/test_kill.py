@@ -1,5 +1,7 @@
 """kill -9 of the server and of PostgreSQL under load: nothing acknowledged is lost, nobody is invited twice."""
 
+import http.client
+import json
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,13 +17,14 @@ from frontdesk.db import Database, open_database
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import rebuild
 from tests.conftest import migrated
-from tests.factories import make_customer, make_operator
+from tests.factories import make_customer, make_operator, member_body
 from tests.faults.callers import Callers, call, times
 from tests.faults.server import Server
-from tests.patience import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import PostgresServer
 
 # On each of the two databases: of a server that takes members, and of one that takes queue events.
+ANSWER_KILLS = times(3, long=50)
 SERVER_KILLS, KILLS_OF_A_FEED = times(25, long=500), times(2, long=100)
 BACKEND_CUTS, BACKEND_KILLS, POSTMASTER_KILLS = times(20, long=300), times(5, long=100), times(10, long=100)
 SERVING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'killed' ORDER BY pid"
@@ -53,6 +56,47 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(
             server.kill()
             server.start()
     check_promises(db, callers)
+
+
+def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
+    database_url: str, db: Database, tmp_path: Path
+) -> None:
+    """The server is killed once a record is committed, whose answer is never read; and while a lock keeps another one waiting."""
+    customer = make_customer(db, now=system_clock())
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+
+    def send(number: int) -> http.client.HTTPConnection:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {customer.token}"}
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+        body = json.dumps(member_body(number, last_name=f"Name{number}"))
+        connection.request("POST", path, body, headers | {"Idempotency-Key": f"key-{number}"})
+        return connection
+
+    def answer(number: int) -> tuple[int, str, str | None]:
+        with closing(send(number)) as connection:
+            told = connection.getresponse()
+            assert json.loads(told.read())["last_name"] == f"Name{number}"
+            return told.status, told.headers["Eligibility-Outcome"], told.headers["Idempotency-Replayed"]
+
+    def is_stored(number: int) -> bool:
+        count = db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM members").scalar_one())
+        return int(count) > number
+
+    with Server(database_url, tmp_path / "log") as server:
+        for number in range(ANSWER_KILLS):
+            with closing(send(number)):
+                wait_until(partial(is_stored, number), "a committed record")
+                server.kill()
+            server.start()
+            assert answer(number) == (201, "created", "true")
+        with db.write() as tx:
+            # SQLite's writing transaction keeps every other one waiting.
+            tx.exec_driver_sql("SELECT 1" if db.is_sqlite else "LOCK TABLE members IN SHARE MODE")
+            with closing(send(ANSWER_KILLS)), closing(send(0)):
+                server.kill()
+        server.start()
+        assert answer(ANSWER_KILLS) == (201, "created", None)
+        assert answer(0) == (201, "created", "true")
 
 
 def visits(plan_ids: list[int], feeder: int) -> Iterator[list[dict[str, Any]]]:

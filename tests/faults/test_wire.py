@@ -18,6 +18,7 @@ from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
+from frontdesk.sandbox.door import ENDPOINTS as SANDBOX
 from tests.api.hostile import compact
 from tests.factories import EVERY_SCOPE, Customer, make_customer, member_body
 from tests.faults.fuzzing import changed, changes, fuzz
@@ -159,7 +160,7 @@ def caller(server: Server) -> Customer:
 def requests(customer: Customer) -> list[bytes]:
     """A good request of each route."""
     made = []
-    for endpoint in (*ENDPOINTS, *PAGES, *OPERATORS):
+    for endpoint in (*ENDPOINTS, *PAGES, *OPERATORS, *SANDBOX):
         path = endpoint.path.replace("{plan_id}", str(customer.plan_ids[0])).replace("{", "").replace("}", "")
         body = next((body for part, body in BODIES.items() if part in path), b"")
         kind = "text/csv" if path.endswith("-files") else "application/json"

@@ -21,6 +21,7 @@ def message(recipient: str, message_id: str = "a@mail.example.com") -> MailMessa
     [("robin@example.com", CaughtOutcome.CAUGHT), ("bounce@example.com", CaughtOutcome.BOUNCED),
      ("Bounce+7@example.org", CaughtOutcome.BOUNCED), ("complaint@example.com", CaughtOutcome.COMPLAINED),
      ("slow@example.com", CaughtOutcome.SLOW), ("greylist@example.com", CaughtOutcome.GREYLISTED),
+     ("full+1@example.com", CaughtOutcome.FULL), ("refuse@example.com", CaughtOutcome.REFUSED),
      ("bounces@example.com", CaughtOutcome.CAUGHT), ("robin@bounce.example.com", CaughtOutcome.CAUGHT)],
 )  # fmt: skip
 def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome) -> None:

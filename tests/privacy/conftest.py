@@ -74,7 +74,10 @@ class Life:
         """POSTs, an invitation that is delivered and one more that is bounced, files with good and refused rows, an undo."""
         assert self.api.post(self.path, member_body(5, first_name="Neighbour")).status_code == 201
         first = VALUES | OLD | {"metadata": METADATA, "gender": "female", "effective_date": "2026-01-01"}
-        assert self.api.post(self.path, first | {"invite_immediately": True}).status_code == 201
+        keyed = {"Idempotency-Key": "life-1"}
+        assert (
+            self.api.post(self.path, first | {"invite_immediately": True}, headers=keyed).status_code == 201
+        )
         mailer = MailCatcher(self.db, self.clock)
         worker = DeliveryWorker(self.config, self.db, mailer, WorkerOptions(read_time=lambda _: self.clock()))
         assert worker.turn() == 1

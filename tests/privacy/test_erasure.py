@@ -27,7 +27,7 @@ KEEPING = {
     *("members.external_id", "members.first_name", "members.dob", "members.metadata", "members.email_folded"),
     *("member_history.changes", "invitations.address", "invitations.address_folded"),
     *("suppressions.address_folded", "file_rows.external_id"),
-    *("caught_messages.recipient", "caught_messages.content"),
+    *("caught_messages.recipient", "caught_messages.content", "stored_answers.body"),
 }
 
 

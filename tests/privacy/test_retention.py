@@ -76,6 +76,18 @@ def test_a_member_is_erased_ten_years_after_its_access_or_ninety_days_after_its_
     assert run(life).get(K.ENDED) is None
 
 
+def test_a_stored_answer_is_deleted_after_a_day(life: Life) -> None:
+    plan, headers = life.path.removesuffix("/eligibility"), {"Idempotency-Key": "old"}
+    assert life.api.patch(plan, {"name": "Plus"}, headers=headers).status_code == 200
+    life.clock.advance(86_300)
+    assert run(life).get(K.ANSWERS) is None
+    life.clock.advance(200)
+    due = turn_of(life).count()[K.ANSWERS]
+    assert due > 0
+    assert run(life)[K.ANSWERS] == due
+    assert [place for place, _ in life.cells() if place.startswith("stored_answers")] == []
+
+
 def test_old_reports_go_and_their_files_can_not_be_undone(life: Life) -> None:
     file = life.desk.load(csv_of([row(31)]))
     life.clock.advance(401 * 86_400)
@@ -185,7 +197,8 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(trail: Retentio
     assert turn_of(life).count()[K.AUDIT] == 0
     counts = run(life)
     assert not {K.ENDED, K.REPORTS, K.INVITATIONS, K.AUDIT} & set(counts)
-    assert life.mentions() >= before - {"caught_messages.recipient", "caught_messages.content"}
+    copies = {"caught_messages.recipient", "caught_messages.content", "stored_answers.body"}
+    assert life.mentions() >= before - copies
     with life.db.write() as tx:
         assert release_hold(tx, person, actor)
         assert not release_hold(tx, person, actor)
@@ -199,7 +212,7 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(trail: Retentio
 def test_settings_say_how_long_and_nought_is_for_ever() -> None:
     names = [each.variable for each in SETTINGS if each.variable.startswith("FRONTDESK_KEEP_")]
     forever = read_config(dict.fromkeys(names, "0"))
-    assert set(kept_days(forever)) == {K.MAILBOX, K.COUNTERS}
+    assert set(kept_days(forever)) == {K.MAILBOX, K.ANSWERS, K.COUNTERS}
     for name in ("HISTORY_YEARS", "AUDIT_YEARS"):
         with pytest.raises(ConfigError, match="at least 6"):
             read_config({f"FRONTDESK_KEEP_{name}": "5"})

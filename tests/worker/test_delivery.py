@@ -152,7 +152,7 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
 
 
 def test_the_sandboxs_addresses_act(post: Post) -> None:
-    for name in ("robin", "bounce", "complaint", "greylist"):
+    for name in ("robin", "bounce", "complaint", "greylist", "full", "refuse"):
         post.enrol(email=f"{name}@example.com")
     options = WorkerOptions(
         connections=2, poll_seconds=0.02, idle_seconds=0.02, read_time=lambda _tx: post.clock()
@@ -161,8 +161,10 @@ def test_the_sandboxs_addresses_act(post: Post) -> None:
         worker = DeliveryWorker(post.config, post.db, MailCatcher(post.db, post.clock), options)
         worker.turn()
         worker.close()
-        assert post.states() == ["sent", "failed", "sent", greylisted]
+        assert post.states() == ["sent", "failed", "sent", greylisted, "failed", "failed"]
         post.clock.advance(80)
     assert suppressed(post.db) == {"bounce@example.com": "hard_bounce", "complaint@example.com": "complaint"}
     outcomes = Counter(caught.outcome for caught in post.db.ask(list_messages))
-    assert outcomes == {"caught": 2, "bounced": 1, "complained": 1, "greylisted": 1}
+    assert outcomes == dict.fromkeys(("bounced", "full", "complained", "greylisted", "refused"), 1) | {
+        "caught": 2
+    }

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.web.problems import INTENT_CODES, PROBLEMS, QUOTA_CODES, problem_content
+from frontdesk.web.problems import CONFLICT_CODES, INTENT_CODES, PROBLEMS, QUOTA_CODES, problem_content
 
 REQUEST_ID = "5f0c1a2b00000001"
 _PATH = "/v2/plans/1/eligibility"
@@ -75,7 +75,9 @@ SECTIONS = (
         {kind: f"{each.status}. {each.title}. {each.happens}" for kind, each in PROBLEMS.items()},
         _problem,
     ),
-    CodeSection("Fault codes, in errors[].code", "", FAULT_CODES | QUOTA_CODES | INTENT_CODES, _fault),
+    CodeSection(
+        "Fault codes, in errors[].code", "", FAULT_CODES | QUOTA_CODES | INTENT_CODES | CONFLICT_CODES, _fault
+    ),
     CodeSection("Warnings, in Eligibility-Warnings", "", WARNINGS, _warning),
     CodeSection(
         "Why a member is not invited, in Invitation",

@@ -1,9 +1,10 @@
 """Members of a plan, written by requests: one, a batch, an end, a new identifier (docs/interface.md, Eligible members)."""
 
 import asyncio
+import hashlib
 import io
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -29,8 +30,9 @@ from frontdesk.formats.model import Format
 from frontdesk.formats.source import Source
 from frontdesk.invitations.model import Delivery
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
-from frontdesk.plans import external_ids_of, find_plan
+from frontdesk.plans import find_plan
 from frontdesk.text import SHOWN_LENGTH, nearest_name
+from frontdesk.web.idempotency import once
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.request import (
     BATCH_LIMIT_BYTES,
@@ -58,7 +60,7 @@ async def enrol_member(app: App, request: Request) -> Response:
     `If-None-Match: *` only creates, `If-Match: *` and `only=update` only update, `move=false` moves no member.
 
     Body: EligibleMember
-    Parameters: only move if_match if_none_match prefer
+    Parameters: only move if_match if_none_match prefer idempotency_key
     Problems: conflict precondition_failed
     200 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields Eligibility-Changed
         Eligibility-Left-Plan]: The record with the `external_id` was updated, or had these values already.
@@ -69,20 +71,16 @@ async def enrol_member(app: App, request: Request) -> Response:
         repeated
     """
     plan_id = request.path_id("plan_id")
-    body = parse_json_object(await request.body())
+    raw = await request.body()
+    body = parse_json_object(raw)
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     by = (request.caller.client_id, request.request_id)
-    intent = _intent(request)
-    enrolled = await app.enrolments.submit(
-        Submission(request.account_id, plan_id, record, *by, intent=intent)
-    )
-    headers = _headers(enrolled)
-    if (left := enrolled.left_plan_id) is not None:
-        names = await app.ask(lambda tx: external_ids_of(tx, [left]))
-        headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
-    return Response(_status(enrolled), orjson.dumps(enrolled.answer), headers)
+    submission = Submission(request.account_id, plan_id, record, *by, intent=_intent(request))
+    if request.key_hash is not None:
+        submission = submission._replace(once=once(request, hashlib.sha256(raw).hexdigest(), _response))
+    return _response(await app.enrolments.submit(submission))
 
 
 async def enrol_members(app: App, request: Request) -> Response:
@@ -100,10 +98,7 @@ async def enrol_members(app: App, request: Request) -> Response:
         values = await _read_batch(request)
         await app.lookups.ask(find_plan(request.account_id, plan_id))
         results = await _enrol_in_order(app, request, plan_id, values=values, intent=intent)
-    moved = [each.left_plan_id for each in results if isinstance(each, Enrolled)]
-    left = {id_ for id_ in moved if id_ is not None}
-    names = await app.ask(lambda tx: external_ids_of(tx, left)) if left else {}
-    shown = [{"index": index} | _shown(result, names) for index, result in enumerate(results)]
+    shown = [{"index": index} | _shown(result) for index, result in enumerate(results)]
     counts = Counter(str(each.get("outcome", "refused")) for each in shown)
     body = {
         "links": {"self": app.config.base_url + request.target},
@@ -168,12 +163,12 @@ async def _enrol_group(app: App, submissions: Sequence[Submission]) -> Sequence[
         return [error] * len(submissions)
 
 
-def _shown(result: Enrolled | FrontdeskError, plans: Mapping[int, str]) -> dict[str, Any]:
+def _shown(result: Enrolled | FrontdeskError) -> dict[str, Any]:
     """The result of a record of a batch: what the answer to its POST would say."""
     if isinstance(result, FrontdeskError):
         errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
         return {"status": PROBLEMS[result.kind].status, "detail": result.detail} | errors
-    left = {} if result.left_plan_id is None else {"left_plan": plans[result.left_plan_id]}
+    left = {} if result.left_plan is None else {"left_plan": result.left_plan}
     return {
         "status": _status(result),
         "outcome": result.outcome,
@@ -260,8 +255,7 @@ async def _change(
     place = (request.account_id, request.path_id("plan_id"))
     intent = Intent(creates=False, moves=False, eligibility_id=request.path_id("eligibility_id"))
     by = (request.caller.client_id, request.request_id)
-    enrolled = await app.enrolments.submit(Submission(*place, record, *by, action, intent=intent))
-    return Response(_status(enrolled), orjson.dumps(enrolled.answer), _headers(enrolled))
+    return _response(await app.enrolments.submit(Submission(*place, record, *by, action, intent=intent)))
 
 
 def _intent(request: Request) -> Intent:
@@ -297,6 +291,10 @@ def _likely_field(name: str) -> str | None:
     return likely_field_of(name) or nearest_name(name, FIELDS)
 
 
+def _response(enrolled: Enrolled) -> Response:
+    return Response(_status(enrolled), orjson.dumps(enrolled.answer), _headers(enrolled))
+
+
 def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     """The outcome, in headers: the body has the nine documented fields only."""
     headers: tuple[Header, ...] = (
@@ -308,6 +306,8 @@ def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
         headers += ((b"eligibility-changed", ",".join(changed).encode()),)
     if enrolled.warnings:
         headers += ((b"eligibility-warnings", ",".join(_warnings(enrolled)).encode()),)
+    if enrolled.left_plan is not None:
+        headers += ((b"eligibility-left-plan", quote(enrolled.left_plan, safe="").encode()),)
     return headers
 
 

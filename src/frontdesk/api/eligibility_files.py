@@ -30,6 +30,7 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
+from frontdesk.web.idempotency import once
 from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import (
     GZIPPED,
@@ -44,7 +45,6 @@ from frontdesk.web.response import (
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
-_KEY = re.compile("[!-~]{1,255}")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
 # The first thousand rows are in it, of all but the widest files. What follows is read and let go.
 SAMPLE_BYTES = 2 * 1024 * 1024
@@ -57,9 +57,9 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. As
     `application/octet-stream` it may have any format, and its content tells which; JSON may be `application/json` too. Each row
     follows the rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held`
-    or `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the
-    first. A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping
-    that would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415.
+    or `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it makes no second file. A
+    mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping that
+    would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415.
 
     Body: file
     Parameters: file_format file_mode file_dry_run file_encoding file_mapping file_sheet file_header_row file_file_name
@@ -67,7 +67,7 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityMappingSuggestion: A mapping that would read the file (`suggest_mapping`).
     202 EligibilityFile [Cache-Control Location]: The file is stored and waits for a worker.
     Problems: timeout too_large unsupported_media_type
-    Faults: not_allowed repeated empty unknown_encoding idempotency_key_reused
+    Faults: not_allowed repeated empty unknown_encoding
     """
     with request.uploading():
         return await _upload(app, request)
@@ -83,6 +83,7 @@ async def _upload(app: App, request: Request) -> Response:
     if request.parameters.get("suggest_mapping"):
         return await _suggest(app, request, new, start, pieces)
 
+    accepted = partial(_response, app, status=202)
     file = await app.write(lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
     upload = actions.Upload(app.db, file, is_limited=True)
     upload.write(start)
@@ -91,13 +92,15 @@ async def _upload(app: App, request: Request) -> Response:
             if upload.write(data):
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
-        file = await app.in_thread(lambda: upload.finish(requester, new))
+        file = await app.in_thread(
+            lambda: upload.finish(requester, lambda sha256: once(request, sha256, accepted))
+        )
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.discard))
         raise
     app.db.announce_work()
-    return _response(app, file, status=202)
+    return accepted(file)
 
 
 def _new_file(request: Request) -> NewFile:
@@ -120,7 +123,6 @@ def _new_file(request: Request) -> NewFile:
         sheet=query.get("sheet"),
         header_row=query.get("header_row"),
         file_name=query.get("file_name") or head.get_filename(),
-        idempotency_key=_idempotency_key(request),
         **_mapping(query.get("mapping")),
     )
 
@@ -140,15 +142,6 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         return {"mapping": parse_json_object(sent.encode())}
     except Malformed as error:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
-
-
-def _idempotency_key(request: Request) -> str | None:
-    """The caller's name for the upload. Raises Invalid."""
-    key = request.header(b"idempotency-key")
-    if key is not None and not _KEY.fullmatch(key):
-        rule = "must have 1 to 255 visible ASCII characters"
-        raise Invalid([Fault("Idempotency-Key", "not_allowed", rule)])
-    return key
 
 
 async def _suggest(

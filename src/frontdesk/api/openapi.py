@@ -95,7 +95,7 @@ _ON_ERRORS = f"Cache-Control Pragma {_OF_LIMITED_CLIENTS} Ignored-Fields {_OF_UN
 _OF_PROBLEMS = {
     **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), "WWW-Authenticate"),
     **dict.fromkeys(("timeout", "too_large"), "Connection"),
-    **dict.fromkeys(("rate_limited", "unavailable"), "Retry-After"),
+    **dict.fromkeys(("conflict", "rate_limited", "unavailable"), "Retry-After"),
     "method_not_allowed": "Allow",
 }
 
@@ -152,6 +152,9 @@ def operation(
         strict_query = bool(query and words["Body"]) and "prefer" not in words["Parameters"]
         words["Parameters"] += [] if strict_query or "prefer" in words["Parameters"] else ["prefer"]
         words["Faults"] += ["unknown_parameter"]
+    if takes_key := "idempotency_key" in words["Parameters"]:
+        words["Problems"] += ["conflict"]
+        words["Faults"] += ["idempotency_key_reused", *({"not_allowed"} - {*words["Faults"]})]
     return Operation(
         method,
         path,
@@ -162,6 +165,7 @@ def operation(
         serves_json=not any("/" in content for _, content, *_ in answers),
         query=query,
         strict_query=strict_query,
+        takes_key=takes_key,
         about=about.replace("\n", " "),
         answers=answers,
         words=words,
@@ -248,6 +252,7 @@ def _answers(operation: Operation, examples: Schema) -> Schema:
     """The good answers by status."""
     common = _OF_LIMITED_CLIENTS if operation.asks_token or operation.words["Errors"] else ""
     common += "" if operation.query is None else f" {_OF_UNKNOWN_PARAMETERS}"
+    common += " Idempotency-Replayed" if operation.takes_key else ""
     shown = examples["answers"].get(operation.id, {})
     answers: Schema = {}
     for status, content, names, text in operation.answers:

@@ -15,6 +15,7 @@ from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
 from frontdesk.text import nearest_name
 from frontdesk.web.endpoint import requester_of
+from frontdesk.web.idempotency import write_once
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
 from frontdesk.web.response import HttpError, Response
 
@@ -98,19 +99,20 @@ async def change_plan(app: App, request: Request) -> Response:
     since the plan was read.
 
     Body: PlanPatch
-    Parameters: if_match
+    Parameters: if_match idempotency_key
     200 Plans [ETag Ignored-Fields]: The plan as it is now, without `queue_info`.
     Problems: conflict precondition_failed
     Faults: required wrong_type too_long control_character not_unique read_only unknown_field
     """
     plan_id = request.path_id("plan_id")
-    patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
+    raw = await request.body()
+    patch = plans.parse_plan_patch(parse_json_object(raw), strict=request.prefers_strict())
     if patch.ignored:
         note_ignored_fields(request, patch.ignored, lambda name: nearest_name(name, CHANGEABLE))
     if_match, account_id = (request.header(b"if-match") or "").strip(), request.account_id
     requester = requester_of(app, request)
 
-    def write(tx: Tx) -> Plan:
+    def write(tx: Tx) -> Response:
         # Locked, so that parallel changes follow each other: only a caller with If-Match hears that its copy is stale.
         before = plans.get_plan(tx, account_id, plan_id, lock=True)
         if if_match and not _matches(if_match, before.version):
@@ -118,12 +120,12 @@ async def change_plan(app: App, request: Request) -> Response:
         plan, changed = plans.patch_plan(tx, before, patch)
         if changed:
             audit.record_action(tx, requester, "plan.changed", account_id, plan.id, fields=changed)
-        return plan
+        body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
+        return Response(200, orjson.dumps(body), ((b"etag", b'"v%d"' % plan.version),))
 
-    plan = await app.write(write)
+    response = await write_once(app, request, raw, write)
     app.db.announce_work()  # a plan that accepts patients again has its batches delivered
-    body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
-    return Response(200, orjson.dumps(body), ((b"etag", b'"v%d"' % plan.version),))
+    return response
 
 
 def _matches(if_match: str, version: int) -> bool:

@@ -342,8 +342,8 @@ file_sha256?: sha256 — Only files with this SHA-256 of the body.
 file_page_size?: integer {"minimum": 1, "maximum": 1000} — Files per page; 100 by default.
 file_page_after?: page_start — The `id` below which the page starts; `links.next` has it.
 Accept-Encoding?: string — `gzip` for a compressed report.
-Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
-        parameters answers the file of the first; with others it is refused.
+Idempotency-Key?: string {"pattern": "^[!-~]{1,255}$"} — Your name for this request: 1 to 255 visible ASCII characters. For a
+        day a retry with the same key and the same request gets the first answer again; another request is refused.
 eligibility_id: integer — `id` of the member.
 member_external_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `external_id`; no other
         parameter is given with it. That of a merged member leads to the kept one.
@@ -388,7 +388,7 @@ Content-Disposition: string — Name to save the file by.
 ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.
 Allow: string — Methods of this path.
 WWW-Authenticate?: string — How to authenticate, and what was wrong.
-Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
+Retry-After?: integer {"minimum": 1} — Seconds to wait before the next request.
 RateLimit?: string {"pattern": "^\"minute\";r=[0-9]+;t=[0-9]+$"} — Requests left in this minute (`r`), and seconds until it
         ends (`t`). With each answer to a request that counts against the client's limit.
 RateLimit-Policy?: string {"pattern": "^\"minute\";q=[0-9]+;w=60$"} — Requests per minute of this client (`q`).
@@ -401,6 +401,7 @@ Ignored-Fields?: string — Unknown fields of the body, which were ignored: perc
 Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
 Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
         with the similar name that exists.
+Idempotency-Replayed?: "true" — The answer of an earlier request with the same `Idempotency-Key`; nothing was written now.
 Eligibility-Outcome: Outcome — What the request did. `moved`: the record was under another plan of the account.
 Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed, if any.
 Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.

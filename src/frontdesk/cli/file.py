@@ -29,7 +29,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import actions, get_file_settings, list_mappings, set_file_settings
 from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
-from frontdesk.files.claims import RunOptions
+from frontdesk.files.claims import options_of
 from frontdesk.files.model import (
     COUNTS,
     REFUSED,
@@ -407,7 +407,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = RunOptions(config.uniqueness, lambda: bool(signals), show)
+        options = options_of(config, should_stop=lambda: bool(signals), on_progress=show)
         try:
             while True:
                 worked = run_next(db, system_clock, options, only=file_id)

@@ -23,7 +23,7 @@ _TABLES = {
     "SELECT, INSERT, UPDATE, DELETE": "request_allowances failed_attempts encounters duties eligibility_files "
     "eligibility_mappings suppressions file_rows",
     "SELECT, INSERT, DELETE": "audit_entries deliverability invitation_templates queue_events estimate_log caught_messages "
-    "access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members",
+    "access_tokens file_settings file_parts invitation_links legal_holds file_unchanged distinct_members stored_answers",
 }
 RIGHTS = {table: tuple(rights.split(", ")) for rights, tables in _TABLES.items() for table in tables.split()}
 # A worker renews the statistics of these tables after a large file; a role other than the owner can since PostgreSQL 17.

@@ -10,14 +10,16 @@ Similar members have the same names and birth date, or the same family and birth
 record that creates one gets a warning, and `member duplicates` lists the pairs (docs/members.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from frontdesk import audit
+from frontdesk import audit, idempotency
 from frontdesk.audit import AuditEntry
 from frontdesk.clock import Clock
 from frontdesk.config import Config, Uniqueness
@@ -38,10 +40,11 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
+from frontdesk.idempotency.model import Once
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.invitations.protocol import cancel_of_members
-from frontdesk.plans import find_owners
+from frontdesk.plans import find_external_ids, find_owners
 from frontdesk.text import fold_email, stored_time
 
 MANY = 100  # so many updated records are worth a statement of their own
@@ -49,7 +52,11 @@ CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; 
 # The columns that small updates of this process have changed so far.
 changed_before: set[str] = set()
 
+ACTING = "sandbox-"  # the beginning of each external_id that acts in a sandbox
+
 Result = Enrolled | FrontdeskError
+_ONCE = attrgetter("once")
+Write = Callable[[Sequence[Submission]], Iterable[Result]]
 
 
 def enrol(
@@ -67,13 +74,39 @@ def enrol(
     the refusal by its intent (NotFound, PreconditionFailed, Conflict). A refused record is not written; a probe is counted.
     `audited` False leaves the audit trail to the caller: a file is one action, and the history of each row names the file.
     `reopens_absent` is as in ChunkState. Raises the driver's error, or StateChanged, on a lost race: run it again in a new
-    transaction. When the results are read after the commit, the search for similar members travels with it.
+    transaction. When the results are read after the commit, the search for similar members travels with it. The accepted records
+    of keyed requests have their answers stored; a repeated one is AnsweredBefore or Invalid (`once` of Submission).
     """
     results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
-    similar, updated = _write(tx, accepted, now=now, audited=audited)
-    return _warn_of_similar(results, similar, updated, stored_time(now)[:10])
+    similar, updated, left = _write(tx, accepted, now=now, audited=audited)
+    finished = _warn_of_similar(results, similar, updated, stored_time(now)[:10])
+    if left is not None:
+        finished = _name_left_plans(finished, left)
+    return _keep_answers(tx, submissions, finished, now) if any(map(_ONCE, submissions)) else finished
+
+
+def _name_left_plans(results: Iterable[Result], left: Found) -> Iterator[Result]:
+    """The results; those of moved members name the plan that they left. `left` is read when the first result is asked for."""
+    for result in results:
+        names = {row["id"]: row["external_id"] for row in left.rows}
+        if isinstance(result, Enrolled) and result.left_plan_id in names:
+            yield result._replace(left_plan=names[result.left_plan_id])
+        else:
+            yield result
+
+
+def _keep_answers(
+    tx: SetTransaction, submissions: Sequence[Submission], results: Iterable[Result], now: datetime
+) -> Iterator[Result]:
+    """The results; the answers of keyed requests are stored. They have the warnings about similar members, so these are read
+    before the commit."""
+    finished = [*results]
+    pairs = zip(submissions, finished, strict=True)
+    accepted = [(by.once, each) for by, each in pairs if by.once is not None and isinstance(each, Enrolled)]
+    idempotency.keep_answers(tx, [(once.request, once.answer(each)) for once, each in accepted], now=now)
+    return iter(finished)
 
 
 def _decide_chunk(
@@ -94,11 +127,13 @@ def _decide_chunk(
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     hasher, lock = sets.keyed_hasher(tx, size=persons.DIGEST_SIZE), scratch is None
+    keyed = [*filter(None, map(_ONCE, submissions))]
     with sets.one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
+        answered = idempotency.find_answers(tx, [once.request for once in keyed]) if keyed else Found()
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
         by_id |= store.lock_by_ids(tx, merged, lock=lock)
@@ -111,9 +146,17 @@ def _decide_chunk(
     state = decide.ChunkState(chunk_keys, plans, invitations(), at, hasher, reopens_absent)
     for member in by_id.values():
         state.note_family(member)
-    results = [state.decide(submission) for submission in submissions]
+    if answered.rows:
+        results = [_answered(answered, each.once) or state.decide(each) for each in submissions]
+    else:
+        results = [state.decide(submission) for submission in submissions]
     chunk_keys.save(tx)
     return results
+
+
+def _answered(found: Found, once: Once[Enrolled] | None) -> FrontdeskError | None:
+    """The result of a request with a key that was used before; None for any other request."""
+    return once and idempotency.earlier_answer(found, once.request)
 
 
 def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
@@ -151,14 +194,17 @@ class _Similar(NamedTuple):
 
 def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
-) -> tuple[_Similar, list[StoredMember]]:
-    """Returns the search for members that are similar to new ones, and the stored members that were changed."""
+) -> tuple[_Similar, list[StoredMember], Found | None]:
+    """Returns the search for members that are similar to new ones, the stored members that were changed, and the plans that
+    requests moved members from (None if there are none)."""
     created, updated = _touched(result.stored for _, result in accepted)
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, made, made.stored.values) for by, made in accepted]
+    moves = {made.left_plan_id for by, made in accepted if by.file_id is None and "plan_id" in made.changes}
     with sets.one_round_trip(tx):
+        left = find_external_ids(tx, sorted(filter(None, moves))) if moves else None
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
@@ -185,7 +231,7 @@ def _write(
         enqueue_invitations(tx, invited, now=now)
     moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
-    return similar, updated
+    return similar, updated, left
 
 
 def _columns(updated: Sequence[StoredMember]) -> list[str]:
@@ -404,15 +450,20 @@ class Enrolments(GroupWriter[Submission, Enrolled]):
 
     `await submit(submission)` returns the record's result after the commit.
 
-    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable.
+    Raises NotFound, Invalid, TooManyTaken, PreconditionFailed, Conflict, Unavailable. A sandbox sets `act`: it gets each chunk
+    with a record that acts by its external_id, and the function that writes records.
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
         super().__init__(db, deadlines)
         self._clock, self._uniqueness = clock, config.uniqueness
+        self.act: Callable[[Sequence[Submission], Write], Iterable[Result]] | None = None
 
-    def work(self, tx: SetTransaction, items: Sequence[Submission]) -> Iterator[Result]:
-        return enrol(tx, items, now=self._clock(), uniqueness=self._uniqueness)
+    def work(self, tx: SetTransaction, items: Sequence[Submission]) -> Iterable[Result]:
+        write = partial(enrol, tx, now=self._clock(), uniqueness=self._uniqueness)
+        if self.act and any((item.record.external_id or "").startswith(ACTING) for item in items):
+            return self.act(items, write)
+        return write(items)
 
     async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
         results = await super().commit_group(items)

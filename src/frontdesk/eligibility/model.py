@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.errors import Fault
+from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision, InvitationState, InvitationStep, NotInvitedReason
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
@@ -106,7 +107,7 @@ class Submission(NamedTuple):
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
     row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`,
-    only a request an `intent`.
+    only a request an `intent`. With `once`, the answer of the accepted record is stored in the chunk's transaction.
     """
 
     account_id: int
@@ -120,6 +121,7 @@ class Submission(NamedTuple):
     row_digest: str | None = None
     context: RowContext = NO_CONTEXT
     intent: Intent = ANY_INTENT
+    once: "Once[Enrolled] | None" = None
 
 
 @dataclass(slots=True)
@@ -134,7 +136,7 @@ class StoredMember:
 
 class Enrolled(NamedTuple):
     """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
-    ANSWERED after the record."""
+    ANSWERED after the record. `left_plan` is the `external_id` of the plan that a moved member left; of a request only."""
 
     outcome: Outcome
     stored: StoredMember
@@ -142,6 +144,7 @@ class Enrolled(NamedTuple):
     changes: dict[str, list[Any]]
     warnings: tuple[str, ...]
     invitation: InvitationDecision
+    left_plan: str | None = None
 
     @property
     def left_plan_id(self) -> int | None:
@@ -252,7 +255,7 @@ FAULT_CODES = {
     "empty": "The upload has no content, or the batch no record.",
     "too_many_records": "The batch has more than 1,000 records.",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
-    "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
+    "idempotency_key_reused": "The Idempotency-Key was sent before, with another request.",
 }
 
 # Separates the code of a warning about a dropped value from the rule that the value breaks.

@@ -7,11 +7,12 @@ stored mapping may change or be deleted at any time.
 import hashlib
 import re
 import zlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from frontdesk import audit
+from frontdesk import audit, idempotency
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
@@ -19,6 +20,7 @@ from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model, store
 from frontdesk.formats.model import FileMode
+from frontdesk.idempotency.model import Once
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
 from frontdesk.text import wire_time
@@ -98,36 +100,33 @@ class Upload:
                     raise model.TooManyBytes(detail + "send this one when some have ended.")
         self._parts += 1
 
-    def finish(self, requester: Requester, new: model.NewFile | None = None) -> model.EligibilityFile:
-        """Complete the content; the file then waits for a worker.
+    def finish(
+        self, requester: Requester, once: Callable[[str], Once[model.EligibilityFile] | None] = lambda _: None
+    ) -> model.EligibilityFile:
+        """Complete the content; the file then waits for a worker. `once` makes a keyed request of the content's SHA-256.
 
-        If an earlier upload had the idempotency key of `new`, its file is returned, and this file is deleted.
-        Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
+        Raises Invalid: `empty`, `idempotency_key_reused`; AnsweredBefore if an earlier upload had the key. Then the upload has to
+        be discarded.
         """
         if not self.size_bytes:
             raise Invalid([Fault("body", "empty", "must not be empty")])
         if self._buffer:
             self.flush()
-        file = write_alone(self._db, lambda tx: self._finish(tx, requester, new))
-        if file.id != self._file.id:
-            self.discard()
-        return file
+        kept = once(self._digest.hexdigest())
+        return write_alone(self._db, lambda tx: self._finish(tx, requester, kept))
 
-    def _finish(self, tx: Tx, requester: Requester, new: model.NewFile | None) -> model.EligibilityFile:
-        file, size = self._file, self.size_bytes
-        changes = {"sha256": self._digest.hexdigest()}
-        if new is not None and new.idempotency_key is not None:
-            said = repr((changes["sha256"], new)).encode("utf-8", "surrogatepass")
-            digest = hashlib.sha256(said).hexdigest()
-            found = store.find_by_idempotency_key(tx, file.account_id, new.idempotency_key)
-            if found is not None and found.idempotency_digest != digest:
-                message = "was sent before, with another file or other parameters"
-                raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
-            if found is not None:
-                return found
-            changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
-        audit.record_action(tx, requester, "file.received", file.account_id, file.id, size_bytes=size)
-        return store.change_file(tx, file.id, state=model.FileState.WAITING, size_bytes=size, **changes)
+    def _finish(
+        self, tx: Tx, requester: Requester, once: Once[model.EligibilityFile] | None
+    ) -> model.EligibilityFile:
+        if once is not None:
+            idempotency.refuse_answered(tx, once.request)
+        size, of = self.size_bytes, (self._file.account_id, self._file.id)
+        audit.record_action(tx, requester, "file.received", *of, size_bytes=size)
+        sha256, waiting = self._digest.hexdigest(), model.FileState.WAITING
+        file = store.change_file(tx, self._file.id, state=waiting, size_bytes=size, sha256=sha256)
+        if once is not None:
+            idempotency.keep_answers(tx, [(once.request, once.answer(file))], now=requester.now)
+        return file
 
     def discard(self) -> None:
         """Delete the file: its content can't become complete, or is stored already."""

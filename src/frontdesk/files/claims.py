@@ -15,10 +15,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeVar
 
 from frontdesk.clock import Clock
-from frontdesk.config import Uniqueness
+from frontdesk.config import Config, Environment, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Conflict, Unavailable
@@ -54,7 +55,8 @@ class RunOptions:
     """Options for work on files: the installation's rule of uniqueness, the stop event, a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
-    the database. Unless it is renewed, a claim lapses after `lease_seconds`.
+    the database. Unless it is renewed, a claim lapses after `lease_seconds`. `act(file)` is called before the first row of a file
+    is applied; in a sandbox it raises what becomes of some files.
     """
 
     uniqueness: Uniqueness
@@ -62,10 +64,19 @@ class RunOptions:
     on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
     lease_seconds: float = LEASE_SECONDS
+    act: Callable[[EligibilityFile], None] = lambda _file: None
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""
         return database_time(tx) + timedelta(seconds=self.lease_seconds)
+
+
+def options_of(config: Config, **more: Any) -> RunOptions:
+    """The options of an installation. In a sandbox some files act by their names (docs/sandbox.md)."""
+    if config.environment is Environment.SANDBOX:
+        # Loaded by name, because no module of the product imports the sandbox.
+        more["act"] = import_module("frontdesk.sandbox.acting").act_on_file
+    return RunOptions(config.uniqueness, **more)
 
 
 @dataclass(slots=True, eq=False)

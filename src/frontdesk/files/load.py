@@ -60,6 +60,7 @@ def run_load(claim: FileClaim) -> None:
     with claim.db.write() as tx:
         _start(tx, claim, check)
     claim.refresh()
+    claim.options.act(claim.file)
     with dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext() as scratch:
         writer = ChunkWriter(claim, scratch)
         if claim.file.step is model.FileStep.APPLY:

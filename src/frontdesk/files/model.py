@@ -62,8 +62,7 @@ ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
     `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and
-    `header_row` go before those of the mapping, `mode` before what an 834 says of itself. By its `idempotency_key` an upload that
-    is sent again is recognised."""
+    `header_row` go before those of the mapping, `mode` before what an 834 says of itself."""
 
     account_id: int
     plan_id: int
@@ -76,7 +75,6 @@ class NewFile:
     sheet: str | None = None
     header_row: int | None = None
     file_name: str | None = None
-    idempotency_key: str | None = None
 
 
 class FileKey(NamedTuple):
@@ -131,8 +129,7 @@ class StoredMapping:
 @dataclass(frozen=True, slots=True)
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report; `problem` is `{code, message,
-    place}`, with a `suggestion` where a mapping is needed. `idempotency_digest` is that of the upload that brought the
-    `idempotency_key`. The caller said `asked_mode`; `mode` holds once the file was checked.
+    place}`, with a `suggestion` where a mapping is needed. The caller said `asked_mode`; `mode` holds once the file was checked.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did. `epoch` counts the
     claims of workers (files.claims).
@@ -173,8 +170,6 @@ class EligibilityFile:
     finished_at: datetime | None
     epoch: int
     lease_until: datetime | None
-    idempotency_key: str | None
-    idempotency_digest: str | None
 
     @property
     def needs_approval(self) -> bool:

@@ -78,12 +78,6 @@ def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
     return _files(tx, query)
 
 
-def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
-    """The account's file that an upload with this key brought."""
-    same = (_columns.account_id == account_id) & (_columns.idempotency_key == key)
-    return _file(tx, sa.select(eligibility_files).where(same))
-
-
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
     query = sa.update(eligibility_files).where(_columns.id == file_id).values(**changes)
     [file] = _files(tx, query.returning(eligibility_files))

@@ -45,16 +45,12 @@ eligibility_files = sa.Table(
     *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     *required(sa.Integer(), "rows_done", "chunks_done", "epoch", default=0),
-    # The caller's name for an upload, by which a retry finds the file.
-    *optional(sa.String(255), "idempotency_key"),
-    *optional(sa.String(64), "idempotency_digest"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.Index("ix_eligibility_files_state_id", "state", "id"),
     sa.Index("ix_eligibility_files_account_id_id", "account_id", "id"),
     sa.Index("ix_eligibility_files_account_id_state_id", "account_id", "state", "id"),
     sa.Index("ix_eligibility_files_account_id_sha256_id", "account_id", "sha256", "id"),
     sa.Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
-    sa.Index("uq_eligibility_files_account_id_idempotency_key", "account_id", "idempotency_key", unique=True),
     sa.Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account.
     sa.Index("uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")),

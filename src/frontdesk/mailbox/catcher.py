@@ -18,14 +18,17 @@ SLOW_SECONDS = 10
 # Local parts of addresses that act, in any domain.
 ACTING = {
     "bounce": CaughtOutcome.BOUNCED,
+    "full": CaughtOutcome.FULL,
     "complaint": CaughtOutcome.COMPLAINED,
+    "refuse": CaughtOutcome.REFUSED,
     "slow": CaughtOutcome.SLOW,
     "greylist": CaughtOutcome.GREYLISTED,
 }
 
-# What the acting addresses report, at once. 5.1.1: there is no such mailbox.
+# What the acting addresses report, at once. 5.1.1: there is no such mailbox; 5.2.2: it is full.
 _REPORTS = {
     CaughtOutcome.BOUNCED: (ReportEvent.BOUNCED, "5.1.1"),
+    CaughtOutcome.FULL: (ReportEvent.BOUNCED, "5.2.2"),
     CaughtOutcome.COMPLAINED: (ReportEvent.COMPLAINED, None),
 }
 
@@ -46,8 +49,12 @@ class MailCatcher:
         return replace(self, _offered=None)
 
     def offer(self, message: MailMessage) -> None:
-        """Raises RelayRefused the first time for an address that is greylisted."""
-        if outcome_for(message.recipient) is CaughtOutcome.GREYLISTED:
+        """Raises RelayRefused for an address that is refused, and the first time for one that is greylisted."""
+        outcome = outcome_for(message.recipient)
+        if outcome is CaughtOutcome.REFUSED:
+            self._keep(message, outcome)
+            raise RelayRefused("recipient", permanent=True, code=550)
+        if outcome is CaughtOutcome.GREYLISTED:
             seen = self.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
             if not seen:
                 self._keep(message, CaughtOutcome.GREYLISTED)

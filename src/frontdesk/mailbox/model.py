@@ -12,9 +12,11 @@ class CaughtOutcome(StrEnum):
 
     CAUGHT = "caught"
     BOUNCED = "bounced"  # taken, and reported as undeliverable a moment later
+    FULL = "full"  # taken, and reported as undeliverable: the mailbox is full
     COMPLAINED = "complained"  # taken, and reported as unwanted
     SLOW = "slow"  # taken after 10 s
     GREYLISTED = "greylisted"  # refused once, taken the next time
+    REFUSED = "refused"  # refused for good, before its content was sent
 
 
 class CaughtMessage(NamedTuple):

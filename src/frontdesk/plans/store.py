@@ -77,6 +77,11 @@ def external_ids_of(tx: Tx, plan_ids: Collection[int]) -> dict[int, str]:
     return find_pairs(tx, plans, "id", plan_ids, pair=("id", "external_id"))
 
 
+def find_external_ids(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
+    """A set read of `id` and `external_id`."""
+    return find_set(tx, plans, "id", plan_ids, columns=("id", "external_id"))
+
+
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
     """A set read of `id`, `account_id` and `accepting_patients`; plans that do not exist are missing."""
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id", "accepting_patients"))

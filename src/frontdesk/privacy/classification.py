@@ -45,12 +45,12 @@ delivery_windows | id: account_id | fact: version measured_us batch_us batch_lef
 delivery_home | fact: id home offers held_reason
 caught_messages | id: id message_id | person: recipient content | account: sender | fact: outcome
 caught_messages | time: caught_at
-eligibility_files | id: id account_id plan_id undoes_id | persons: sha256 idempotency_digest
+eligibility_files | id: id account_id plan_id undoes_id | persons: sha256
 eligibility_files | account: mapping mapping_name ignored
 eligibility_files | fact: format encoding delimiter mode asked_mode dry_run state step approved size_bytes
 eligibility_files | fact: rows_total rows_done chunks_done members_before members_missing counts codes problem
 eligibility_files | fact: epoch
-eligibility_files | reference: client request_id idempotency_key file_name
+eligibility_files | reference: client request_id file_name
 eligibility_files | time: file_date created_at started_at finished_at lease_until
 eligibility_mappings | id: account_id | account: name mapping | fact: is_default | time: changed_at
 file_settings | id: account_id | fact: reopen_absent second_approver
@@ -67,6 +67,8 @@ duties | id: id provider_group_id plan_ids | fact: on_duty capacity | reference:
 duties | time: on_at off_at
 queue_snapshots | id: account_id | fact: queues records | time: taken_at expires_at
 estimate_log | id: id plan_id | fact: estimate_seconds low_seconds high_seconds | time: taken_at expires_at
+stored_answers | id: id account_id | persons: fingerprint headers body | fact: status | reference: key_hash
+stored_answers | time: created_at
 audit_entries | id: id account_id subject_id | fact: action detail | reference: actor request_id | time: at
 erasures | id: member_id account_id | fact: cause | reference: actor request_id | time: erased_at
 legal_holds | id: member_id account_id | reference: reference actor | time: held_at

@@ -75,6 +75,13 @@ def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
 
+def erase_all(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
+    """Erase members of an account whose members are all erased, in the caller's transaction: those that were merged with them are
+    erased by other calls. None of them is erased. Raises UnderLegalHold."""
+    require_not_held(tx, [person.member_id for person in persons])
+    _erase_rows(tx, persons, requester, ErasureCause.REQUEST)
+
+
 def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Erasure]:
     """Erase the records that are not erased yet. Raises UnderLegalHold, FilesUnfinished."""
     ids = [person.member_id for person in persons]
@@ -99,6 +106,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
         packed = cause is ErasureCause.REQUEST
         names = store.identifiers(tx, own)[0]
         store.forget_in_reports(tx, own, names, account_id=account_id, packed=packed)
+        store.delete_answers(tx, account_id)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.drop_values(tx, "member_id", ids)

@@ -38,6 +38,7 @@ class RetentionKind(StrEnum):
     HISTORY = "history"  # the values of a member's old changes
     AUDIT = "audit"
     MAILBOX = "mailbox"  # mails that a sandbox caught
+    ANSWERS = "answers"  # stored answers to requests with an idempotency key
     COUNTERS = "counters"  # failed attempts, tokens, request counters
 
 

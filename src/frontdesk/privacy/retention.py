@@ -23,7 +23,7 @@ from frontdesk.privacy.model import RetentionKind
 _K = RetentionKind
 BATCH = 100  # rows in one transaction: SQLite has one writer, for which other writes wait
 AUDIT_BATCH = 1000
-MAILBOX_DAYS, COUNTER_DAYS = 90, 2
+MAILBOX_DAYS, ANSWER_DAYS, COUNTER_DAYS = 90, 1, 2
 GUARDED = (_K.HISTORY, _K.AUDIT)
 TURN_HOUR = 3  # UTC
 DAYS_OF_YEAR = 366  # so that years are never shorter than the database's
@@ -42,6 +42,7 @@ def kept_days(config: Config) -> Counts:
         _K.HISTORY: config.keep_history_years * DAYS_OF_YEAR,
         _K.AUDIT: config.keep_audit_years * DAYS_OF_YEAR,
         _K.MAILBOX: MAILBOX_DAYS,
+        _K.ANSWERS: ANSWER_DAYS,
         _K.COUNTERS: COUNTER_DAYS,
     }
     return {kind: count for kind, count in days.items() if count}
@@ -99,8 +100,8 @@ class RetentionTurn:
         The history is read from the end of the last turn up to the first window with a newer entry.
         """
         before, ask = self.limits[kind], self.db.ask
-        start = ask(lambda tx: store.get_position(tx, kind)) if kind is _K.HISTORY else 0
-        last = ask(partial(store.last_id, kind=kind))
+        first, last = ask(partial(store.ends_of_ids, kind=kind))
+        start = ask(lambda tx: store.get_position(tx, kind)) if kind is _K.HISTORY else first - 1
         for after in range(start, last, store.WINDOW):
             is_done = True
             if kind is _K.HISTORY:

@@ -20,6 +20,7 @@ from frontdesk.db.schema import IsoDate
 from frontdesk.db.sets import find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
 from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
+from frontdesk.idempotency.tables import stored_answers
 from frontdesk.invitations.tables import (
     delivery_reports,
     invitation_events,
@@ -107,6 +108,11 @@ def drop_values(tx: Tx, column: str, ids: Collection[int]) -> None:
     emptied: sa.ColumnElement[Any] = sa.literal_column(WITHOUT_VALUES[tx.dialect.name])
     mine = member_history.c[column].in_(sorted(ids))
     tx.execute(sa.update(member_history).where(mine).values(changes=emptied))
+
+
+def delete_answers(tx: Tx, account_id: int) -> None:
+    """Delete all stored answers of the account: which of them hold a member's values is not looked up."""
+    tx.execute(sa.delete(stored_answers).where(stored_answers.c.account_id == account_id))
 
 
 def delete_distinct(tx: Tx, member_ids: Collection[int]) -> None:
@@ -204,6 +210,15 @@ class RetentionSource(NamedTuple):
     held_by: sa.Column[Any] | None = None
 
 
+# Of the kinds whose rows are due by their age alone.
+_AGES: dict[RetentionKind, sa.Column[Any]] = {
+    RetentionKind.MAILBOX: caught_messages.c.caught_at,
+    RetentionKind.ANSWERS: stored_answers.c.created_at,
+    RetentionKind.AUDIT: audit_entries.c.at,
+    RetentionKind.COUNTERS: failed_attempts.c.failed_at,
+}
+
+
 def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
     is_kept = _m.external_id != ""
     match kind:
@@ -221,16 +236,16 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
         case RetentionKind.REPORTS:
             is_there = _has_rows(file_rows) | _has_rows(file_unchanged)
             return RetentionSource(eligibility_files, _f.finished_at, is_there, _f.account_id)
-        case RetentionKind.MAILBOX:
-            return RetentionSource(caught_messages, caught_messages.c.caught_at)
-        case RetentionKind.AUDIT:
-            return RetentionSource(audit_entries, audit_entries.c.at)
-        case RetentionKind.COUNTERS:
-            return RetentionSource(failed_attempts, failed_attempts.c.failed_at)
+    age = _AGES[kind]
+    return RetentionSource(age.table, age)
 
 
-def last_id(tx: Tx, kind: RetentionKind) -> int:
-    return tx.execute(sa.select(sa.func.max(_source(kind, tx.dialect.name).table.c.id))).scalar() or 0
+def ends_of_ids(tx: Tx, kind: RetentionKind) -> tuple[int, int]:
+    """The lowest and the highest id of the kind's table; 1 and 0 while it is empty."""
+    id_ = _source(kind, tx.dialect.name).table.c.id
+    # Two questions: SQLite reads the whole table for both in one.
+    lowest, highest = (tx.execute(sa.select(end(id_))).scalar() for end in (sa.func.min, sa.func.max))
+    return lowest or 1, highest or 0
 
 
 def old_ids(tx: Tx, kind: RetentionKind, before: datetime, after_id: int) -> list[int]:
@@ -263,7 +278,7 @@ def newest_change(tx: Tx, after_id: int) -> datetime | None:
 
 
 def delete_report_chunk(tx: Tx, file_id: int) -> int:
-    """Delete a chunk of the file's report; 0 when none is left, and its idempotency key is free then."""
+    """Delete a chunk of the file's report; 0 when none is left; its digest is deleted then."""
     deleted = 0
     for table in (file_rows, file_unchanged):
         rows = table.alias()
@@ -271,8 +286,7 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
         mine = (table.c.file_id == file_id) & (table.c.chunk == first)
         deleted += tx.execute(sa.delete(table).where(mine)).rowcount
     if not deleted:
-        cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
-        tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(cleared))
+        tx.execute(sa.update(eligibility_files).where(_f.id == file_id).values(sha256=None))
     return deleted
 
 
@@ -299,7 +313,7 @@ def forget_in_reports(
     if packed:
         own.append((_f.account_id == account_id) & _has_rows(file_unchanged))
     for files in own:
-        tx.execute(sa.update(eligibility_files).where(files).values(sha256=None, idempotency_digest=None))
+        tx.execute(sa.update(eligibility_files).where(files).values(sha256=None))
 
 
 def _report_rows_about(

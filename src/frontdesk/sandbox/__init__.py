@@ -1,10 +1,6 @@
-"""Helpers for a sandbox installation: a demo account, moving queues and invented members.
+"""A sandbox installation: a demo account, moving queues, invented members, and what acts for tests of integrators.
 
-No other part of the product imports this package. The command line loads its three commands by name.
+No other part of the product imports this package. The command line and the doors load its modules by name.
 """
 
-from frontdesk.sandbox.demo import demo
-from frontdesk.sandbox.sample import sample
-from frontdesk.sandbox.simulate import simulate
-
-__all__ = ["demo", "sample", "simulate"]
+ACCOUNT = "Demo Health"  # the name of the demo's account

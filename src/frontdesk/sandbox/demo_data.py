@@ -15,9 +15,10 @@ from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
 from frontdesk.queues.ingest import ingest, set_duty, set_waiting
 from frontdesk.queues.model import EventType, QueueEvent
+from frontdesk.sandbox import ACCOUNT
 from frontdesk.sandbox.sample_files import SAMPLE_MAPPING
 
-ACCOUNT, CLIENT = "Demo Health", "Demo client"
+CLIENT = "Demo client"
 PRIMARY_CARE = "demo-primary-care"
 
 # external_id, name, description, whether it accepts patients, and whether primary care's doctors serve it.

@@ -18,6 +18,8 @@ from frontdesk.app import App
 from frontdesk.audit import Requester
 from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
+from frontdesk.idempotency.model import AnsweredBefore, KeyInFlight
+from frontdesk.web.idempotency import key_hash, replayed
 from frontdesk.web.problems import problem_response
 from frontdesk.web.request import (
     Message,
@@ -47,7 +49,7 @@ class Endpoint:
     """One method of one path. `scope` None: no token is asked for, or with `any_scope` a token of any scope. `takes_json`: the
     request body is JSON; with `takes_lines` it may be JSON lines. `outlives_database`: while the database is away, it takes
     tokens that were good lately. `query`: the schemas of its query parameters by name, where others are told; they are refused if
-    `strict_query`."""
+    `strict_query`. `takes_key`: a request with an Idempotency-Key is answered once."""
 
     method: str
     path: str
@@ -60,6 +62,7 @@ class Endpoint:
     query: Mapping[str, dict[str, Any]] | None = None
     strict_query: bool = False
     any_scope: bool = False
+    takes_key: bool = False
 
 
 class Resource:
@@ -112,6 +115,8 @@ class Resource:
             check_json_body(request, takes_lines=endpoint.takes_lines)
         if request.query_string and endpoint.query is not None:
             request.parameters = read_parameters(request, endpoint.query, strict=endpoint.strict_query)
+        if endpoint.takes_key and (key := request.header(b"idempotency-key")) is not None:
+            return await _answer_once(self._app, request, endpoint.handler, key)
         return await endpoint.handler(self._app, request)
 
     def _look_for_proxy(self, request: Request) -> None:
@@ -241,6 +246,22 @@ def _older_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
     )
 
 
+async def _answer_once(app: App, request: Request, handler: Handler, key: str) -> Response:
+    """The handler's answer, or the stored one of an earlier request; sending that again is recorded, since it may hold the values
+    of a member. Raises as the handler does, Invalid, KeyInFlight."""
+    request.key_hash = hashed = key_hash(request, key)
+    if hashed in app.keys_in_flight:
+        raise KeyInFlight
+    app.keys_in_flight.add(hashed)
+    try:
+        return await handler(app, request)
+    except AnsweredBefore as before:
+        await record_read(app, request, "answer.replayed")
+        return replayed(before.answer)
+    finally:
+        app.keys_in_flight.discard(hashed)
+
+
 def requester_of(app: App, request: Request, *, actor: str | None = None) -> Requester:
     """The caller behind the request's token, or `actor` where there is none."""
     network = network_of(request.address(app.config.trusted_proxies))
@@ -249,7 +270,9 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
     return Requester(name, request.request_id, app.clock(), digest[:DIGEST_LETTERS])
 
 
-async def record_read(app: App, request: Request, action: str, subject_id: int | None, **detail: int) -> None:
+async def record_read(
+    app: App, request: Request, action: str, subject_id: int | None = None, **detail: int
+) -> None:
     """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
     requester, account_id = requester_of(app, request), request.caller.account_id
     await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id, **detail))

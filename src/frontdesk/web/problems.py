@@ -5,6 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from frontdesk import errors
+from frontdesk.idempotency.model import KeyInFlight
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
@@ -61,7 +62,10 @@ INTENT_CODES = {
     "member_exists": "A member of the account has this external_id already; If-None-Match: * updates none (412).",
     "other_plan": "The member is under another plan of the account; move=false moves none (409).",
 }
-EXACT_CODES = QUOTA_CODES | INTENT_CODES
+CONFLICT_CODES = {
+    "idempotency_in_flight": "A request with this Idempotency-Key is under way; send it again (409)."
+}
+EXACT_CODES = QUOTA_CODES | INTENT_CODES | CONFLICT_CODES
 EXACT_CODES |= {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
 
 
@@ -112,6 +116,6 @@ def _headers(error: Exception) -> tuple[Header, ...]:
             return ((b"www-authenticate", challenge.encode()),)
         case errors.RateLimited():
             return ((b"retry-after", str(error.retry_after_seconds).encode()),)
-        case errors.Unavailable():
+        case errors.Unavailable() | KeyInFlight():
             return ((b"retry-after", str(RETRY_AFTER_SECONDS).encode()),)
     return ()

@@ -4,6 +4,7 @@ A caller can write any X-Forwarded-For. Each proxy appends the address that call
 only as far as the installation's own proxies wrote it.
 """
 
+import hashlib
 import re
 import secrets
 from collections import Counter
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.model import Caller, RequestAllowance, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
+from frontdesk.idempotency.model import KeyedRequest
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
 from frontdesk.web.response import Header, HttpError, name_list
 
@@ -48,7 +50,8 @@ _ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/j
 class Request:
     """`known_caller` is None until the token was checked, `allowance` NOT_COUNTED until the request was counted; `extra_headers`
     are added to whatever response follows, and so is `did_you_mean`: the known name near to an unknown one, which is
-    percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`)."""
+    percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`). `key_hash`
+    is that of its Idempotency-Key, if the endpoint takes one."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -66,6 +69,7 @@ class Request:
         self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
+        self.key_hash: str | None = None
 
     @property
     def caller(self) -> Caller:
@@ -141,6 +145,12 @@ class Request:
         """Whether If-None-Match has the ETag, or any."""
         known = self.header(b"if-none-match")
         return known is not None and (known.strip() == "*" or tag.decode() in known)
+
+    def keyed(self, body_sha256: str) -> KeyedRequest:
+        """The request with its Idempotency-Key, once the body has been read."""
+        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), body_sha256)
+        fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        return KeyedRequest(self.account_id, self.key_hash or "", fingerprint)
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""

@@ -16,7 +16,7 @@ from frontdesk.db import Database
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
-from frontdesk.files.claims import RunOptions
+from frontdesk.files.claims import options_of
 from frontdesk.files.run import FileTurns
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
@@ -119,7 +119,7 @@ class FileLoader(BackgroundTask):
 
     def __init__(self, config: Config, db: Database, **options: Any) -> None:
         super().__init__(db, **options)
-        run = RunOptions(config.uniqueness, should_stop=lambda: self._is_stopping)
+        run = options_of(config, should_stop=lambda: self._is_stopping)
         self._turns = FileTurns(db, self._clock, run, slice_seconds=SLICE_SECONDS)
 
     def run(self) -> None:

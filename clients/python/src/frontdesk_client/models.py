@@ -768,6 +768,7 @@ class Fault(TypedDict):
         "no_such_member",
         "member_exists",
         "other_plan",
+        "idempotency_in_flight",
         "wrong_state",
         "second_person_needed",
     ]

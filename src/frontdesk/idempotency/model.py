@@ -1,0 +1,58 @@
+"""Idempotency keys: a request that carries one, the answer that is stored with its write, and the errors of a repeated key.
+
+Only good answers are stored: a refused request wrote nothing, so the caller may correct it and use the key again.
+"""
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid
+
+FIELD = "Idempotency-Key"
+Result = TypeVar("Result")
+
+
+class KeyedRequest(NamedTuple):
+    """A request with an idempotency key. `key_hash` is made from the account and the key, `fingerprint` from method, path, query,
+    media type and body."""
+
+    account_id: int
+    key_hash: str
+    fingerprint: str
+
+
+class StoredAnswer(NamedTuple):
+    """An answer to a keyed request: status, the answer's own headers in their order, and the body."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: str
+
+
+class Once(NamedTuple, Generic[Result]):
+    """A keyed request, and the function that makes its answer of the result: the writer stores it in its own transaction."""
+
+    request: KeyedRequest
+    answer: Callable[[Result], StoredAnswer]
+
+
+class AnsweredBefore(FrontdeskError):
+    """The same request was answered before: nothing is written, and the caller gets the stored answer."""
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        super().__init__("The request was answered before.")
+        self.answer = answer
+
+
+class KeyInFlight(Conflict):
+    """Another request with the key is under way in this process."""
+
+    def __init__(self) -> None:
+        detail = "A request with this Idempotency-Key is under way. Send it again to get its answer."
+        super().__init__(detail, code="idempotency_in_flight")
+        self.faults = (Fault(FIELD, self.code, detail),)
+
+
+def key_reused() -> Invalid:
+    message = "was sent before with another request; a key is for one request and its retries"
+    return Invalid([Fault(FIELD, "idempotency_key_reused", message)])

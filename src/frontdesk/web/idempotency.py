@@ -1,0 +1,66 @@
+"""Requests with an Idempotency-Key: a retry gets the first answer again (docs/interface.md, Idempotency keys).
+
+An endpoint takes the header if its handler's docstring lists the parameter `idempotency_key`; `web.endpoint` then sets
+`Request.key_hash`. The handler writes by `write_once`, or passes `once` to its writer.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from frontdesk.app import App
+from frontdesk.db import Tx
+from frontdesk.errors import Fault, Invalid
+from frontdesk.idempotency import keep_answers, refuse_answered
+from frontdesk.idempotency.model import FIELD, Once, StoredAnswer
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, Response
+
+REPLAYED: Header = (b"idempotency-replayed", b"true")
+_KEY = re.compile("[!-~]{1,255}")
+Result = TypeVar("Result")
+
+
+def key_hash(request: Request, key: str) -> str:
+    """The hash of the account and the key. Raises Invalid."""
+    if not _KEY.fullmatch(key):
+        raise Invalid([Fault(FIELD, "not_allowed", "must have 1 to 255 visible ASCII characters")])
+    return hashlib.sha256(f"{request.account_id} {key}".encode()).hexdigest()
+
+
+def once(request: Request, body_sha256: str, respond: Callable[[Result], Response]) -> Once[Result] | None:
+    """What a writer needs to store the answer; None without a key. `respond` makes the answer of the writer's result, of which
+    no part may depend on anything else. Only JSON answers without pieces can be stored."""
+    return (
+        None
+        if request.key_hash is None
+        else Once(request.keyed(body_sha256), lambda result: _stored(respond(result)))
+    )
+
+
+async def write_once(app: App, request: Request, body: bytes, work: Callable[[Tx], Response]) -> Response:
+    """`work(tx)` as `App.write` runs it; with a key its answer is stored in the same transaction, or the stored answer raised as
+    AnsweredBefore. `work` raises every refusal. Raises as `work` does, Invalid `idempotency_key_reused`, and Unavailable."""
+    kept: Once[Response] | None = once(request, hashlib.sha256(body).hexdigest(), lambda response: response)
+    if kept is None:
+        return await app.write(work)
+
+    def write(tx: Tx) -> Response:
+        refuse_answered(tx, kept.request)
+        response = work(tx)
+        keep_answers(tx, [(kept.request, kept.answer(response))], now=app.clock())
+        return response
+
+    return await app.write(write)
+
+
+def replayed(answer: StoredAnswer) -> Response:
+    """The stored answer as it is sent again."""
+    headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers)
+    return Response(answer.status, answer.body.encode(), (*headers, REPLAYED))
+
+
+def _stored(response: Response) -> StoredAnswer:
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
+    return StoredAnswer(response.status, headers, response.body.decode())
