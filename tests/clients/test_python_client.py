@@ -56,7 +56,7 @@ def served(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 def customer(served: Served, sqlite_template: Path) -> Customer:
     """An account of the test's own. The identifiers of members are unique in it only where a test makes them so."""
     db = open_database(served.database_url)
-    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})
+    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
     made = make_customer(db, scopes=scopes, now=system_clock())
     db.close()
     return made
@@ -392,3 +392,28 @@ def test_reconcile_says_who_is_missing_and_who_differs_and_writes_nothing(
     assert desk.reconcile(first, csv(here, same, other), timeout=60).is_equal
     with pytest.raises(FileNotLoaded, match="no_header"):
         desk.reconcile(first, b"a,b\n1,2\n", timeout=60)
+
+
+def test_events_are_read_on_from_the_last_one_and_webhooks_are_kept(
+    desk: Any, customer: Customer, start: int
+) -> None:
+    plan_id = customer.plan_ids[0]
+    assert list(desk.events()) == []
+    id_ = desk.enrol(plan_id, member_body(start)).member["id"]
+    [created] = desk.events()
+    assert (created["type"], created["data"]["eligibility_id"]) == ("member.created", id_)
+    desk.enrol(plan_id, member_body(start, city="Salem"))
+    [updated] = desk.events(after=created["id"])
+    assert updated["data"]["fields"] == ["city"]
+    assert list(desk.events(type="member.moved")) == []
+    endpoint = desk.create_webhook_endpoint("http://127.0.0.1:9/hook", event_types=["file.done"])
+    assert endpoint["secret"].startswith("whsec_")
+    assert [found["id"] for found in desk.webhook_endpoints()] == [endpoint["id"]]
+    assert desk.rotate_webhook_secret(endpoint["id"])["secret"] != endpoint["secret"]
+    assert desk.test_webhook_endpoint(endpoint["id"])["id"] == endpoint["id"]
+    assert desk.change_webhook_endpoint(endpoint["id"], {"state": "paused"})["state"] == "paused"
+    with pytest.raises(WrongState):
+        desk.test_webhook_endpoint(endpoint["id"])
+    desk.delete_webhook_endpoint(endpoint["id"])
+    with pytest.raises(NotFound):
+        desk.webhook_endpoint(endpoint["id"])

@@ -22,16 +22,20 @@ from frontdesk_client.models import (
     EligibilityChange,
     EligibilityRecord,
     EligibleMember,
+    Event,
     File,
     MappingSuggestion,
     Plan,
     PlanPatch,
     StoredMapping,
+    WebhookEndpointPatch,
+    WebhookTarget,
 )
 
 FileFormat: TypeAlias = Literal["csv", "jsonl", "json", "834", "xlsx"]
 FileState: TypeAlias = Literal["receiving", "waiting", "running", "held", "done", "failed", "cancelled"]
 
+WEBHOOKS = "/v2/webhook-endpoints"
 ENDED_STATES = {"done", "held", "failed", "cancelled"}
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 5.0
 PAGE_OF_PLANS, PAGE_OF_MEMBERS, PAGE_OF_FILES, PAGE_OF_LINES = 1000, 1000, 100, 5000
@@ -456,6 +460,61 @@ def note(found: Reconciliation, line: ReportLine) -> None:
             found.differs[name] = line["changed"]
         case "refused":
             found.refused.setdefault(name, []).append(f"{line['field']}: {line['code']}")
+
+
+# Events and webhooks
+
+
+def events(*, after: str | None = None, type: str | None = None) -> Pages[Event]:  # noqa: A002 - the parameter's name
+    """What has happened to the account's members, invitations, files and queues, the oldest first. Keep the `id` of the last
+    event and give it as `after` the next time. Needs the scope `events:read`."""
+    return Pages(Call("GET", "/v2/events", given(type=type, **{"page[after]": after})), list_page)
+
+
+def webhook_endpoints() -> Pages[WebhookTarget]:
+    """Every webhook endpoint of the account, by id. This and what follows needs the scope `webhooks:manage`."""
+    return Pages(Call("GET", WEBHOOKS), list_page)
+
+
+def webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
+    """One webhook endpoint. Raises NotFound."""
+    return read_endpoint(core, Call("GET", f"{WEBHOOKS}/{endpoint_id:d}"))
+
+
+def create_webhook_endpoint(
+    core: Core, url: str, *, event_types: Sequence[str] = ()
+) -> Operation[WebhookTarget]:
+    """A new webhook endpoint, for events of these types or of all. Keep its `secret`, which is not shown again.
+    Raises Invalid."""
+    return read_endpoint(core, Call("POST", WEBHOOKS, json={"url": url, "event_types": list(event_types)}))
+
+
+def change_webhook_endpoint(
+    core: Core, endpoint_id: int, changes: WebhookEndpointPatch
+) -> Operation[WebhookTarget]:
+    """Change a webhook endpoint, pause it or let it go on. Raises NotFound, Invalid."""
+    return read_endpoint(core, Call("PATCH", f"{WEBHOOKS}/{endpoint_id:d}", json=changes))
+
+
+def delete_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[None]:
+    """Delete a webhook endpoint. Raises NotFound."""
+    yield from core.request(Call("DELETE", f"{WEBHOOKS}/{endpoint_id:d}"))
+
+
+def rotate_webhook_secret(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
+    """The endpoint with a new `secret`. The one before signs too, for 24 hours. Raises NotFound."""
+    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/rotate"))
+
+
+def test_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
+    """Send the endpoint an event `webhook.test`, behind those that wait. Raises NotFound, WrongState while it is paused."""
+    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/test"))
+
+
+def read_endpoint(core: Core, call: Call) -> Operation[WebhookTarget]:
+    content = yield from core.json(call)
+    found: WebhookTarget = content["data"]
+    return found
 
 
 # Mappings
