@@ -696,6 +696,176 @@ class CallerEnvelope(TypedDict):
     data: Caller
 
 
+class EventData(TypedDict):
+    """The ids of what an event is about; it holds no value of a person. An event has those that belong to its
+    type."""
+
+    eligibility_id: NotRequired[int]
+    """The member."""
+    plan_id: NotRequired[int]
+    """The plan, of a member the one after the event."""
+    from_plan_id: NotRequired[int]
+    """The plan that a moved member left."""
+    file_id: NotRequired[int | None]
+    """The eligibility file; null for a member that a request changed."""
+    invitation_id: NotRequired[int]
+    """The invitation."""
+    fields: NotRequired[list[str]]
+    """Names of the member's fields that changed."""
+    request_id: str | None
+    """The request that caused the event, if there was one."""
+
+
+class Event(TypedDict):
+    """Something that has happened."""
+
+    id: str
+    """Identifies the event; of a webhook it is the `webhook-id`."""
+    type: Literal[
+        "member.created",
+        "member.updated",
+        "member.moved",
+        "member.ended",
+        "member.reopened",
+        "invitation.sent",
+        "invitation.bounced",
+        "invitation.suppressed",
+        "file.done",
+        "file.held",
+        "file.failed",
+        "plan.queue.opened",
+        "plan.queue.closed",
+        "webhook.test",
+    ]
+    """`member.created`: A member is new."""
+    timestamp: str
+    """When it happened."""
+    data: EventData
+
+
+class NewWebhookEndpoint(TypedDict):
+    """A webhook endpoint to create."""
+
+    url: str
+    """An https address on the internet. A sandbox takes http on its own machine too."""
+    event_types: NotRequired[
+        list[
+            Literal[
+                "member.created",
+                "member.updated",
+                "member.moved",
+                "member.ended",
+                "member.reopened",
+                "invitation.sent",
+                "invitation.bounced",
+                "invitation.suppressed",
+                "file.done",
+                "file.held",
+                "file.failed",
+                "plan.queue.opened",
+                "plan.queue.closed",
+            ]
+        ]
+    ]
+    """Types of the events that are sent; empty, which is the default, for all."""
+    state: NotRequired[Literal["active", "paused"]]
+    """`paused`: nothing is sent, events wait."""
+
+
+class WebhookEndpointPatch(TypedDict):
+    """Absent fields keep their values."""
+
+    url: NotRequired[str]
+    """An https address on the internet."""
+    event_types: NotRequired[
+        list[
+            Literal[
+                "member.created",
+                "member.updated",
+                "member.moved",
+                "member.ended",
+                "member.reopened",
+                "invitation.sent",
+                "invitation.bounced",
+                "invitation.suppressed",
+                "file.done",
+                "file.held",
+                "file.failed",
+                "plan.queue.opened",
+                "plan.queue.closed",
+            ]
+        ]
+    ]
+    """Types of the events that are sent; empty for all."""
+    state: NotRequired[Literal["active", "paused"]]
+    """`active`: what has waited is sent at once."""
+
+
+class WebhookTarget(TypedDict):
+    """A program of the account that is sent its events."""
+
+    id: int
+    """Primary identifier."""
+    type: Literal["webhook_endpoints"]
+    url: str
+    event_types: list[
+        Literal[
+            "member.created",
+            "member.updated",
+            "member.moved",
+            "member.ended",
+            "member.reopened",
+            "invitation.sent",
+            "invitation.bounced",
+            "invitation.suppressed",
+            "file.done",
+            "file.held",
+            "file.failed",
+            "plan.queue.opened",
+            "plan.queue.closed",
+        ]
+    ]
+    """Empty for all."""
+    state: Literal["active", "paused"]
+    """While it is `paused`, events wait for it, for 30 days at most."""
+    paused_reason: Literal["asked", "gone", "failing"] | None
+    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days."""
+    attempts: int
+    """Attempts of the next event that have failed."""
+    next_attempt_at: str | None
+    """When the next event is tried again; null unless an attempt has failed."""
+    last_error: str | None
+    """Why the last attempt failed, such as `status_500` or `timeout`; null after a success."""
+    failing_since: str | None
+    """Since when no webhook was taken."""
+    delivered_at: str | None
+    """When a webhook was taken last."""
+    created_at: str
+    secret: NotRequired[str]
+    """Signs the webhooks. Only the answers to its creation and to a rotation have it."""
+
+
+class WebhookEndpoint(TypedDict):
+    """A webhook endpoint in its envelope."""
+
+    links: MappingLinks
+    data: WebhookTarget
+
+
+class WebhookEndpoints(TypedDict):
+    """Every webhook endpoint of the account, by id."""
+
+    links: MappingLinks
+    data: list[WebhookTarget]
+
+
+class Events(TypedDict):
+    """A page of events, the oldest first."""
+
+    links: PageLinks
+    data: list[Event]
+
+
 class TokenRequest(TypedDict):
     """A token request. Leave `client_id` and `client_secret` out with HTTP Basic."""
 
@@ -904,173 +1074,3 @@ class MemberWays(TypedDict):
 
     subscriber: str
     dependent: str
-
-
-class EventData(TypedDict):
-    """The ids of what an event is about; it holds no value of a person. An event has those that belong to its
-    type."""
-
-    eligibility_id: NotRequired[int]
-    """The member."""
-    plan_id: NotRequired[int]
-    """The plan, of a member the one after the event."""
-    from_plan_id: NotRequired[int]
-    """The plan that a moved member left."""
-    file_id: NotRequired[int | None]
-    """The eligibility file; null for a member that a request changed."""
-    invitation_id: NotRequired[int]
-    """The invitation."""
-    fields: NotRequired[list[str]]
-    """Names of the member's fields that changed."""
-    request_id: str | None
-    """The request that caused the event, if there was one."""
-
-
-class Event(TypedDict):
-    """Something that has happened."""
-
-    id: str
-    """Identifies the event; of a webhook it is the `webhook-id`."""
-    type: Literal[
-        "member.created",
-        "member.updated",
-        "member.moved",
-        "member.ended",
-        "member.reopened",
-        "invitation.sent",
-        "invitation.bounced",
-        "invitation.suppressed",
-        "file.done",
-        "file.held",
-        "file.failed",
-        "plan.queue.opened",
-        "plan.queue.closed",
-        "webhook.test",
-    ]
-    """`member.created`: A member is new."""
-    timestamp: str
-    """When it happened."""
-    data: EventData
-
-
-class NewWebhookEndpoint(TypedDict):
-    """A webhook endpoint to create."""
-
-    url: str
-    """An https address on the internet. A sandbox takes http on its own machine too."""
-    event_types: NotRequired[
-        list[
-            Literal[
-                "member.created",
-                "member.updated",
-                "member.moved",
-                "member.ended",
-                "member.reopened",
-                "invitation.sent",
-                "invitation.bounced",
-                "invitation.suppressed",
-                "file.done",
-                "file.held",
-                "file.failed",
-                "plan.queue.opened",
-                "plan.queue.closed",
-            ]
-        ]
-    ]
-    """Types of the events that are sent; empty, which is the default, for all."""
-    state: NotRequired[Literal["active", "paused"]]
-    """`paused`: nothing is sent, events wait."""
-
-
-class WebhookEndpointPatch(TypedDict):
-    """Absent fields keep their values."""
-
-    url: NotRequired[str]
-    """An https address on the internet."""
-    event_types: NotRequired[
-        list[
-            Literal[
-                "member.created",
-                "member.updated",
-                "member.moved",
-                "member.ended",
-                "member.reopened",
-                "invitation.sent",
-                "invitation.bounced",
-                "invitation.suppressed",
-                "file.done",
-                "file.held",
-                "file.failed",
-                "plan.queue.opened",
-                "plan.queue.closed",
-            ]
-        ]
-    ]
-    """Types of the events that are sent; empty for all."""
-    state: NotRequired[Literal["active", "paused"]]
-    """`active`: what has waited is sent at once."""
-
-
-class WebhookTarget(TypedDict):
-    """A program of the account that is sent its events."""
-
-    id: int
-    """Primary identifier."""
-    type: Literal["webhook_endpoints"]
-    url: str
-    event_types: list[
-        Literal[
-            "member.created",
-            "member.updated",
-            "member.moved",
-            "member.ended",
-            "member.reopened",
-            "invitation.sent",
-            "invitation.bounced",
-            "invitation.suppressed",
-            "file.done",
-            "file.held",
-            "file.failed",
-            "plan.queue.opened",
-            "plan.queue.closed",
-        ]
-    ]
-    """Empty for all."""
-    state: Literal["active", "paused"]
-    """While it is `paused`, events wait for it, for 30 days at most."""
-    paused_reason: Literal["asked", "gone", "failing"] | None
-    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days."""
-    attempts: int
-    """Attempts of the next event that have failed."""
-    next_attempt_at: str | None
-    """When the next event is tried again; null unless an attempt has failed."""
-    last_error: str | None
-    """Why the last attempt failed, such as `status_500` or `timeout`; null after a success."""
-    failing_since: str | None
-    """Since when no webhook was taken."""
-    delivered_at: str | None
-    """When a webhook was taken last."""
-    created_at: str
-    secret: NotRequired[str]
-    """Signs the webhooks. Only the answers to its creation and to a rotation have it."""
-
-
-class WebhookEndpoint(TypedDict):
-    """A webhook endpoint in its envelope."""
-
-    links: MappingLinks
-    data: WebhookTarget
-
-
-class WebhookEndpoints(TypedDict):
-    """Every webhook endpoint of the account, by id."""
-
-    links: MappingLinks
-    data: list[WebhookTarget]
-
-
-class Events(TypedDict):
-    """A page of events, the oldest first."""
-
-    links: PageLinks
-    data: list[Event]
