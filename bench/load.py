@@ -67,8 +67,8 @@ class Service:
         """The largest process's peak, or (`VmRSS`) its present memory."""
         return max(peak_mib(pid, kind) for pid in family(self.pid))
 
-    def get(self) -> bytes:
-        return self._request("GET", "/v2/plans", "")
+    def get(self, target: str = "/v2/plans") -> bytes:
+        return self._request("GET", target, "")
 
     def post(self, number: int, last_name: str) -> bytes:
         return self._request("POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number))
@@ -83,9 +83,10 @@ class Service:
                 self.fresh += 1
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        """GETs of the plans or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
-        if what == "GET":
-            return drive(self.port, connections, repeat(self.get()), seconds)
+        """GETs of the plans or of a path, or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
+        if what != "POST":
+            target = "/v2/plans" if what == "GET" else what
+            return drive(self.port, connections, repeat(self.get(target)), seconds)
         requests = list(self.posts(int(seconds * _MOST_PER_SECOND) + connections))
         return drive(self.port, connections, requests, seconds)
 
