@@ -49,7 +49,7 @@ const PAGE_OF_FILES = { "page[size]": 100 };
 const MAPPINGS = "/v2/eligibility-mappings";
 const WEBHOOKS = "/v2/webhook-endpoints";
 
-/** A client of the service. Concurrent calls may share it. */
+/** A client of the service. Concurrent calls may share it. A comment names the kinds of the ApiError that it throws. */
 export class Frontdesk {
   readonly #connection: Connection;
 
@@ -76,10 +76,10 @@ export class Frontdesk {
     return { plan, etag: answer.response.headers.get("etag") ?? "" };
   }
 
-  /** Change fields of a plan. With `ifMatch`, `precondition_failed` if the plan has changed since. Throws `not_found`, `invalid`. */
+  /** Change fields of a plan; with `ifMatch` only if it is as it was read (else `precondition_failed`). Throws `invalid`. */
   async changePlan(planId: number, changes: PlanPatch, options: { ifMatch?: string } = {}): Promise<Plan> {
-    const headers = { "If-Match": options.ifMatch };
-    const [plan] = await this.#connection.data<[Plan]>({ method: "PATCH", path: `/v2/plans/${planId}`, body: JSON.stringify(changes), headers });
+    const change = { body: JSON.stringify(changes), headers: { "If-Match": options.ifMatch } };
+    const [plan] = await this.#connection.data<[Plan]>({ method: "PATCH", path: `/v2/plans/${planId}`, ...change });
     return plan;
   }
 
@@ -90,7 +90,7 @@ export class Frontdesk {
 
   /**
    * Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no other: look at the `status`
-   * of each result. Throws `invalid` (`too_many_records`), `too_large` above 8 MiB, `not_found`; for more members upload a file.
+   * of each result. Throws `invalid` (`too_many_records`), `too_large` above 8 MiB. For more members upload a file.
    */
   async enrolBatch(planId: number, members: readonly EligibleMember[], options: EnrolOptions = {}): Promise<BatchResults> {
     const call = { path: `${membersOf(planId)}/batch`, body: JSON.stringify(members), ...conditions(options) };
@@ -140,7 +140,7 @@ export class Frontdesk {
     return this.#connection.list(`${membersOf(planId)}/${eligibilityId}/history`, PAGE);
   }
 
-  /** Send a file of members, which a worker of the service then loads. Throws `not_found`, `invalid`, `too_large`, `rate_limited`. */
+  /** Send a file of members, which a worker of the service then loads. Throws `invalid`, `too_large`, `rate_limited`. */
   async upload(planId: number, source: Source, options: UploadOptions = {}): Promise<FileHandle> {
     return readFile(this.#connection, await uploadCall(planId, source, options));
   }
@@ -203,7 +203,7 @@ export class Frontdesk {
   /** The endpoint with a new `secret`. The one before signs too, for 24 hours. Throws `not_found`. */
   rotateWebhookSecret(id: number): Promise<WebhookTarget> { return this.#change("POST", `${WEBHOOKS}/${id}/rotate`); }
 
-  /** Send the endpoint an event `webhook.test`, behind those that wait. Throws `not_found`, `wrong_state` while it is paused. */
+  /** Send the endpoint an event `webhook.test`, behind those that wait. Throws `wrong_state` while it is paused. */
   testWebhookEndpoint(id: number): Promise<WebhookTarget> { return this.#change("POST", `${WEBHOOKS}/${id}/test`); }
 
   /** Every mapping of the account, by name. */
@@ -214,7 +214,8 @@ export class Frontdesk {
 
   /** Store a mapping, or replace it. `isDefault` makes it the one for files without a mapping. Throws `invalid`. */
   saveMapping(name: string, mapping: Mapping, { isDefault }: { isDefault?: boolean } = {}): Promise<StoredMapping> {
-    return this.#connection.data({ method: "PUT", path: mappingOf(name), query: { default: isDefault }, body: JSON.stringify(mapping) });
+    const body = JSON.stringify(mapping);
+    return this.#connection.data({ method: "PUT", path: mappingOf(name), query: { default: isDefault }, body });
   }
 
   /** Delete a mapping; files keep their copy of it. Throws `not_found`. */

@@ -128,7 +128,8 @@ test("records, bytes and streams are uploaded too, and a file that can't be read
   const { format, size_bytes } = (await desk.upload(plan, members, options)).data;
   assert.deepEqual([format, size_bytes], ["jsonl", members.map((member) => `${JSON.stringify(member)}\n`).join("").length]);
   writeFileSync("stream.csv", csv(...members));
-  for (const source of [csv(...members), createReadStream("stream.csv"), new Response(String(csv(...members))).body ?? assert.fail()]) {
+  const web = new Response(String(csv(...members))).body ?? assert.fail();
+  for (const source of [csv(...members), createReadStream("stream.csv"), web]) {
     assert.deepEqual({ ...(await (await desk.upload(plan, source, options)).wait(60)).counts }, { created: 2 });
   }
   await refused(desk.upload(plan, csv(...members), { format: "xlsx" }), "unsupported_media_type");
