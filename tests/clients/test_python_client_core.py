@@ -160,6 +160,8 @@ def test_a_rejected_token_is_replaced_once() -> None:
     assert [step for step in steps if isinstance(step, NeedToken)] == [NeedToken(None), NeedToken("token")]
     error, _ = perform(core().request(post()), rejected, rejected)
     assert isinstance(error, Unauthorized)
+    error, steps = perform(core().repeat(post()), rejected)  # as of the request for a token, which has none
+    assert (type(error), len(steps)) == (Unauthorized, 1)
 
 
 def test_a_token_is_kept_and_renewed_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

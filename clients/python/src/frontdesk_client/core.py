@@ -191,7 +191,8 @@ class Core:
                 if response.is_success:
                     return response
                 failure = error_of(response)
-                if isinstance(failure, Unauthorized) and rejected is None and is_repeatable(call):
+                is_expired = isinstance(failure, Unauthorized) and token is not None and rejected is None
+                if is_expired and is_repeatable(call):
                     rejected = token  # revoked, or a clock runs ahead
                     continue
             seconds = self._pause(call, failure, attempt)
