@@ -19,10 +19,12 @@ from frontdesk.api.collection import postman_collection
 from frontdesk.api.reference import ASSETS
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.api.site import SECTIONS
+from frontdesk.db import Database
 from frontdesk.eligibility.model import FAULT_CODES
+from frontdesk.web.problems import INTENT_CODES
 from tests.api.test_openapi import BASE_URL, DOCUMENT
 from tests.conftest import Api
-from tests.factories import Customer
+from tests.factories import EVERY_SCOPE, Customer, second_token
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
@@ -146,7 +148,7 @@ def test_llms_txt_lists_every_page_with_its_markdown(api: Api) -> None:
 
 @ON_ONE_DATABASE
 def test_the_collection_has_every_operation_and_its_requests_are_answered(
-    api: Api, customer: Customer
+    api: Api, customer: Customer, db: Database
 ) -> None:
     collection = api.get("/docs/collection.json").json()
     assert collection == postman_collection(DOCUMENT)
@@ -158,15 +160,22 @@ def test_the_collection_has_every_operation_and_its_requests_are_answered(
     values |= {"base_url": "", "client_id": customer.client_id, "client_secret": customer.client_secret}
     [issue] = [name for name, each in requests.items() if each["url"]["path"][-1] == "token"]
     values["token"] = send(api, requests[issue], values).json()["access_token"]
-    [enrol] = [name for name, each in requests.items() if each["url"]["raw"].endswith("/eligibility")]
-    assert send(api, requests[enrol], values).status_code == 201
+    [enrol] = [
+        each
+        for each in requests.values()
+        if each["method"] == "POST" and each["url"]["raw"].endswith("/eligibility")
+    ]
+    assert send(api, enrol, values).status_code == 201
+    values["token"] = second_token(db, customer.account_id, *EVERY_SCOPE)
     for request in requests.values():
         if (
             request["method"] == "GET"
             and "file_id" not in str(request["url"])
             and "metrics" not in request["url"]["raw"]
         ):
-            assert send(api, request, values).status_code in (200, 404), request["url"]["raw"]
+            needs_choice = request["url"]["raw"].endswith("/v2/eligibility")  # one of its parameters
+            statuses = (422,) if needs_choice else (200, 404)
+            assert send(api, request, values).status_code in statuses, request["url"]["raw"]
 
 
 def send(api: Api, request: dict[str, Any], values: dict[str, str]) -> Any:
@@ -200,19 +209,21 @@ def test_the_problems_page_has_an_example_of_every_code(api: Api) -> None:
             assert code in example, code
 
 
-SHOWN = {code: example for code, example in code_examples().items() if code in FAULT_CODES}
+SENT_CODES = FAULT_CODES.keys() | INTENT_CODES.keys()
+SHOWN = {code: example for code, example in code_examples().items() if code in SENT_CODES}
+UNSHOWN_BODIES = {"too_many_records": json.dumps([{}] * 1001)}  # too long for the page
 
 
 @ON_ONE_DATABASE
 def test_the_examples_of_faults_are_what_the_service_answers(api: Api) -> None:
     """In the order of the page. `not_enrolled` is a row's, so it has no request."""
-    assert {*FAULT_CODES} - {*SHOWN} <= {"not_enrolled"}
+    assert SENT_CODES - {*SHOWN} <= {"not_enrolled"}
     upload = {"Content-Type": "text/csv", "Idempotency-Key": "members-2026-11-20"}
     api.post("/v2/plans/1/eligibility-files", content="external_id\nE-1001\n", headers=upload)
     for code, example in code_examples().items():
         assert api.post("/v2/plans/1/eligibility", NEW_MEMBER).status_code in (200, 201)
         method, path = example["request"].split(" ")
-        body = example.get("body")
+        body = example.get("body", UNSHOWN_BODIES.get(code))
         options = {"json": body} if isinstance(body, dict) else {"content": body or ""}
         answer = api.request(method, path, headers=example.get("headers", {}), **options)
         if code in SHOWN:
