@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+HOME = "start"
+
+
+def _source(slug: str) -> str:
+    return files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
+
+
+# The guides are those of the home page's table, in its order.
 SECTIONS = {
-    "Guides": (
-        *("start", "first-call", "daily-file", "mapping-an-hr-export", "first-834"),
-        *("retries-and-idempotency", "errors", "going-live"),
-    ),
-    "Details": ("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
+    "Guides": (HOME, *re.findall(r"\| \[[^]]+\]\(([\w-]+)\.md\) \|", _source(HOME))),
+    "Details": ("interface", "files", "file-formats", "834", "invitations", "wait-estimate", "sandbox"),
     "More": ("states", "glossary", "changelog"),
 }
-HOME = "start"
 SNIPPET_LETTERS = 120
 EXAMPLE_BASE_URL = "https://api.example.com"
 
@@ -110,8 +114,9 @@ def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, st
 
 
 def _read_page(slug: str, base_url: str) -> SitePage:
-    source = files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
-    markdown = _LINK.sub(_site_link, _REASONS.sub("", source + "\n")).replace(EXAMPLE_BASE_URL, base_url)
+    markdown = _LINK.sub(_site_link, _REASONS.sub("", _source(slug) + "\n")).replace(
+        EXAMPLE_BASE_URL, base_url
+    )
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
