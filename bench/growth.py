@@ -34,6 +34,13 @@ FILE_ROWS = 2000
 BATCH = 100
 FRESH = 50_000_000  # the first number of new members, beyond every size
 STATES = ("no statistics", "analysed")
+# Reading members; the member is in the middle of the smallest table.
+READS = {
+    "member": "/v2/plans/1/eligibility/500",
+    "by e-mail": "/v2/eligibility?email=robin.500@example.com",
+    "page": "/v2/plans/1/eligibility?page[after]=500",
+    "history": "/v2/plans/1/eligibility/500/history",
+}
 
 
 def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
@@ -81,6 +88,7 @@ def _measure(installation: Installation, service: Service, seconds: float) -> di
         for what in ("POST", "GET")
         for connections in (1, 64)
     }
+    costs |= {f"{name}: ms": service.measure(path, 1, seconds / 4).p50 * 1000 for name, path in READS.items()}
     costs[f"claim of {BATCH}: ms"] = _claim_ms(installation.db)
     path = installation.folder / "members.csv"
     rows = _write_file(path, service.known)

@@ -19,7 +19,7 @@ from rich.progress import Progress
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import EVERY_SCOPE, Customer, make_customer, member_body
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
@@ -94,7 +94,7 @@ class Databases:
         db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
         try:
             upgrade(db)
-            customer = make_customer(db, plan_count=plans, now=datetime.now(UTC))
+            customer = make_customer(db, plan_count=plans, scopes=EVERY_SCOPE, now=datetime.now(UTC))
             yield Installation(db, url, customer, self.folder)
         finally:
             db.close()

@@ -67,11 +67,11 @@ class Service:
         """The largest process's peak, or (`VmRSS`) its present memory."""
         return max(peak_mib(pid, kind) for pid in family(self.pid))
 
-    def get(self) -> bytes:
-        return self._request("GET", "/v2/plans", "")
+    def get(self, target: str = "/v2/plans") -> bytes:
+        return self.request("GET", target, "")
 
     def post(self, number: int, last_name: str) -> bytes:
-        return self._request("POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number))
+        return self.request("POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number))
 
     def posts(self, count: int) -> Iterator[bytes]:
         """Every other one is a new member; the others change a known one."""
@@ -83,13 +83,14 @@ class Service:
                 self.fresh += 1
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        """GETs of the plans or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
-        if what == "GET":
-            return drive(self.port, connections, repeat(self.get()), seconds)
+        """GETs of the plans or of a path, or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
+        if what != "POST":
+            target = "/v2/plans" if what == "GET" else what
+            return drive(self.port, connections, repeat(self.get(target)), seconds)
         requests = list(self.posts(int(seconds * _MOST_PER_SECOND) + connections))
         return drive(self.port, connections, requests, seconds)
 
-    def _request(self, method: str, target: str, body: str) -> bytes:
+    def request(self, method: str, target: str, body: str) -> bytes:
         return (
             f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
             f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
@@ -107,7 +108,7 @@ def frontdesk(installation: Installation, workers: int = 1) -> Iterator[Service]
 def drive(port: int, connections: int, requests: Iterable[bytes], seconds: float = 3600.0) -> Measured:
     """Send the requests in order, until they run out or the seconds are over.
 
-    Raises RuntimeError when a request is answered with anything but 200 or 201.
+    Raises RuntimeError when a request is answered with anything but 200, 201 or 207.
     """
     source, waits = iter(requests), []
     with ExitStack() as stack:
@@ -148,7 +149,7 @@ class _Caller:
         chunk = self._connection.recv(262_144)
         self._received += chunk
         head, end, body = self._received.partition(b"\r\n\r\n")
-        if not chunk or (end and not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201"))):
+        if not chunk or (end and not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 207"))):
             raise RuntimeError(f"the service answered {self._received.decode(errors='replace')}")
         length = _LENGTH.search(head)
         return bool(end) and length is not None and len(body) >= int(length[1])

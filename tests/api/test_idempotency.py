@@ -18,7 +18,7 @@ from tests.factories import Customer, make_customer, member_body
 from tests.patience import wait_until
 
 # Of each answer these are its own, whatever was stored.
-FRESH = {"x-request-id", "idempotency-replayed"}
+FRESH = {"x-request-id", "idempotency-replayed", "ratelimit"}
 
 
 def same(first: Any, again: Any) -> None:

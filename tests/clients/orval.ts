@@ -15,10 +15,10 @@ async function main() {
   const token = await issueToken({ grant_type: "client_credentials", client_id, client_secret });
   if (token.status !== 200) throw new Error(JSON.stringify(token));
   const options = { headers: { Authorization: `Bearer ${token.data.access_token}` } };
-  const created = await enrolMember(1, robin, options);
-  const changed = await enrolMember(1, { external_id: "E-1", last_name: "Sample-Lee" }, options);
+  const created = await enrolMember(1, robin, {}, options);
+  const changed = await enrolMember(1, { external_id: "E-1", last_name: "Sample-Lee" }, {}, options);
   if (changed.status !== 200) throw new Error(JSON.stringify(changed));
-  const refused = await enrolMember(1, incomplete, options);
+  const refused = await enrolMember(1, incomplete, {}, options);
   const uploaded = await uploadEligibilityFile(1, new Blob([readFileSync(path)]), { dry_run: true }, options);
   console.log(JSON.stringify({
     created: created.status, changed: changed.data.last_name, refused: refused.status,

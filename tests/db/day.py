@@ -197,6 +197,9 @@ class Installation:
         assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
         assert self.desk.load(csv_of(rows), plan=2, full=True).counts["reopened"] == 1
         self._look_at_files(csv_of(rows[:1]))
+        moved = self.desk.load(csv_of(rows[:1]), plan=1)
+        assert moved.counts["moved"] == 1
+        assert self.desk.report(moved)
 
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"

@@ -26,7 +26,7 @@ READ_WHOLE = {
     *("failed_attempts", "request_allowances", "legal_holds", "audit_prunings", "distinct_members"),
     *("uniqueness_probes", "webhook_endpoints"),
 }
-PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0141)
+PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0067)
 ENDS = ("SELECT max(", "SELECT min(")  # of an id: one step from an end of its index
 COUNT_BY_STATE = "SELECT invitations.state, count(*)"  # counts every row, in an index
 

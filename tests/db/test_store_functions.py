@@ -122,7 +122,7 @@ def live(one: Installation, folder: Path) -> None:
     delete_left_content(one.db, one.clock())
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
-        assert len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)]) == 4
+        assert len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)]) == 5
         assert len(find_kept_digests(tx, [1, 2])) == 2
         assert queue_state(tx, account, one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3

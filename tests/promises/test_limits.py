@@ -38,7 +38,7 @@ from tests.worker.conftest import Post
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/frontdesk"
-ROOMS = {"POST": 21, "chunk": 19, "invitation": 15, "estimate": 14, "erasure": 11}
+ROOMS = {"POST": 22, "chunk": 20, "invitation": 15, "estimate": 14, "erasure": 11}
 BENCH_KINDS = {".py", ".md", ".sql", ".js", ".lua"}
 
 
@@ -63,14 +63,15 @@ BENCH = [
     for path in (ROOT / "bench").rglob("*.*")
     if path.suffix in BENCH_KINDS and "node_modules" not in path.parts
 ]
+SITE = {PACKAGE / "api" / f"{name}.py" for name in ("site", "codes", "collection")}
 # What is counted, and its limit.
 SIZES = {
-    "lines": (lines(sources("")), 30_500),
+    "lines, without those of the documentation's site": (lines({*sources("")} - SITE), 33_300),
     "lines of formats, mapping and files": (lines(sources("formats", "mapping", "files")), 7_000),
-    "lines of eligibility": (lines(sources("eligibility")), 2_300),
-    "files": (len(sources("")), 189),
+    "lines of eligibility": (lines(sources("eligibility")), 2_660),
+    "files": (len(sources("")), 212),
     "constants of the estimate": (constants(sources("queues/estimate")), 40),
-    "lines of tests": (lines((ROOT / "tests").rglob("*.py")), 25_500),
+    "lines of tests": (lines((ROOT / "tests").rglob("*.py")), 29_500),
     "lines of benchmarks, with their peers and pages": (lines(BENCH), 2_200),
     "decisions": (len([*(ROOT / "docs/decisions").glob("0*.md")]), 40),
     "settings": (len(SETTINGS), 18),

@@ -16,7 +16,7 @@ from frontdesk.invitations.model import InvitationChange, InvitationContext, Inv
 from frontdesk.text import Rejected, fold_email, parse_text, wire_time
 
 # Stored rows that a page looks at. A filter may want few of a plan's million members, and no index follows the time of a change
-# (docs/decisions/0141).
+# (docs/decisions/0067).
 MOST_ROWS = 10_000
 MERGED_FROM = "merged_from"  # of the history of a kept member; the account is not told of the merge
 
