@@ -72,10 +72,6 @@ def pages(base_url: str) -> dict[str, SitePage]:
     return {slug: _read_page(slug, base_url) for slug in slugs}
 
 
-def render_page(base_url: str, page: SitePage) -> bytes:
-    return layout(base_url, page.title, page.content, current=page)
-
-
 def layout(base_url: str, title: str, content: Markup, *, current: SitePage | None = None) -> bytes:
     """A whole page of the site. `current` is the open page of the side bar."""
     known = pages(base_url)
