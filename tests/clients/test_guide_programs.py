@@ -16,7 +16,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan
-from tests.factories import make_customer
+from tests.factories import EVERY_SCOPE, make_customer
 from tests.faults.server import Server
 from tests.promises.test_guides import GUIDES, part_of
 
@@ -27,12 +27,13 @@ PATIENCE = 30
 
 
 @pytest.fixture
-def fill_in(sqlite_template: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What stands in the guides for the address and the credentials of the reader, with their values."""
+def fill_in(guide: Path, sqlite_template: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What stands in the guides for the address and the credentials of the reader, with their values. The client has the scopes
+    that the first call asks for, and later all."""
     url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
     db = open_database(url)
-    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})
-    customer = make_customer(db, plan_count=1, scopes=scopes, now=system_clock())
+    scopes = {Scope.CUSTOMER, Scope.ELIGIBILITY_READ} if guide.stem == "first-call" else EVERY_SCOPE
+    customer = make_customer(db, plan_count=1, scopes=frozenset(scopes), now=system_clock())
     with db.write() as tx:
         plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
@@ -77,7 +78,8 @@ def run(script: str, folder: Path, *, is_python: bool) -> str:
     done = subprocess.run(
         command, cwd=folder, env=environment, input=script, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, ""), script
+    assert done.returncode == 0, done.stderr
+    assert "/problems#" not in done.stdout, done.stdout
     return done.stdout if is_python else done.stdout.rpartition("----\n")[2]
 
 
