@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bench.harness import DATABASES, Bench, Row, yardstick_us
 
-NAMES = ("requests", "growth", "batch", "memory", "files", "beside_load", "delivery", "queue", "wait")
+NAMES = ("requests", "growth", "memory", "files", "beside_load", "delivery", "queue", "wait")
 TABLE_WIDTH = 200  # where the output is no terminal
 
 

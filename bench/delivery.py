@@ -1,29 +1,35 @@
-"""How many invitations does one worker deliver per second, beside the statements alone?
+"""How many invitations, and how many webhooks, does one worker deliver per second, beside the statements alone?
 
 One worker with 128 connections claims, writes, offers and settles each message; the relay, in memory, takes everything at
-once. Statements alone: the least that a delivery writes, by plain SQL.
+once. Statements alone: the least that a delivery writes, by plain SQL. Webhooks: to one endpoint,
+of a hundredth as many new members.
 """
 
 import argparse
 import io
+import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 
 from rich.progress import Progress
 
 from bench.harness import Bench, Installation, Option, Row, chosen, databases
-from bench.load import KNOWN, frontdesk
+from bench.load import KNOWN, drive, frontdesk
 from frontdesk import invitations
-from frontdesk.config import read_config
+from frontdesk.config import Config, read_config
 from frontdesk.db import Database
 from frontdesk.log_output import LogOutput
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
+from frontdesk.worker.webhooks import WebhookSender
+from tests.events.receiver import receiving
 from tests.mail.memory import MemoryMailer
 from tests.population import analyze, copy_members
 
 BATCH = 100
 CONNECTIONS = 128
+FRESH = 50_000_000  # the first number of new members
 
 
 def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
@@ -35,6 +41,7 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
             seconds, processor_seconds = _deliver(
                 installation, options.messages, partial(progress.update, task)
             )
+            webhooks = _send_webhooks(installation, options.messages // 100)
         yield {
             "database": name,
             "messages": options.messages,
@@ -42,6 +49,7 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
             "statements alone/s": round(options.messages / alone),
             "times the statements": round(seconds / alone, 2),
             "worker µs": round(processor_seconds / options.messages * 1e6),
+            "webhooks/s": round(webhooks),
         }
 
 
@@ -85,9 +93,8 @@ def _statements_alone(db: Database, count: int) -> float:
 def _deliver(installation: Installation, messages: int, report: Callable[..., None]) -> tuple[float, float]:
     """One worker delivers all of them; the seconds on the clock, and of its processor time."""
     relay, log = MemoryMailer(keep=False), LogOutput(io.StringIO())
-    config = read_config({"FRONTDESK_DATABASE_URL": installation.url, "FRONTDESK_LINK_SECRET": "x" * 40})
     options = WorkerOptions(connections=CONNECTIONS, prefetch=8, log=log)
-    worker = DeliveryWorker(config, installation.db, relay, options)
+    worker = DeliveryWorker(_config(installation), installation.db, relay, options)
     started, cpu = time.perf_counter(), time.process_time()
     while relay.accepted < messages:
         worker.step()
@@ -97,6 +104,23 @@ def _deliver(installation: Installation, messages: int, report: Callable[..., No
     with installation.db.read() as tx:
         assert tx.exec_driver_sql("SELECT DISTINCT state FROM invitations").all() == [("sent",)]
     return taken
+
+
+def _send_webhooks(installation: Installation, count: int) -> float:
+    """Webhooks per second of one worker, to one endpoint on this machine, about members that requests create."""
+    with receiving() as receiver, frontdesk(installation) as service:
+        asked = service.request("POST", "/v2/webhook-endpoints", json.dumps({"url": receiver.url}))
+        drive(service.port, 1, [asked])
+        drive(service.port, 16, [service.post(FRESH + number, "Sample") for number in range(count)])
+        with closing(WebhookSender(_config(installation), installation.db)) as sender:
+            began = time.perf_counter()
+            sender.step()
+            receiver.wait_for(count, seconds=600)
+            return count / (time.perf_counter() - began)
+
+
+def _config(installation: Installation) -> Config:
+    return read_config({"FRONTDESK_DATABASE_URL": installation.url, "FRONTDESK_LINK_SECRET": "x" * 40})
 
 
 BENCH = Bench(__doc__, run, Option("messages", 100_000, 2_000, "to deliver"))

@@ -1,4 +1,4 @@
-"""What do a request, a claim and a row of a file cost with a thousand and with a million members?
+"""What do a request, a record of a batch, a claim and a row of a file cost with a thousand and with a million members?
 
 Medians (p50 of requests, by connections); x: how many times the smallest size's. Half of the POSTs create a member,
 half change one from anywhere in the table. No statistics: not analysed since the table was filled. Each size has a database
@@ -7,20 +7,21 @@ and a service of its own; all run at once and are measured in turn.
 
 import argparse
 import csv
+import json
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 from rich.progress import Progress
 
 from bench.delivery import allow_batches
 from bench.files import load
 from bench.harness import Bench, Databases, Installation, Option, Row, chosen, databases
-from bench.load import KNOWN, Service, frontdesk
+from bench.load import KNOWN, Service, drive, frontdesk
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database
@@ -89,11 +90,18 @@ def _measure(installation: Installation, service: Service, seconds: float) -> di
         for connections in (1, 64)
     }
     costs |= {f"{name}: ms": service.measure(path, 1, seconds / 4).p50 * 1000 for name, path in READS.items()}
+    batch = _changed(service.known, KNOWN)
+    request = service.request("POST", "/v2/plans/1/eligibility/batch", json.dumps(batch))
+    costs["batch, record: µs"] = drive(service.port, 1, [request]).elapsed / len(batch) * 1e6
     costs[f"claim of {BATCH}: ms"] = _claim_ms(installation.db)
     path = installation.folder / "members.csv"
-    rows = _write_file(path, service.known)
+    rows = _changed(service.known, FILE_ROWS)
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
     loaded = load(installation.url, installation.customer.plan_ids[0], str(path))
-    return costs | {"file row: µs": loaded["seconds"] / rows * 1e6}
+    return costs | {"file row: µs": loaded["seconds"] / len(rows) * 1e6}
 
 
 def _claim_ms(db: Database) -> float:
@@ -109,17 +117,12 @@ def _claim_ms(db: Database) -> float:
     return statistics.median(taken)
 
 
-def _write_file(path: Path, size: int) -> int:
-    """Stored members from all over the table, each with a city that it has not had. Returns how many."""
-    numbers = range(0, size, max(1, size // FILE_ROWS))
+def _changed(size: int, most: int) -> list[dict[str, Any]]:
+    """Stored members from all over the table, each with a city that it has not had."""
     city = f"City {datetime.now(UTC).timestamp()}"
-    with path.open("w", newline="") as stream:
-        template = member_body(metadata=..., email=..., phone=..., city=city, last_name="First")
-        writer = csv.DictWriter(stream, template)
-        writer.writeheader()
-        for n in numbers:
-            writer.writerow(template | {"external_id": f"AB {n:08d}", "member_id": f"M-{n:08d}"})
-    return len(numbers)
+    template = member_body(metadata=..., email=..., phone=..., city=city, last_name="First")
+    numbers = range(0, size, max(1, size // most))[:most]
+    return [template | {"external_id": f"AB {n:08d}", "member_id": f"M-{n:08d}"} for n in numbers]
 
 
 BENCH = Bench(
