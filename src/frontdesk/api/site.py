@@ -4,6 +4,7 @@ assets/docs has a link to each published file. A link to a file that isn't publi
 """
 
 import json
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,9 +32,13 @@ def _source(slug: str) -> str:
 # The guides are those of the home page's table, in its order.
 SECTIONS = {
     "Guides": (HOME, *re.findall(r"\| \[[^]]+\]\(([\w-]+)\.md\) \|", _source(HOME))),
-    "Details": ("interface", "files", "file-formats", "834", "invitations", "wait-estimate", "sandbox"),
+    "Details": (
+        *("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
+        *("webhook-delivery", "sandbox"),
+    ),
     "More": ("states", "glossary", "changelog"),
 }
+NAMED_LIKE_A_GUIDE = {"webhooks.md": "webhook-delivery"}  # files of docs, with their slugs
 SNIPPET_LETTERS = 120
 EXAMPLE_BASE_URL = "https://api.example.com"
 
@@ -110,9 +115,9 @@ def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, st
 
 
 def _read_page(slug: str, base_url: str) -> SitePage:
-    markdown = _LINK.sub(_site_link, _REASONS.sub("", _source(slug) + "\n")).replace(
-        EXAMPLE_BASE_URL, base_url
-    )
+    folder = "guides" if slug in SECTIONS["Guides"] else ""
+    text = _REASONS.sub("", _source(slug) + "\n")
+    markdown = _LINK.sub(lambda link: _site_link(link, folder), text).replace(EXAMPLE_BASE_URL, base_url)
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
@@ -124,10 +129,12 @@ def _read_page(slug: str, base_url: str) -> SitePage:
     return SitePage(slug, parts[0][1], markdown, content, headings, parts)
 
 
-def _site_link(link: re.Match[str]) -> str:
-    """A link to another file of the repository as a link of the site, or its text if that file isn't published."""
+def _site_link(link: re.Match[str], folder: str) -> str:
+    """A link to another file of the repository as a link of the site, or its text if that file isn't published. `folder` is
+    that of the page's file in docs."""
     text, path, anchor = link.groups("")
-    slug = PurePosixPath(path).stem.lower()
+    file = posixpath.normpath(posixpath.join(folder, path))
+    slug = NAMED_LIKE_A_GUIDE.get(file, PurePosixPath(file).stem.lower())
     return f"[{text}](/docs/{slug}{anchor})" if any(slug in slugs for slugs in SECTIONS.values()) else text
 
 
