@@ -78,3 +78,23 @@ assert.deepEqual([quiet.asked, quiet.sent, quiet.told.length], [[], [], 1]);
 production.document.getElementById("changes").click();
 await post(production);
 assert.deepEqual([quiet.asked.length, quiet.sent.length], [1, 1]);
+
+// The parts of Scalar's request editor that axe finds fault with, as Scalar writes them.
+const main = sandbox.document.createElement("main");
+main.className = "references-rendered";
+const editor = sandbox.document.createElement("div");
+editor.className = "scalar-client--open";
+editor.innerHTML = `<div role="dialog" aria-label="API Client"><section aria-label="Notifications alt+T"></section>
+  <main><button class="group/copy-button" aria-controls="gone"></button><button aria-haspopup="menu"></button>
+  <button role="alert" aria-label="Input is invalid"></button><div class="cm-scroller" tabindex="-1">{}</div></main></div>`;
+sandbox.document.body.append(main, editor);
+await settled();
+const part = (selector) => editor.querySelector(selector);
+assert.equal(main.inert, true);
+assert.equal(part("section").getAttribute("aria-label"), "Notifications of the request");
+assert.ok(part("[aria-haspopup]").getAttribute("aria-label"));
+assert.deepEqual([part(".cm-scroller").tabIndex, part("[role=alert]"), part("[aria-controls]")], [0, null, null]);
+assert.equal(part("[class*=copy-button]").getAttribute("aria-label"), "Copy");
+editor.className = "";
+await settled();
+assert.equal(main.inert, false);

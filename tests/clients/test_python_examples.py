@@ -102,3 +102,30 @@ def test_the_daily_sync_has_thirty_lines_and_says_what_became_of_the_file(desk: 
     refused = desk._replace(customer=unknown).run(SYNC, "gold-2027", "members.csv")
     assert refused.returncode == 1
     assert refused.stderr.startswith("AuthenticationFailed: invalid_client")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("gold-2028", "members.csv"), "There is no plan gold-2028. The account has: gold-2027, plan-1\n"),
+        (
+            ("gold-2027", "no-such.csv"),
+            "FileNotFoundError: [Errno 2] No such file or directory: 'no-such.csv'\n",
+        ),
+        (("gold-2027",), "Load the full list of a plan's members, every night: python daily_sync.py "),
+    ],
+)
+def test_the_daily_sync_tells_what_it_was_started_with_wrongly(
+    desk: Desk, arguments: tuple[str, ...], told: str
+) -> None:
+    (desk.folder / "members.csv").write_text(CSV)
+    done = desk.run(SYNC, *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(told)
+
+
+def test_the_daily_sync_sends_the_name_of_the_file(desk: Desk) -> None:
+    (desk.folder / "sandbox-held-too_many_ends.csv").write_text(CSV)
+    done = desk.run(SYNC, "gold-2027", "sandbox-held-too_many_ends.csv")
+    assert done.returncode == 4
+    assert "too_many_ends" in done.stdout

@@ -38,7 +38,9 @@ def test_running_it_again_adds_only_a_secret_unless_its_client_was_revoked(cli: 
     for name in ("account_id", "plan_ids", "client_id"):
         assert second[name] == first[name]
     assert second["client_secret"] != first["client_secret"]
-    assert len(cli.json("client", "list")) == 1
+    [client] = cli.json("client", "list")
+    assert {"customer", "eligibility:read", "events:read", "webhooks:manage"} <= set(client["scopes"])
+    assert "operator" not in client["scopes"]
     assert len(cli.json("plan", "list")) == 4
     cli.json("client", "revoke", first["client_id"])
     assert cli.json("demo")["client_id"] != first["client_id"]

@@ -1,19 +1,23 @@
 """Load the full list of a plan's members, every night: python daily_sync.py gold-2027 members.csv
 
-Exit status: 0 every row was applied, 1 the file failed, 3 some rows were refused, 4 a person has to decide about the file.
+FRONTDESK_URL, FRONTDESK_CLIENT_ID and FRONTDESK_CLIENT_SECRET have the address and the credentials. Exit status: 0 every row
+was applied, 1 nothing was loaded, 3 some rows were refused, 4 a person has to decide about the file.
 """
 
 import os
 import sys
+from pathlib import Path
 
 from frontdesk_client import Frontdesk, FrontdeskError
 
 
-def main(plan: str, path: str) -> int:
-    names = ("FRONTDESK_URL", "FRONTDESK_CLIENT_ID", "FRONTDESK_CLIENT_SECRET")
-    with Frontdesk(*(os.environ[name] for name in names)) as desk:
-        plan_id = next(found["id"] for found in desk.plans(external_id=plan))
-        file = desk.upload(plan_id, path, mode="full").wait(timeout=3600)
+def main(address: str, client_id: str, client_secret: str, plan: str, path: str) -> int:
+    with Frontdesk(address, client_id, client_secret) as desk:
+        plan_ids = {found["external_id"]: found["id"] for found in desk.plans()}
+        if plan not in plan_ids:
+            sys.exit(f"There is no plan {plan}. The account has: {', '.join(plan_ids)}")
+        file = desk.upload(plan_ids[plan], path, mode="full", file_name=Path(path).name)
+        file.wait(timeout=3600)
         print(f"File {file.id} is {file.state}: {file.counts}")
         if file.problem:
             print(f"{file.problem['code']}: {file.problem['message']}")
@@ -23,7 +27,10 @@ def main(plan: str, path: str) -> int:
 
 
 if __name__ == "__main__":
+    settings = [os.environ.get(f"FRONTDESK_{name}", "") for name in ("URL", "CLIENT_ID", "CLIENT_SECRET")]
+    if len(sys.argv) != 3 or not all(settings):
+        sys.exit(__doc__)
     try:
-        sys.exit(main(*sys.argv[1:]))
-    except FrontdeskError as error:
+        sys.exit(main(*settings, *sys.argv[1:]))
+    except (FrontdeskError, OSError, ValueError) as error:
         sys.exit(f"{type(error).__name__}: {error}")

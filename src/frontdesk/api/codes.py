@@ -104,10 +104,12 @@ def codes_content(base_url: str) -> Markup:
 
 def _sent(example: Mapping[str, Any]) -> str:
     """The request of the example, as text."""
-    head = [example[part] for part in ("request",) if part in example]
-    head += [f"{name}: {value}" for name, value in example.get("headers", {}).items()]
-    head += [_json(example["body"])] if "body" in example else []
-    return "\n".join([*head, "", ""]) if head else ""
+    if not example:
+        return ""
+    body = example.get("body", "")
+    text = body if isinstance(body, str) else _json(body)
+    lines = [example["request"], *(f"{name}: {value}" for name, value in example.get("headers", {}).items())]
+    return "\n".join([*lines, *(["", text.rstrip()] if text else []), "", ""])
 
 
 def _json(value: object) -> str:

@@ -123,8 +123,10 @@ async def entrance(app: App, _request: Request) -> Response:
 def _site_file(name: str, document: Schema, base_url: str, *, is_production: bool) -> tuple[bytes, bytes]:
     """Content type and content. Raises NotFound."""
     pages = site.pages(base_url)
+    # In production its changing calls are off until the reader allows them.
+    reference = page_template("frontdesk.api", "reference.html")
     made: dict[str, tuple[bytes, Callable[[], bytes]]] = {
-        "reference": (_HTML, lambda: _reference_page(is_production=is_production)),
+        "reference": (_HTML, lambda: reference.render(is_production=is_production).encode()),
         "problems": (_HTML, lambda: site.layout(base_url, "Codes of errors", codes_content(base_url))),
         "search.json": (
             _JSON,
@@ -141,15 +143,11 @@ def _site_file(name: str, document: Schema, base_url: str, *, is_production: boo
         path, content_type = ASSETS[name]
         return content_type, files("frontdesk.api").joinpath("assets", path).read_bytes()
     if name in pages:
-        return _HTML, site.render_page(base_url, pages[name])
+        page = pages[name]
+        return _HTML, site.layout(base_url, page.title, page.content, current=page)
     if name.removesuffix(".md") in pages:
         return _MARKDOWN, pages[name.removesuffix(".md")].markdown.encode()
     raise NotFound("address", "There is nothing at this address.")
-
-
-def _reference_page(*, is_production: bool) -> bytes:
-    """The page of the reference. In production its changing calls are off until the reader allows them."""
-    return page_template("frontdesk.api", "reference.html").render(is_production=is_production).encode()
 
 
 def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:

@@ -4,6 +4,7 @@ assets/docs has a link to each published file. A link to a file that isn't publi
 """
 
 import json
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,15 +22,23 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+HOME = "start"
+
+
+def _source(slug: str) -> str:
+    return files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
+
+
+# The guides are those of the home page's table, in its order.
 SECTIONS = {
-    "Guides": (
-        *("start", "first-call", "daily-file", "mapping-an-hr-export", "first-834"),
-        *("retries-and-idempotency", "errors", "going-live"),
+    "Guides": (HOME, *re.findall(r"\| \[[^]]+\]\(([\w-]+)\.md\) \|", _source(HOME))),
+    "Details": (
+        *("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
+        *("webhook-delivery", "sandbox"),
     ),
-    "Details": ("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
     "More": ("states", "glossary", "changelog"),
 }
-HOME = "start"
+NAMED_LIKE_A_GUIDE = {"webhooks.md": "webhook-delivery"}  # files of docs, with their slugs
 SNIPPET_LETTERS = 120
 EXAMPLE_BASE_URL = "https://api.example.com"
 
@@ -66,10 +75,6 @@ def pages(base_url: str) -> dict[str, SitePage]:
     """Every page by its slug, for the service at `base_url`. It takes 0.2 s once: call it in a thread."""
     slugs = [slug for section in SECTIONS.values() for slug in section]
     return {slug: _read_page(slug, base_url) for slug in slugs}
-
-
-def render_page(base_url: str, page: SitePage) -> bytes:
-    return layout(base_url, page.title, page.content, current=page)
 
 
 def layout(base_url: str, title: str, content: Markup, *, current: SitePage | None = None) -> bytes:
@@ -110,8 +115,9 @@ def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, st
 
 
 def _read_page(slug: str, base_url: str) -> SitePage:
-    source = files("frontdesk.api").joinpath("assets/docs", f"{slug}.md").read_text(encoding="utf-8")
-    markdown = _LINK.sub(_site_link, _REASONS.sub("", source + "\n")).replace(EXAMPLE_BASE_URL, base_url)
+    folder = "guides" if slug in SECTIONS["Guides"] else ""
+    text = _REASONS.sub("", _source(slug) + "\n")
+    markdown = _LINK.sub(lambda link: _site_link(link, folder), text).replace(EXAMPLE_BASE_URL, base_url)
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
@@ -123,10 +129,12 @@ def _read_page(slug: str, base_url: str) -> SitePage:
     return SitePage(slug, parts[0][1], markdown, content, headings, parts)
 
 
-def _site_link(link: re.Match[str]) -> str:
-    """A link to another file of the repository as a link of the site, or its text if that file isn't published."""
+def _site_link(link: re.Match[str], folder: str) -> str:
+    """A link to another file of the repository as a link of the site, or its text if that file isn't published. `folder` is
+    that of the page's file in docs."""
     text, path, anchor = link.groups("")
-    slug = PurePosixPath(path).stem.lower()
+    file = posixpath.normpath(posixpath.join(folder, path))
+    slug = NAMED_LIKE_A_GUIDE.get(file, PurePosixPath(file).stem.lower())
     return f"[{text}](/docs/{slug}{anchor})" if any(slug in slugs for slugs in SECTIONS.values()) else text
 
 

@@ -53,11 +53,19 @@ const REPAIRS = [
   [".scalar-card-content:not([tabindex])", (card) => card.setAttribute("tabindex", "0")],
   ["[role=combobox]:not([aria-expanded])", (field) => field.setAttribute("aria-expanded", "false")],
   [".cm-content:not([aria-label])", (field) => field.setAttribute("aria-label", "Body")],
+  ["button[class*=copy-button]:not([aria-label])", (button) => button.setAttribute("aria-label", "Copy")],
+  ['.cm-scroller[tabindex="-1"]', (text) => text.setAttribute("tabindex", "0")],
+  ["button[class*=copy-button][aria-controls]", (button) => document.getElementById(button.getAttribute("aria-controls")) || button.removeAttribute("aria-controls")],
+  ["button[role=alert]", (button) => button.removeAttribute("role")],
+  ["button[aria-haspopup=menu]:not([aria-label])", (button) => button.textContent.trim() || button.setAttribute("aria-label", "Choose a value")],
+  ["[role=dialog] section[aria-label^=Notifications]", (section) => section.setAttribute("aria-label", "Notifications of the request")],
+  // What is behind the open request editor can't be reached, as of any dialog.
+  [".references-rendered", (page) => (page.inert = document.querySelector(".scalar-client--open") !== null)],
 ];
 function repair() {
   for (const [parts, change] of REPAIRS) document.querySelectorAll(parts).forEach(change);
 }
-new MutationObserver(repair).observe(document.body, { childList: true, subtree: true });
+new MutationObserver(repair).observe(document.body, { childList: true, subtree: true, attributeFilter: ["class"] });
 
 Scalar.createApiReference("#reference", {
   content: description,
