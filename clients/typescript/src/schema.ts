@@ -1000,7 +1000,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             /** @description As it was sent. */
-            mapping: Record<string, unknown>;
+            mapping: components["schemas"]["Mapping"];
         };
         /** @description The request's address. */
         MappingLinks: {

@@ -55,7 +55,7 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query, place, today = request.parameters, _place(request), _today(app)
     names, size = _names(query), query.get("page[size]", PER_PAGE)
-    since = _real(query, "updated_since", datetime.fromisoformat, "time in UTC, YYYY-MM-DDThh:mm:ssZ")
+    since = _real(query, "updated_since", _second, "time in UTC, YYYY-MM-DDThh:mm:ssZ")
     day = _real(query, "eligible_on", _day, "date, YYYY-MM-DD")
     wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=day)
 
@@ -135,6 +135,10 @@ def _names(query: dict[str, Any]) -> tuple[str, str] | None:
     ]:
         raise Invalid(faults)
     return name, query[name]
+
+
+def _second(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(microsecond=0)  # JavaScript writes milliseconds
 
 
 def _day(text: str) -> str:

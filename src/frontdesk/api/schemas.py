@@ -96,7 +96,7 @@ StoredMapping: A mapping that the account keeps.
     name: string
     is_default: boolean — Whether files that come without a mapping are read by it.
     changed_at: time
-    mapping: object — As it was sent.
+    mapping: Mapping — As it was sent.
 MappingLinks: The request's address.
     self: string
 EligibilityMapping = MappingLinks&StoredMapping: A mapping in its envelope.
@@ -397,8 +397,8 @@ member_external_id?: string {"minLength": 1, "maxLength": 255} — Only the memb
 member_member_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `member_id`, as `external_id`.
 member_email?: string {"minLength": 1, "maxLength": EMAIL_LENGTH} — Only the member with this e-mail address in any letter case,
         as `external_id`.
-member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"} — Only members that were
-        created or changed at this time (UTC) or later.
+member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]+)?Z$"} — Only
+        members that were created or changed at this time (UTC) or later.
 member_eligible_on?: day — Only members with access on this day.
 member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page; 100 by default.
 member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.

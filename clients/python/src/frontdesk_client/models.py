@@ -248,7 +248,7 @@ class StoredMapping(TypedDict):
     is_default: bool
     """Whether files that come without a mapping are read by it."""
     changed_at: str
-    mapping: dict[str, Any]
+    mapping: Mapping
     """As it was sent."""
 
 
