@@ -61,7 +61,7 @@ class Installation:
         http = stack.enter_context(TestClient(asgi))
         self.customer = make_customer(self.db, plan_count=3)
         self.neighbour = make_customer(self.db, name="Neighbour", plan_count=1)
-        self.tester = make_customer(self.db, name="Tester", plan_count=1)
+        self.tester = make_customer(self.db, name="Tester", plan_count=1, scopes=EVERY_SCOPE)
         operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)

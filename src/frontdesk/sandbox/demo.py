@@ -112,7 +112,6 @@ def _token_command(made: Demo, base_url: str) -> str:
         "grant_type": "client_credentials",
         "client_id": made.client.client_id,
         "client_secret": made.secret,
-        "scope": "customer",
     }
     form = " ".join(f"-d {name}={value}" for name, value in fields.items())
     return f"TOKEN=$(curl -sS {shlex.quote(base_url + '/oauth/token')} {form} | {_READ_ANSWER})"

@@ -64,7 +64,9 @@ def _fresh_secret(context: CommandContext, account: Account) -> tuple[ApiClient,
     client = next((client for client in live if client.name == CLIENT), None)
     if client is not None:
         return client, rotate_secret(context.tx, client.client_id, now=context.now)
-    return create_client(context.tx, NewClient(account.id, CLIENT, {Scope.CUSTOMER}), now=context.now)
+    return create_client(
+        context.tx, NewClient(account.id, CLIENT, {Scope.CUSTOMER, Scope.SANDBOX_RESET}), now=context.now
+    )
 
 
 def _fill(context: CommandContext, account: Account) -> None:
