@@ -146,10 +146,12 @@ class Request:
         known = self.header(b"if-none-match")
         return known is not None and (known.strip() == "*" or tag.decode() in known)
 
-    def keyed(self, body_sha256: str) -> KeyedRequest:
+    def keyed(self, body: bytes) -> KeyedRequest:
         """The request with its Idempotency-Key, once the body has been read."""
-        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), body_sha256)
-        fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        parts = (self.method, self.path, self.query_string, self.header(b"content-type"))
+        hasher = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass"))
+        hasher.update(body)
+        fingerprint = hasher.hexdigest()
         return KeyedRequest(self.account_id, self.key_hash or "", fingerprint)
 
     def prefers_strict(self) -> bool:
