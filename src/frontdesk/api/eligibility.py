@@ -76,13 +76,12 @@ async def enrol_member(app: App, request: Request) -> Response:
         repeated
     """
     plan_id = request.path_id("plan_id")
-    raw = await request.body()
-    body = parse_json_object(raw)
+    body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     by = (request.caller.client_id, request.request_id)
-    kept = None if request.key_hash is None else once(request, raw, _response)
+    kept = None if request.key_hash is None else once(request, _response)
     submission = Submission(request.account_id, plan_id, record, *by, intent=_intent(request), once=kept)
     return _response(await app.enrolments.submit(submission))
 
@@ -101,10 +100,9 @@ async def enrol_members(app: App, request: Request) -> Response:
     """
     plan_id, intent = request.path_id("plan_id"), _intent(request)
     with request.uploading():
-        raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
-        values = await _read_batch(request, raw)
+        values = await _read_batch(request)
         await app.lookups.ask(find_plan(request.account_id, plan_id))
-        kept: Kept = await once_each(app, request, raw, lambda each: json_response(_shown(each)))
+        kept: Kept = await once_each(app, request, lambda each: json_response(_shown(each)))
         results = await _enrol_in_order(app, request, values, kept=kept, intent=intent)
     shown = [{"index": index} | _shown(result) for index, result in enumerate(results)]
     counts = Counter(str(each.get("outcome", "refused")) for each in shown)
@@ -120,8 +118,9 @@ async def enrol_members(app: App, request: Request) -> Response:
     return json_response(body, *headers, status=207)
 
 
-async def _read_batch(request: Request, raw: bytes) -> list[dict[str, Any] | Malformed]:
-    """The records of the body, each with its own error if it is no JSON object. Raises Malformed, Invalid."""
+async def _read_batch(request: Request) -> list[dict[str, Any] | Malformed]:
+    """The records of the body, each with its own error if it is no JSON object. Raises HttpError, Malformed, Invalid."""
+    raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
     if not read_text(raw)[:1].isascii():
         raise Malformed("The body is not valid JSON: line 1, column 1.")  # as of a byte order mark
     is_lines = JSON_LINES in (request.header(b"content-type") or "").lower()
@@ -248,12 +247,11 @@ async def _change(
     """Change the path's member by the fields of these names. `record_of` makes the record of the fields and of the member's
     `external_id` and `member_id`. Raises Malformed, NotFound, Invalid, AnsweredBefore; Conflict if another request renames or
     merges the member at the same time."""
-    raw = await request.body()
-    body = parse_json_object(raw)
+    body = parse_json_object(await request.body())
     if unknown := [name for name in body if name not in names]:
         note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
     place = (request.account_id, request.path_id("plan_id", of=_NOUN))
-    eligibility_id, kept = request.path_id("eligibility_id", of=_NOUN), once(request, raw, _response)
+    eligibility_id, kept = request.path_id("eligibility_id", of=_NOUN), once(request, _response)
 
     def find(tx: Tx) -> tuple[str, str]:
         if kept is not None:

@@ -94,7 +94,7 @@ async def _upload(app: App, request: Request) -> Response:
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
         file = await app.in_thread(
-            lambda: upload.finish(requester, lambda sha256: once(request, sha256.encode(), accepted))
+            lambda: upload.finish(requester, lambda sha256: once(request, accepted, sha256))
         )
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
@@ -251,9 +251,8 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     Faults: required wrong_type not_a_date not_allowed repeated unknown_field
     """
     keep = request.parameters.get("keep", True)
-    raw = await request.body()
-    mapping: dict[str, Any] = parse_json_object(raw)
-    return await _act(app, request, partial(actions.accept_mapping, mapping=mapping, keep=keep), raw=raw)
+    mapping: dict[str, Any] = parse_json_object(await request.body())
+    return await _act(app, request, partial(actions.accept_mapping, mapping=mapping, keep=keep))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
@@ -278,14 +277,14 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
 
 
 async def _act(
-    app: App, request: Request, action: Callable[..., EligibilityFile], *, raw: bytes = b"", status: int = 200
+    app: App, request: Request, action: Callable[..., EligibilityFile], *, status: int = 200
 ) -> Response:
     key, requester = _key(request), requester_of(app, request)
 
     def act(tx: Tx) -> Response:
         return _response(app, action(tx, key, requester), status=status)
 
-    response = await write_once(app, request, raw, act)
+    response = await write_once(app, request, act)
     app.db.announce_work()
     return response
 

@@ -31,12 +31,8 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     201 WebhookEndpoint [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
     Faults: required wrong_type not_allowed unknown_field
     """
-    raw = await request.body()
-    values, account_id, requester = (
-        _values(app, request, raw, is_new=True),
-        request.account_id,
-        requester_of(app, request),
-    )
+    values = await _values(app, request, is_new=True)
+    account_id, requester = request.account_id, requester_of(app, request)
 
     def create(tx: Tx) -> Response:
         made = endpoints.create(tx, account_id, values, requester)
@@ -45,7 +41,7 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
         body = {"links": links, "data": _with_salt(made)}
         return json_response(body, (b"location", place), status=201)
 
-    return await _reveal_secret(app, write_once(app, request, raw, create))
+    return await _reveal_secret(app, write_once(app, request, create))
 
 
 async def list_webhook_endpoints(app: App, request: Request) -> Response:
@@ -76,13 +72,12 @@ async def change_webhook_endpoint(app: App, request: Request) -> Response:
     200 WebhookEndpoint [Ignored-Fields Cache-Control]: The endpoint as it is now.
     Faults: wrong_type not_allowed unknown_field
     """
-    raw = await request.body()
-    values = _values(app, request, raw, is_new=False)
+    values = await _values(app, request, is_new=False)
 
     def change(tx: Tx, account_id: int, id_: int, requester: Requester) -> WebhookEndpoint:
         return endpoints.change(tx, account_id, id_, values, requester)
 
-    return await _act_once(app, request, change, raw=raw)
+    return await _act(app, request, change, lambda changed: enveloped(app, request, changed.serialize()))
 
 
 async def delete_webhook_endpoint(app: App, request: Request) -> Response:
@@ -90,8 +85,7 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 
     204: The endpoint is gone.
     """
-    await _act(app, request, endpoints.delete)
-    return Response(204, b"", (NO_STORE,))
+    return await _act(app, request, endpoints.delete, lambda _: Response(204, b"", (NO_STORE,)))
 
 
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
@@ -100,7 +94,8 @@ async def rotate_webhook_secret(app: App, request: Request) -> Response:
     Parameters: idempotency_key
     200 WebhookEndpoint: The endpoint and its new secret, which is not shown again.
     """
-    return await _reveal_secret(app, _act_once(app, request, endpoints.rotate, show=_with_salt))
+    rotating = _act(app, request, endpoints.rotate, lambda made: enveloped(app, request, _with_salt(made)))
+    return await _reveal_secret(app, rotating)
 
 
 async def test_webhook_endpoint(app: App, request: Request) -> Response:
@@ -110,44 +105,30 @@ async def test_webhook_endpoint(app: App, request: Request) -> Response:
     202 WebhookEndpoint: The test is on its way; `last_error` tells later if it failed.
     Problems: wrong_state
     """
-    return await _act_once(app, request, endpoints.test, status=202)
+
+    def accepted(tested: WebhookEndpoint) -> Response:
+        return enveloped(app, request, tested.serialize(), status=202)
+
+    return await _act(app, request, endpoints.test, accepted)
 
 
-async def _act(app: App, request: Request, action: Callable[..., Any]) -> Any:
-    id_, account_id = request.path_id("endpoint_id"), request.account_id
-    requester = requester_of(app, request)
-
-    def act(tx: Tx) -> Any:
-        return action(tx, account_id, id_, requester)
-
-    return await app.write(act)
-
-
-async def _act_once(
-    app: App,
-    request: Request,
-    action: Callable[..., WebhookEndpoint],
-    *,
-    raw: bytes = b"",
-    show: Callable[[WebhookEndpoint], dict[str, Any]] = WebhookEndpoint.serialize,
-    status: int = 200,
+async def _act(
+    app: App, request: Request, action: Callable[..., Any], present: Callable[[Any], Response]
 ) -> Response:
-    """The answer shows the changed endpoint; with an Idempotency-Key it is stored."""
     id_, account_id = request.path_id("endpoint_id"), request.account_id
     requester = requester_of(app, request)
 
     def act(tx: Tx) -> Response:
-        changed = action(tx, account_id, id_, requester)
-        return enveloped(app, request, show(changed), status=status)
+        return present(action(tx, account_id, id_, requester))
 
-    response = await write_once(app, request, raw, act)
+    response = await write_once(app, request, act)
     app.db.announce_work()
     return response
 
 
-def _values(app: App, request: Request, raw: bytes, *, is_new: bool) -> dict[str, Any]:
+async def _values(app: App, request: Request, *, is_new: bool) -> dict[str, Any]:
     """The good values of the body. Raises Invalid."""
-    body, strict = parse_json_object(raw), request.prefers_strict()
+    body, strict = parse_json_object(await request.body()), request.prefers_strict()
     is_sandbox = app.config.environment is Environment.SANDBOX
     ignored = [name for name in body if name not in endpoints.WRITABLE]
     if ignored:
@@ -171,6 +152,5 @@ async def _reveal_secret(app: App, answering: Awaitable[Response]) -> Response:
 
 def _revealed(app: App, body: bytes) -> bytes:
     shown = orjson.loads(body)
-    secret = derive_secret(app.config.link_secret, shown["data"]["secret"])
-    shown["data"]["secret"] = secret_text(secret)
+    shown["data"]["secret"] = secret_text(derive_secret(app.config.link_secret, shown["data"]["secret"]))
     return orjson.dumps(shown)
