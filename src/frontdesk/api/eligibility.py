@@ -142,27 +142,23 @@ async def _enrol_in_order(
 ) -> list[Enrolled | Exception]:
     """The result of each record. Once the database answers none of a group, or the time is up, the others are not tried."""
     loop, today, strict = asyncio.get_running_loop(), app.clock().date().isoformat(), request.prefers_strict()
-    place, by = (
-        (request.account_id, request.path_id("plan_id")),
-        (request.caller.client_id, request.request_id),
-    )
+    place = (request.account_id, request.path_id("plan_id"))
+    by = (request.caller.client_id, request.request_id)
     ends_at, results = loop.time() + ANSWER_SECONDS, list[Enrolled | Exception]()
     ignored: dict[str, Collection[str]] = {}
     while group := values[len(results) : len(results) + _TOGETHER]:
         sent: list[Submission] = []
-        written: Sequence[Enrolled | Exception] = ()
         for index, body in enumerate(group, len(results)):
             if isinstance(body, dict):
                 record = parse_member(body, today=today, strict=strict)
                 ignored |= dict.fromkeys(record.ignored, body)
                 sent.append(Submission(*place, record, *by, intent=intent, once=kept(index)))
         try:
-            written = await app.enrolments.submit_together(sent) if sent else written
+            written = [*await app.enrolments.submit_together(sent)] if sent else []
         except Unavailable as error:
             written = [error] * len(sent)
-        answers = iter(written)
-        results += [next(answers) if isinstance(each, dict) else each for each in group]
         is_away = bool(sent) and all(isinstance(each, Unavailable) for each in written)
+        results += [written.pop(0) if isinstance(each, dict) else each for each in group]
         if is_away or loop.time() > ends_at:
             results += [_NOT_TRIED] * (len(values) - len(results))
     if ignored:
