@@ -15,7 +15,9 @@ from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 
 # Of an account.
-EVERY_SCOPE = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
+EVERY_SCOPE = frozenset(
+    {Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE, Scope.SANDBOX_RESET}
+)
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 

@@ -16,7 +16,7 @@ from frontdesk.access.tables import access_tokens
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
-from tests.factories import NOW, Customer
+from tests.factories import EVERY_SCOPE, NOW, Customer
 
 END = NOW + timedelta(seconds=LIFETIME_SECONDS)
 CALLER = Caller(1, "c", 1, None, frozenset(), END, AccountState.ACTIVE)
@@ -94,7 +94,7 @@ def test_an_issued_token_names_its_account_client_and_scopes_for_two_hours(
     caller = db.ask(caller_of(digest(customer.token)).read)
     assert caller is not None
     assert (caller.account_id, caller.client_id) == (customer.account_id, customer.client_id)
-    by_name = {Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE}
+    by_name = EVERY_SCOPE - {Scope.CUSTOMER}
     assert caller.scopes == set(Scope) - {Scope.OPERATOR} - by_name
     assert caller.expires_at == NOW + timedelta(seconds=7200)
 

@@ -1,20 +1,28 @@
 """A retry with an Idempotency-Key gets the first answer again, and nothing is written twice."""
 
 import io
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.config import Config
+from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database
+from frontdesk.eligibility.enrol import Enrolments
+from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.errors import Unavailable
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import run_next
 from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import Trail, codes
 from tests.conftest import Api, SetClock, open_for_test
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, make_customer, member_body, second_token
+from tests.files.loading import csv_of, row
 from tests.patience import wait_until
 
 # Of each answer these are its own, whatever was stored.
@@ -168,3 +176,136 @@ def test_of_two_processes_with_one_key_one_writes_and_both_answer_alike(
         assert ("Idempotency-Replayed" in first.headers) != ("Idempotency-Replayed" in second.headers)
     assert stored(db) == 20
     assert (len(trail("eligibility.created")), len(trail("answer.replayed"))) == (60, 20)
+
+
+KEYED = {"Idempotency-Key": "batch-1"}
+
+
+def test_a_batch_is_written_once_and_its_retry_gets_the_first_results(
+    api: Api, plan: str, trail: Trail, db: Database
+) -> None:
+    """More records than a group has, and a refused one, which is tried again."""
+    path = f"{plan}/eligibility/batch"
+    bad = member_body(777, dob="?", colour="red")
+    records = [*(member_body(n) for n in range(60)), bad, {"external_id": "AB 000001", "zipcode": "02150"}]
+    first = api.post(path, records, headers=KEYED)
+    assert first.json()["counts"] | {"created": 60, "updated": 1, "refused": 1} == first.json()["counts"]
+    api.post(path, [{"external_id": "AB 000001", "last_name": "Newer", "zipcode": "02199"}])
+    written = stored(db), len(trail("eligibility.updated"))
+    same(first, api.post(path, records, headers=KEYED))
+    assert written == (stored(db), len(trail("eligibility.updated"))) == (62, 2)
+    assert len(trail("answer.replayed")) == 1
+    assert trail("eligibility.unchanged") == []
+
+
+def test_a_key_of_a_batch_is_for_one_body(api: Api, plan: str, db: Database) -> None:
+    path = f"{plan}/eligibility/batch"
+    assert api.post(path, [{}, member_body(1)], headers=KEYED).json()["counts"]["created"] == 1
+    for other in ([member_body(2)], [{}, member_body(2)], [{}, member_body(1), member_body(2)]):
+        answer = api.post(path, other, headers=KEYED)
+        assert (answer.status_code, codes(answer)) == (422, {"Idempotency-Key": "idempotency_key_reused"})
+    assert api.post(f"{plan}/eligibility", member_body(2)).status_code == 201  # so no batch has written it
+    for odd in ([], [member_body(3)] * 1001):
+        assert api.post(path, odd, headers={"Idempotency-Key": "corrected"}).status_code == 422
+    assert api.post(path, content=b"[", headers={"Idempotency-Key": "corrected"}).status_code == 400
+    other_plan = api.post("/v2/plans/0/eligibility/batch", [{}], headers={"Idempotency-Key": "corrected"})
+    assert other_plan.status_code == 404
+    assert api.post(path, [member_body(3)], headers={"Idempotency-Key": "corrected"}).status_code == 207
+
+
+def test_a_retry_of_a_batch_writes_the_records_that_were_not_written(
+    api: Api, plan: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, commit = f"{plan}/eligibility/batch", Enrolments.commit_group
+    sizes = []
+
+    async def commit_group(self: Enrolments, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        sizes.append(len(items))
+        if len(sizes) > 1:
+            raise Unavailable("The database is busy.")
+        return await commit(self, items)
+
+    monkeypatch.setattr(Enrolments, "commit_group", commit_group)
+    records = [member_body(n) for n in range(100)]
+    first = api.post(path, records, headers=KEYED).json()["data"]
+    assert [each["status"] for each in first] == [201] * sizes[0] + [503] * (100 - sizes[0])
+    monkeypatch.undo()
+    api.post(f"{plan}/eligibility", {"external_id": "AB 000000", "last_name": "Newer"})
+    again = api.post(path, records, headers=KEYED)
+    assert "Idempotency-Replayed" not in again.headers  # it has written something
+    assert again.json()["data"][: sizes[0]] == first[: sizes[0]]
+    assert again.json()["counts"]["created"] == 100
+    third = api.post(path, records, headers=KEYED)
+    assert (third.content, third.headers["Idempotency-Replayed"]) == (again.content, "true")
+    assert api.post(f"{plan}/eligibility", {"external_id": "AB 000000"}).json()["last_name"] == "Newer"
+
+
+def test_an_end_and_a_new_identifier_are_written_once(
+    api: Api, plan: str, customer: Customer, trail: Trail
+) -> None:
+    """Although the member is under another plan by the time of the retry."""
+    path, other = f"{plan}/eligibility", f"/v2/plans/{customer.plan_ids[1]}/eligibility"
+    member = f"{path}/{api.post(path, member_body(1)).json()['id']}"
+    requests: Sequence[tuple[str, dict[str, Any]]] = (
+        ("end", {"on": "2026-12-31", "colour": "red"}),
+        ("rename", {"external_id": "N-1"}),
+    )
+    firsts = [
+        api.post(f"{member}/{verb}", body, headers={"Idempotency-Key": verb + "!"}) for verb, body in requests
+    ]
+    assert [first.headers["Eligibility-Outcome"] for first in firsts] == ["ended", "updated"]
+    moved = api.post(other, {"external_id": "N-1", "expiry_date": "2027-01-31"})
+    assert moved.headers["Eligibility-Outcome"] == "moved"
+    written = len(trail("eligibility.ended")), len(trail("eligibility.updated"))
+    for first, (verb, body) in zip(firsts, requests, strict=True):
+        same(first, api.post(f"{member}/{verb}", body, headers={"Idempotency-Key": verb + "!"}))
+        changed = api.post(f"{member}/{verb}", body | {"x": 1}, headers={"Idempotency-Key": verb + "!"})
+        assert codes(changed) == {"Idempotency-Key": "idempotency_key_reused"}
+        assert api.post(f"{member}/{verb}", body).status_code == 404
+    assert written == (len(trail("eligibility.ended")), len(trail("eligibility.updated")))
+
+
+def test_a_decision_about_a_file_is_made_once(
+    api: Api, plan: str, db: Database, clock: SetClock, trail: Trail
+) -> None:
+    sent = api.post(
+        f"{plan}/eligibility-files", content=csv_of([row(1)]), headers={"Content-Type": "text/csv"}
+    )
+    file = f"{plan}/eligibility-files/{sent.json()['data']['id']}"
+    assert run_next(db, clock, RunOptions(Uniqueness.SERVICE))
+    first = api.post(file + "/undo", headers={"Idempotency-Key": "undo"})
+    assert first.status_code == 202
+    same(first, api.post(file + "/undo", headers={"Idempotency-Key": "undo"}))
+    assert api.post(file + "/undo").status_code == 409
+    waiting = first.headers["Location"].removeprefix("https://api.example.com")
+    stopped = api.post(waiting + "/cancel", headers={"Idempotency-Key": "cancel"})
+    assert stopped.json()["data"]["state"] == "cancelled"
+    same(stopped, api.post(waiting + "/cancel", headers={"Idempotency-Key": "cancel"}))
+    assert (len(trail("file.cancelled")), len(api.get("/v2/eligibility-files").json()["data"])) == (1, 2)
+
+
+def test_a_webhook_endpoint_is_made_once_and_its_secret_is_not_stored(
+    api: Api, customer: Customer, db: Database, trail: Trail
+) -> None:
+    """A retry shows the secret of its answer, although there is a newer one."""
+    manager = api.as_(second_token(db, customer.account_id, Scope.WEBHOOKS_MANAGE))
+    path, body = "/v2/webhook-endpoints", {"url": "https://hooks.example.com/a"}
+    first = manager.post(path, body, headers={"Idempotency-Key": "make"})
+    assert (first.status_code, first.json()["data"]["secret"][:6]) == (201, "whsec_")
+    address = f"{path}/{first.json()['data']['id']}"
+    calls: list[tuple[Any, str, str, Any]] = [(first, "make", path, body)]
+    for key in ("one", "two"):
+        rotated = manager.post(address + "/rotate", headers={"Idempotency-Key": key})
+        calls.append((rotated, key, address + "/rotate", None))
+    tested = manager.post(address + "/test", headers={"Idempotency-Key": "test"})
+    calls.append((tested, "test", address + "/test", None))
+    assert len({call[0].json()["data"].get("secret") for call in calls}) == 4
+    for answer, key, to, sent in calls:
+        same(answer, manager.post(to, sent, headers={"Idempotency-Key": key}))
+    patched = manager.patch(address, {"state": "paused"}, headers={"Idempotency-Key": "patch"})
+    same(patched, manager.patch(address, {"state": "paused"}, headers={"Idempotency-Key": "patch"}))
+    assert len(manager.get(path).json()["data"]) == 1
+    assert len(trail("webhook.rotated")) == 2
+    with db.read() as tx:
+        bodies = " ".join(tx.exec_driver_sql("SELECT body FROM stored_answers").scalars())
+    assert ("hooks.example.com" in bodies, "whsec_" in bodies) == (True, False)

@@ -61,7 +61,7 @@ class Installation:
         http = stack.enter_context(TestClient(asgi))
         self.customer = make_customer(self.db, plan_count=3)
         self.neighbour = make_customer(self.db, name="Neighbour", plan_count=1)
-        self.tester = make_customer(self.db, name="Tester", plan_count=1)
+        self.tester = make_customer(self.db, name="Tester", plan_count=1, scopes=EVERY_SCOPE)
         operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
@@ -98,7 +98,9 @@ class Installation:
         self._enrol(member_body(n))
         self._enrol(member_body(n, last_name="Changed"), 200)
         some = [member_body(n + 10 + i) for i in range(40)]
-        assert self.api.post(f"/v2/plans/{plan}/eligibility/batch", some).json()["counts"]["created"] == 40
+        for keyed in ({"Idempotency-Key": f"batch-{n}"},) * 2:
+            answer = self.api.post(f"/v2/plans/{plan}/eligibility/batch", some, headers=keyed)
+            assert answer.json()["counts"]["created"] == 40
         member = f"/v2/plans/{plan}/eligibility/{self._enrol(member_body(n + 60)).json()['id']}"
         assert self.api.post(member + "/end", {"on": "2027-01-31"}).status_code == 200
         assert self.api.post(member + "/rename", {"external_id": f"R {n}"}).status_code == 200

@@ -24,7 +24,7 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import PostgresServer
 
 # On each of the two databases: of a server that takes members, and of one that takes queue events.
-ANSWER_KILLS = times(3, long=50)
+ANSWER_KILLS, BATCH_KILLS = times(3, long=50), times(3, long=50)
 SERVER_KILLS, KILLS_OF_A_FEED = times(25, long=500), times(2, long=100)
 BACKEND_CUTS, BACKEND_KILLS, POSTMASTER_KILLS = times(20, long=300), times(5, long=100), times(10, long=100)
 SERVING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'killed' ORDER BY pid"
@@ -97,6 +97,45 @@ def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
         server.start()
         assert answer(ANSWER_KILLS) == (201, "created", None)
         assert answer(0) == (201, "created", "true")
+
+
+def test_a_retry_of_a_batch_after_a_kill_gets_the_first_results_and_writes_the_others(
+    database_url: str, db: Database, tmp_path: Path
+) -> None:
+    """The server is killed in the middle of a batch: some of its groups are committed, and their answer is never read."""
+    customer = make_customer(db, now=system_clock())
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility/batch"
+
+    def send(batch: int) -> http.client.HTTPConnection:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {customer.token}"}
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+        body = json.dumps([member_body(1000 * batch + n) for n in range(1000)])
+        connection.request("POST", path, body, headers | {"Idempotency-Key": f"batch-{batch}"})
+        return connection
+
+    def answer(batch: int) -> tuple[dict[str, Any], str | None]:
+        with closing(send(batch)) as connection:
+            told = connection.getresponse()
+            return json.loads(told.read()), told.headers["Idempotency-Replayed"]
+
+    def stored() -> list[int]:
+        return list(
+            db.ask(lambda tx: tx.exec_driver_sql("SELECT id FROM members ORDER BY id").scalars().all())
+        )
+
+    with Server(database_url, tmp_path / "log") as server:
+        for batch in range(BATCH_KILLS):
+            with closing(send(batch)):
+                wait_until(lambda: len(stored()) > 1000 * batch, "a committed group")  # noqa: B023 - called at once
+                server.kill()
+            before = set(stored())
+            server.start()
+            first, _ = answer(batch)
+            assert first["counts"]["created"] == 1000
+            assert before - {each["id"] for each in first["data"]} == set(stored()[: 1000 * batch])
+            assert answer(batch) == (first, "true")
+    query = "SELECT count(*) FROM member_history WHERE outcome = 'created'"
+    assert db.ask(lambda tx: tx.exec_driver_sql(query).scalar_one()) == len(stored()) == 1000 * BATCH_KILLS
 
 
 def visits(plan_ids: list[int], feeder: int) -> Iterator[list[dict[str, Any]]]:

@@ -80,6 +80,15 @@ def test_a_lost_answer_is_one_of_a_record_that_was_written(api: Api, customer: C
     assert (again.status_code, again.headers["Eligibility-Outcome"]) == (200, "unchanged")
 
 
+def test_a_retry_with_a_key_gets_the_lost_answer(api: Api, customer: Customer) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    body, keyed = member_body(1, external_id="sandbox-loses-answer+2"), {"Idempotency-Key": "lost"}
+    assert api.post(path, body, headers=keyed).status_code == 503
+    again = api.post(path, body, headers=keyed)
+    assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
+    assert again.headers["Eligibility-Outcome"] == "created"
+
+
 def test_in_production_the_same_members_are_like_any_other(production: Api, customer: Customer) -> None:
     for number, name in enumerate(
         ("sandbox-fails-503", "sandbox-fails-422-too_long", "sandbox-loses-answer")

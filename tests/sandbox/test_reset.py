@@ -32,6 +32,14 @@ from tests.privacy.conftest import KEY, VALUES, Life, life
 
 __all__ = ["life"]
 
+RESETS = frozenset({Scope.CUSTOMER, Scope.SANDBOX_RESET, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
+
+
+@pytest.fixture
+def customer(db: Database) -> Customer:
+    """One whose client may reset the account."""
+    return make_customer(db, scopes=RESETS)
+
 
 def reset(api: Api, status: int = 200) -> Any:
     answer = api.post("/sandbox/reset")
@@ -113,7 +121,7 @@ def test_an_address_that_another_account_has_suppressed_stays_so(life: Life) -> 
     assert enrol(life, 21, **mailed).headers["Invitation"] == "immediate"
     deliver(life)
     assert life.api.post(life.path, {"external_id": "AB 000021", "email": None}).status_code == 200
-    other = make_customer(life.db, name="Other")
+    other = make_customer(life.db, name="Other", scopes=RESETS)
     theirs = Life(life.api.as_(other.token), life.db, life.clock, other, life.config, life.desk)
     assert enrol(theirs, 22, **mailed).status_code == 201
     deliver(life)
@@ -136,7 +144,7 @@ def rows_of(db: Database, account_id: int, others: set[str]) -> dict[str, list[A
 
 
 def test_another_account_keeps_everything(life: Life) -> None:
-    other = make_customer(life.db, name="Other")
+    other = make_customer(life.db, name="Other", scopes=RESETS)
     mine = Life(life.api.as_(other.token), life.db, life.clock, other, life.config, life.desk)
     reset(life.api)
     for number, name in ((61, "robin"), (62, "bounce+1"), (63, "complaint+1")):
@@ -176,7 +184,7 @@ def test_merged_members_are_erased_together(life: Life) -> None:
 
 
 def test_the_demo_gets_its_mapping_back(db: Database, api: Api, clock: SetClock) -> None:
-    demo = make_customer(db, name=ACCOUNT)
+    demo = make_customer(db, name=ACCOUNT, scopes=RESETS)
     with db.write() as tx:
         save_mapping(
             tx, MappingName(demo.account_id, "default"), {"sheet": "X"}, Requester("x", "r", clock())
@@ -241,8 +249,46 @@ def test_the_answer_is_as_the_page_says(api: Api, customer: Customer) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_a_reset_needs_a_token_of_an_account_with_the_scope_customer(api: Api, db: Database) -> None:
+def test_only_a_client_that_was_given_the_right_by_name_resets_an_account(api: Api, db: Database) -> None:
+    """An installation is a sandbox by default, so its operator may not know that it is one."""
     assert api.as_(None).post("/sandbox/reset").status_code == 401
-    narrow = make_customer(db, name="Narrow", scopes=frozenset({Scope.ELIGIBILITY_WRITE, Scope.PLANS_WRITE}))
-    assert api.as_(narrow.token).post("/sandbox/reset").status_code == 403
+    usual = make_customer(db, name="Usual")
+    members = f"/v2/plans/{usual.plan_ids[0]}/eligibility"
+    assert api.as_(usual.token).post(members, member_body(1)).status_code == 201
+    refused = api.as_(usual.token).post("/sandbox/reset")
+    assert (refused.status_code, "sandbox:reset" in refused.json()["detail"]) == (403, True)
+    assert api.as_(usual.token).post(members, member_body(1)).headers["Eligibility-Outcome"] == "unchanged"
     assert api.get("/sandbox/reset").headers["Allow"] == "POST"
+
+
+def test_keys_are_new_after_a_reset_of_an_account_without_members(
+    api: Api, customer: Customer, db: Database
+) -> None:
+    plan, keyed = f"/v2/plans/{customer.plan_ids[0]}", {"Idempotency-Key": "one"}
+    other = make_customer(db, name="Other", scopes=RESETS)
+    theirs = api.as_(other.token), f"/v2/plans/{other.plan_ids[0]}"
+    for caller, path in ((api, plan), theirs):
+        assert caller.patch(path, {"name": "First"}, headers=keyed).status_code == 200
+    assert reset(api)["members"] == 0
+    answer = api.patch(plan, {"name": "Second"}, headers=keyed)
+    assert (answer.status_code, "Idempotency-Replayed" in answer.headers) == (200, False)
+    answer = theirs[0].patch(theirs[1], {"name": "First"}, headers=keyed)
+    assert answer.headers["Idempotency-Replayed"] == "true"
+
+
+def test_events_and_endpoints_stay_and_a_cursor_goes_on_after_a_reset(api: Api, customer: Customer) -> None:
+    members = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    assert api.get("/v2/events").json()["data"] == []  # begins the feed
+    made = api.post("/v2/webhook-endpoints", {"url": "https://hooks.example.com/frontdesk"})
+    assert made.status_code == 201, made.text
+    assert api.post(members, member_body(1)).status_code == 201
+    before = api.get("/v2/events").json()["data"]
+    reset(api)
+    assert api.post(members, member_body(1)).status_code == 201
+    after = api.get("/v2/events").json()["data"]
+    assert (after[: len(before)], [event["type"] for event in before]) == (before, ["member.created"])
+    newer = api.get("/v2/events", params={"page[after]": before[-1]["id"]}).json()["data"]
+    assert newer == after[1:]
+    assert newer[-1]["type"] == "member.created"
+    [endpoint] = api.get("/v2/webhook-endpoints").json()["data"]
+    assert endpoint == {name: value for name, value in made.json()["data"].items() if name != "secret"}

@@ -39,7 +39,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update up to 1,000 members
-         * @description Each record is written or refused as if it had been sent alone, in this order; a refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A condition counts for every record. The request counts once against the limit of requests. Sending it again is safe.
+         * @description Each record is written or refused as if it had been sent alone, in this order; a refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A condition counts for every record. The request counts once against the limit of requests. Sending it again is safe; with an `Idempotency-Key` each record that was written has its first result again, and the others are tried.
          */
         post: operations["enrolMembers"];
         delete?: never;
@@ -2290,11 +2290,12 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not found. There is nothing here, or it is another account's. */
-        NoSuchEligibility: {
+        /** @description In conflict with what is stored. Two callers changed the same thing at once; or a code in `errors` says more. */
+        Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                "Retry-After": components["headers"]["Retry-After"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Pragma: components["headers"]["Pragma"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2311,12 +2312,11 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description In conflict with what is stored. Two callers changed the same thing at once; or a code in `errors` says more. */
-        Conflict: {
+        /** @description Not found. There is nothing here, or it is another account's. */
+        NoSuchEligibility: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-                "Retry-After": components["headers"]["Retry-After"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Pragma: components["headers"]["Pragma"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3006,8 +3006,8 @@ export type ResponseUnavailable = components['responses']['Unavailable'];
 export type ResponseTwoTokens = components['responses']['TwoTokens'];
 export type ResponseLacksEligibilityRead = components['responses']['LacksEligibilityRead'];
 export type ResponseNoSuchPlan = components['responses']['NoSuchPlan'];
-export type ResponseNoSuchEligibility = components['responses']['NoSuchEligibility'];
 export type ResponseConflict = components['responses']['Conflict'];
+export type ResponseNoSuchEligibility = components['responses']['NoSuchEligibility'];
 export type ResponseNoSuchFile = components['responses']['NoSuchFile'];
 export type ResponseNoSuchMapping = components['responses']['NoSuchMapping'];
 export type ResponseSuspended = components['responses']['Suspended'];
@@ -3420,6 +3420,8 @@ export interface operations {
                 "If-None-Match"?: components["parameters"]["if_none_match"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
                 "X-Request-Id"?: components["parameters"]["request_id"];
             };
@@ -3452,6 +3454,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3485,6 +3488,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
+            409: components["responses"]["Conflict"];
             /** @description The body is too large. The body is larger than this endpoint takes: 64 KiB, or what its description says. */
             413: {
                 headers: {
@@ -3536,6 +3540,7 @@ export interface operations {
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -3757,6 +3762,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -3799,6 +3806,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3845,6 +3853,8 @@ export interface operations {
              *     - `expiry_before_effective`: expiry_date is before effective_date on the record as it would be.
              *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -3876,6 +3886,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -3919,6 +3931,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3966,6 +3979,8 @@ export interface operations {
              *     - `not_unique`: Another record carries this value already.
              *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -4647,6 +4662,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -4681,6 +4698,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4718,6 +4736,8 @@ export interface operations {
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -4752,6 +4772,8 @@ export interface operations {
                 keep?: components["parameters"]["mapping_keep"];
             };
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
                 "X-Request-Id"?: components["parameters"]["request_id"];
             };
@@ -4788,6 +4810,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4834,6 +4857,7 @@ export interface operations {
              *     - `repeated`: A query parameter is given more than once.
              *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -4865,6 +4889,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -4899,6 +4925,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4936,6 +4963,8 @@ export interface operations {
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -4967,6 +4996,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -5002,6 +5033,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5039,6 +5071,8 @@ export interface operations {
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -5613,6 +5647,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -5642,6 +5678,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5654,6 +5691,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             /**
@@ -5664,6 +5702,7 @@ export interface operations {
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -5845,6 +5884,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -5879,6 +5920,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5892,6 +5934,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             /**
@@ -5901,6 +5944,7 @@ export interface operations {
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -5932,6 +5976,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -5961,6 +6007,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5973,10 +6020,13 @@ export interface operations {
             404: components["responses"]["NoSuchEndpoint"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {
@@ -6008,6 +6058,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
                 Prefer?: components["parameters"]["prefer"];
                 /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -6037,6 +6089,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
                     "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6074,6 +6127,8 @@ export interface operations {
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
                 headers: {

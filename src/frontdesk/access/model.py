@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 class Scope(StrEnum):
     """A right of a token. `customer` allows the whole /v2 but reading members, events and webhooks, which a client is given by
-    name; `operator` is for clients without an account."""
+    name, as it is the reset of a sandbox; `operator` is for clients without an account."""
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
@@ -22,6 +22,7 @@ class Scope(StrEnum):
     ELIGIBILITY_WRITE = "eligibility:write"
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
+    SANDBOX_RESET = "sandbox:reset"
     OPERATOR = "operator"
 
 

@@ -1,18 +1,18 @@
 """Members of a plan, written by requests: one, a batch, an end, a new identifier (docs/interface.md, Eligible members)."""
 
 import asyncio
-import hashlib
 import io
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from frontdesk.app import ANSWER_SECONDS, App
+from frontdesk.db import Tx
 from frontdesk.eligibility import find_identifiers, parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import (
@@ -28,11 +28,14 @@ from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavaila
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format
 from frontdesk.formats.source import Source
+from frontdesk.idempotency import refuse_answered
+from frontdesk.idempotency.model import AnsweredBefore, Once
 from frontdesk.invitations.model import Delivery
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
 from frontdesk.plans import find_plan
 from frontdesk.text import SHOWN_LENGTH, nearest_name
-from frontdesk.web.idempotency import once
+from frontdesk.web.endpoint import record_read
+from frontdesk.web.idempotency import REPLAYED, once, once_each
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.request import (
     BATCH_LIMIT_BYTES,
@@ -53,6 +56,8 @@ _COUNTED = ("created", "updated", "unchanged", "moved", "refused")
 _NOUN = "eligible member"
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
+Kept = Callable[[int], Once[Enrolled] | None]  # by the index of a record
+
 
 async def enrol_member(app: App, request: Request) -> Response:
     """Create or update an eligible member by external_id. All or nothing: with a single fault nothing is written, and every
@@ -71,33 +76,34 @@ async def enrol_member(app: App, request: Request) -> Response:
         repeated
     """
     plan_id = request.path_id("plan_id")
-    raw = await request.body()
-    body = parse_json_object(raw)
+    body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     by = (request.caller.client_id, request.request_id)
-    submission = Submission(request.account_id, plan_id, record, *by, intent=_intent(request))
-    if request.key_hash is not None:
-        submission = submission._replace(once=once(request, hashlib.sha256(raw).hexdigest(), _response))
+    kept = None if request.key_hash is None else once(request, _response)
+    submission = Submission(request.account_id, plan_id, record, *by, intent=_intent(request), once=kept)
     return _response(await app.enrolments.submit(submission))
 
 
 async def enrol_members(app: App, request: Request) -> Response:
     """Create or update up to 1,000 members. Each record is written or refused as if it had been sent alone, in this order; a
     refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A
-    condition counts for every record. The request counts once against the limit of requests. Sending it again is safe.
+    condition counts for every record. The request counts once against the limit of requests. Sending it again is safe; with an
+    `Idempotency-Key` each record that was written has its first result again, and the others are tried.
 
     Body: EligibleMembers
-    Parameters: only move if_match if_none_match prefer
+    Parameters: only move if_match if_none_match prefer idempotency_key
     207 BatchResults [Cache-Control Ignored-Fields]: The result of each record.
+    Problems: conflict
     Faults: empty too_many_records not_allowed repeated
     """
     plan_id, intent = request.path_id("plan_id"), _intent(request)
     with request.uploading():
         values = await _read_batch(request)
         await app.lookups.ask(find_plan(request.account_id, plan_id))
-        results = await _enrol_in_order(app, request, plan_id, values=values, intent=intent)
+        kept: Kept = await once_each(app, request, lambda each: json_response(_shown(each)))
+        results = await _enrol_in_order(app, request, values, kept=kept, intent=intent)
     shown = [{"index": index} | _shown(result) for index, result in enumerate(results)]
     counts = Counter(str(each.get("outcome", "refused")) for each in shown)
     body = {
@@ -105,7 +111,11 @@ async def enrol_members(app: App, request: Request) -> Response:
         "data": shown,
         "counts": {name: counts[name] for name in _COUNTED},
     }
-    return json_response(body, status=207)
+    if not any(isinstance(each, AnsweredBefore) for each in results):
+        return json_response(body, status=207)
+    await record_read(app, request, "answer.replayed")
+    headers = () if any(isinstance(each, Enrolled) for each in results) else (REPLAYED,)
+    return json_response(body, *headers, status=207)
 
 
 async def _read_batch(request: Request) -> list[dict[str, Any] | Malformed]:
@@ -128,46 +138,44 @@ async def _read_batch(request: Request) -> list[dict[str, Any] | Malformed]:
 
 
 async def _enrol_in_order(
-    app: App, request: Request, plan_id: int, *, values: Sequence[dict[str, Any] | Malformed], intent: Intent
-) -> list[Enrolled | FrontdeskError]:
+    app: App, request: Request, values: Sequence[dict[str, Any] | Malformed], *, kept: Kept, intent: Intent
+) -> list[Enrolled | Exception]:
     """The result of each record. Once the database answers none of a group, or the time is up, the others are not tried."""
     loop, today, strict = asyncio.get_running_loop(), app.clock().date().isoformat(), request.prefers_strict()
-    place, by = (request.account_id, plan_id), (request.caller.client_id, request.request_id)
+    place = (request.account_id, request.path_id("plan_id"))
+    by = (request.caller.client_id, request.request_id)
     ends_at, results = loop.time() + ANSWER_SECONDS, list[Enrolled | Exception]()
     ignored: dict[str, Collection[str]] = {}
     while group := values[len(results) : len(results) + _TOGETHER]:
-        bodies = [each for each in group if isinstance(each, dict)]
-        records = [parse_member(body, today=today, strict=strict) for body in bodies]
-        for record, body in zip(records, bodies, strict=True):
-            ignored |= dict.fromkeys(record.ignored, body)
-        enrolled = await _enrol_group(app, [Submission(*place, each, *by, intent=intent) for each in records])
-        answers = iter(enrolled)
-        results += [next(answers) if isinstance(each, dict) else each for each in group]
-        is_away = bool(enrolled) and all(isinstance(each, Unavailable) for each in enrolled)
+        sent: list[Submission] = []
+        for index, body in enumerate(group, len(results)):
+            if isinstance(body, dict):
+                record = parse_member(body, today=today, strict=strict)
+                ignored |= dict.fromkeys(record.ignored, body)
+                sent.append(Submission(*place, record, *by, intent=intent, once=kept(index)))
+        try:
+            written = [*await app.enrolments.submit_together(sent)] if sent else []
+        except Unavailable as error:
+            written = [error] * len(sent)
+        is_away = bool(sent) and all(isinstance(each, Unavailable) for each in written)
+        results += [written.pop(0) if isinstance(each, dict) else each for each in group]
         if is_away or loop.time() > ends_at:
             results += [_NOT_TRIED] * (len(values) - len(results))
     if ignored:
         note_ignored_fields(request, [*ignored], lambda name: likely_field(name, ignored[name]))
-    known = list[Enrolled | FrontdeskError]()
-    for each in results:
-        if not isinstance(each, Enrolled | FrontdeskError):
-            raise each  # a fault of the service: the log has it, and the batch can be sent again
-        known.append(each)
-    return known
+    return results
 
 
-async def _enrol_group(app: App, submissions: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
-    try:
-        return await app.enrolments.submit_together(submissions) if submissions else ()
-    except Unavailable as error:
-        return [error] * len(submissions)
-
-
-def _shown(result: Enrolled | FrontdeskError) -> dict[str, Any]:
-    """The result of a record of a batch: what the answer to its POST would say."""
+def _shown(result: Enrolled | Exception) -> dict[str, Any]:
+    """The result of a record of a batch: what the answer to its POST would say. Raises a fault of the service: the log has it,
+    and the batch can be sent again."""
+    if isinstance(result, AnsweredBefore):
+        return dict(orjson.loads(result.answer.body))
     if isinstance(result, FrontdeskError):
         errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
         return {"status": PROBLEMS[result.kind].status, "detail": result.detail} | errors
+    if isinstance(result, Exception):
+        raise result
     left = {} if result.left_plan is None else {"left_plan": result.left_plan}
     return {
         "status": _status(result),
@@ -185,96 +193,88 @@ async def end_member(app: App, request: Request) -> Response:
     safe.
 
     Body: MemberEnd
+    Parameters: idempotency_key
     200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed]: The access ends on that
         day, or did so before.
     Problems: conflict
     Faults: required wrong_type not_a_date expiry_before_effective unknown_field
     """
-    body = _read_fields(request, await request.body(), ("on",))
-    external_id, _ = await _identifiers(app, request)
-    record = parse_member({"external_id": external_id, "expiry_date": body.given.get("on")}, today="")
-    faults = (*body.faults, *record.faults)
-    if not record.faults and record.given["expiry_date"] is None:
-        faults += (Fault("expiry_date", "required", "must be the last day of access"),)
+
+    def ended(given: dict[str, object], external_id: str, _: str) -> MemberRecord:
+        record = parse_member({"external_id": external_id, "expiry_date": given.get("on")}, today="")
+        if record.faults or record.given["expiry_date"] is not None:
+            return record
+        return replace(record, faults=(Fault("expiry_date", "required", "must be the last day of access"),))
+
     try:
-        return await _change(app, request, replace(record, faults=faults), Action.END)
+        return await _change(app, request, ("on",), ended, Action.END)
     except Invalid as error:
         named = {"expiry_date": "on"}
-        raise Invalid(
-            [each._replace(field=named.get(each.field, each.field)) for each in error.faults]
-        ) from None
+        faults = [each._replace(field=named.get(each.field, each.field)) for each in error.faults]
+        raise Invalid(faults) from None
 
 
 async def rename_member(app: App, request: Request) -> Response:
     """Give a member another external_id. Its `id`, history and invitation stay. The old identifier is free afterwards.
 
     Body: MemberRename
+    Parameters: idempotency_key
     200 Eligibility [Eligibility-Outcome Invitation Cache-Control Ignored-Fields Eligibility-Changed Eligibility-Warnings]: The
         member has the identifier, or had it before.
     Problems: conflict
     Faults: required wrong_type too_long control_character not_unique unknown_field
     """
-    body = _read_fields(request, await request.body(), ("external_id", "member_id"))
-    old, member_id = await _identifiers(app, request)
-    given = dict(body.given)
-    if member_id == old and "member_id" not in given:
-        given["member_id"] = given.get("external_id", old)  # both are equal by default in an 834
-    record = parse_member(given, today="")
-    return await _change(
-        app, request, replace(record, external_id=old, faults=(*body.faults, *record.faults))
-    )
 
+    def renamed(given: dict[str, object], external_id: str, member_id: str) -> MemberRecord:
+        if member_id == external_id:  # both are equal by default in an 834
+            given = {"member_id": given.get("external_id", external_id)} | given
+        return parse_member(given, today="")
 
-class _Body(NamedTuple):
-    """The fields of a body that are read, and a fault for each other one with `Prefer: handling=strict`."""
-
-    given: dict[str, object]
-    faults: Sequence[Fault]
-
-
-def _read_fields(request: Request, raw: bytes, names: Sequence[str]) -> _Body:
-    """Names the unknown fields in whatever response follows. Raises Malformed."""
-    body = parse_json_object(raw)
-    if unknown := [name for name in body if name not in names]:
-        note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
-    faults = unknown_faults(unknown) if request.prefers_strict() else ()
-    return _Body({name: body[name] for name in names if name in body}, faults)
-
-
-async def _identifiers(app: App, request: Request) -> tuple[str, str]:
-    """The `external_id` and `member_id` of the path's member. Raises NotFound."""
-    place = {"account_id": request.account_id, "plan_id": request.path_id("plan_id", of=_NOUN)}
-    eligibility_id = request.path_id("eligibility_id", of=_NOUN)
-    return await app.ask(lambda tx: find_identifiers(tx, eligibility_id, **place))
+    return await _change(app, request, ("external_id", "member_id"), renamed)
 
 
 async def _change(
-    app: App, request: Request, record: MemberRecord, action: Action = Action.ENROL
+    app: App,
+    request: Request,
+    names: Sequence[str],
+    record_of: Callable[[dict[str, object], str, str], MemberRecord],
+    action: Action = Action.ENROL,
 ) -> Response:
-    """Change the path's member, which had the record's external_id a moment ago."""
-    place = (request.account_id, request.path_id("plan_id"))
-    intent = Intent(creates=False, moves=False, eligibility_id=request.path_id("eligibility_id"))
-    by = (request.caller.client_id, request.request_id)
-    return _response(await app.enrolments.submit(Submission(*place, record, *by, action, intent=intent)))
+    """Change the path's member by the fields of these names. `record_of` makes the record of the fields and of the member's
+    `external_id` and `member_id`. Raises Malformed, NotFound, Invalid, AnsweredBefore; Conflict if another request renames or
+    merges the member at the same time."""
+    body = parse_json_object(await request.body())
+    if unknown := [name for name in body if name not in names]:
+        note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
+    place = (request.account_id, request.path_id("plan_id", of=_NOUN))
+    eligibility_id, kept = request.path_id("eligibility_id", of=_NOUN), once(request, _response)
+
+    def find(tx: Tx) -> tuple[str, str]:
+        if kept is not None:
+            refuse_answered(tx, kept.request)  # first: the member may have left the plan since
+        return find_identifiers(tx, eligibility_id, account_id=place[0], plan_id=place[1])
+
+    external_id, member_id = await app.ask(find)
+    record = record_of({name: body[name] for name in names if name in body}, external_id, member_id)
+    faults = (*(unknown_faults(unknown) if request.prefers_strict() else ()), *record.faults)
+    record = replace(record, external_id=external_id, faults=faults)
+    by, intent = (request.caller.client_id, request.request_id), Intent(False, True, False, eligibility_id)
+    submission = Submission(*place, record, *by, action, intent=intent, once=kept)
+    return _response(await app.enrolments.submit(submission))
 
 
 def _intent(request: Request) -> Intent:
     """What the request lets its records do, by its conditions. Raises Malformed for conditions that exclude each other, and for a
     version in a condition."""
-    sent = {name: (request.header(name) or "").strip() for name in (b"if-match", b"if-none-match")}
-    if not any(sent.values()) and not request.parameters:
+    match, none_match = ((request.header(name) or "").strip() for name in (b"if-match", b"if-none-match"))
+    if not (match or none_match or request.parameters):
         return ANY_INTENT
-    if not {*sent.values()} <= {"", "*"}:
+    if not {match, none_match} <= {"", "*"}:
         raise Malformed("If-Match and If-None-Match take * only here: a member is not compared by versions.")
-    creates_only, updates_only = (
-        sent[b"if-none-match"] == "*",
-        sent[b"if-match"] == "*" or "only" in request.parameters,
-    )
-    if creates_only and updates_only:
-        raise Malformed(
-            "One condition asks for a new member, another one for a stored member. Send one of them."
-        )
-    return Intent(not updates_only, not creates_only, request.parameters.get("move", True))
+    updates_only = bool(match) or "only" in request.parameters
+    if none_match and updates_only:
+        raise Malformed("One condition asks for a new member, another for a stored one. Send one of them.")
+    return Intent(not updates_only, not none_match, request.parameters.get("move", True))
 
 
 def likely_field(name: str, given: Collection[str]) -> str | None:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
+from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files import actions
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState, NewFile
@@ -30,7 +31,7 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read, requester_of
-from frontdesk.web.idempotency import once
+from frontdesk.web.idempotency import once, write_once
 from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import (
     GZIPPED,
@@ -93,7 +94,7 @@ async def _upload(app: App, request: Request) -> Response:
                 await app.in_thread(upload.flush)
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
         file = await app.in_thread(
-            lambda: upload.finish(requester, lambda sha256: once(request, sha256, accepted))
+            lambda: upload.finish(requester, lambda sha256: once(request, accepted, sha256))
         )
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
@@ -231,6 +232,7 @@ async def approve_eligibility_file(app: App, request: Request) -> Response:
     a full file omits. The report lists them: `?outcome=would_move`, `?outcome=would_end`. The account may want another client
     than the uploader for this (403 `second_person_needed`).
 
+    Parameters: idempotency_key
     200 EligibilityFile: The file waits for a worker, which continues it.
     Problems: wrong_state
     """
@@ -243,7 +245,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     later files, unless `keep` is false.
 
     Body: Mapping
-    Parameters: mapping_keep
+    Parameters: mapping_keep idempotency_key
     200 EligibilityFile: The file waits for a worker, which reads it by the mapping.
     Problems: wrong_state
     Faults: required wrong_type not_a_date not_allowed repeated unknown_field
@@ -256,6 +258,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
     """Cancel a file that waits, runs or is held. It changes no more members. What it has applied stays until it is undone.
 
+    Parameters: idempotency_key
     200 EligibilityFile: The file is cancelled.
     Problems: wrong_state
     """
@@ -266,6 +269,7 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
     """Undo what a file changed. Records that were changed again since stay as they are, and the report lists them. Members
     that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.
 
+    Parameters: idempotency_key
     202 EligibilityFile [Cache-Control Location]: The undo, a file without content, waits for a worker.
     Problems: wrong_state
     """
@@ -276,9 +280,13 @@ async def _act(
     app: App, request: Request, action: Callable[..., EligibilityFile], *, status: int = 200
 ) -> Response:
     key, requester = _key(request), requester_of(app, request)
-    file_after = await app.write(lambda tx: action(tx, key, requester))
+
+    def act(tx: Tx) -> Response:
+        return _response(app, action(tx, key, requester), status=status)
+
+    response = await write_once(app, request, act)
     app.db.announce_work()
-    return _response(app, file_after, status=status)
+    return response
 
 
 async def report_eligibility_file(app: App, request: Request) -> Response:

@@ -81,6 +81,7 @@ _SCOPES = {
     Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
     Scope.EVENTS_READ.value: "Read events; a client has it only if it is given it by name.",
     Scope.WEBHOOKS_MANAGE.value: "Manage webhook endpoints; a client has it only if it is given it by name.",
+    Scope.SANDBOX_RESET.value: "Reset an account of a sandbox; a client has it only if it is given it by name.",
     Scope.OPERATOR.value: "Operate the service; customers don't get it.",
 }
 

@@ -105,8 +105,7 @@ async def change_plan(app: App, request: Request) -> Response:
     Faults: required wrong_type too_long control_character not_unique read_only unknown_field
     """
     plan_id = request.path_id("plan_id")
-    raw = await request.body()
-    patch = plans.parse_plan_patch(parse_json_object(raw), strict=request.prefers_strict())
+    patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
     if patch.ignored:
         note_ignored_fields(request, patch.ignored, lambda name: nearest_name(name, CHANGEABLE))
     if_match, account_id = (request.header(b"if-match") or "").strip(), request.account_id
@@ -123,7 +122,7 @@ async def change_plan(app: App, request: Request) -> Response:
         body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
         return Response(200, orjson.dumps(body), ((b"etag", b'"v%d"' % plan.version),))
 
-    response = await write_once(app, request, raw, write)
+    response = await write_once(app, request, write)
     app.db.announce_work()  # a plan that accepts patients again has its batches delivered
     return response
 

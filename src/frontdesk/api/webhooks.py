@@ -1,17 +1,23 @@
 """Webhook endpoints: programs of the account that are sent its events (docs/webhooks.md)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
+
+import orjson
 
 from frontdesk.api.eligibility_files import enveloped
 from frontdesk.app import App
+from frontdesk.audit import Requester
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.events import endpoints
 from frontdesk.events.model import WebhookEndpoint
 from frontdesk.events.signature import derive_secret, secret_text
+from frontdesk.idempotency.model import AnsweredBefore
 from frontdesk.text import nearest_name
 from frontdesk.web.endpoint import requester_of
+from frontdesk.web.idempotency import write_once
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
 from frontdesk.web.response import NO_STORE, Response, json_response
 
@@ -21,16 +27,21 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     is not shown again. An account has 10 endpoints at most.
 
     Body: NewWebhookEndpoint
+    Parameters: idempotency_key
     201 WebhookEndpoint [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
     Faults: required wrong_type not_allowed unknown_field
     """
     values = await _values(app, request, is_new=True)
     account_id, requester = request.account_id, requester_of(app, request)
-    made = await app.write(lambda tx: endpoints.create(tx, account_id, values, requester))
-    place = f"{app.config.base_url}{request.path}/{made.id}".encode()
-    links = {"self": app.config.base_url + request.target}
-    body = {"links": links, "data": _with_secret(app, made)}
-    return json_response(body, (b"location", place), status=201)
+
+    def create(tx: Tx) -> Response:
+        made = endpoints.create(tx, account_id, values, requester)
+        place = f"{app.config.base_url}{request.path}/{made.id}".encode()
+        links = {"self": app.config.base_url + request.target}
+        body = {"links": links, "data": _with_salt(made)}
+        return json_response(body, (b"location", place), status=201)
+
+    return await _reveal_secret(app, write_once(app, request, create))
 
 
 async def list_webhook_endpoints(app: App, request: Request) -> Response:
@@ -57,14 +68,16 @@ async def change_webhook_endpoint(app: App, request: Request) -> Response:
     """Change a webhook endpoint. An absent field keeps its value. One that becomes `active` is sent what has waited, at once.
 
     Body: WebhookEndpointPatch
+    Parameters: idempotency_key
     200 WebhookEndpoint [Ignored-Fields Cache-Control]: The endpoint as it is now.
     Faults: wrong_type not_allowed unknown_field
     """
-    id_, values = request.path_id("endpoint_id"), await _values(app, request, is_new=False)
-    requester, account_id = requester_of(app, request), request.account_id
-    changed = await app.write(lambda tx: endpoints.change(tx, account_id, id_, values, requester))
-    app.db.announce_work()
-    return enveloped(app, request, changed.serialize())
+    values = await _values(app, request, is_new=False)
+
+    def change(tx: Tx, account_id: int, id_: int, requester: Requester) -> WebhookEndpoint:
+        return endpoints.change(tx, account_id, id_, values, requester)
+
+    return await _act(app, request, change, lambda changed: enveloped(app, request, changed.serialize()))
 
 
 async def delete_webhook_endpoint(app: App, request: Request) -> Response:
@@ -72,38 +85,45 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 
     204: The endpoint is gone.
     """
-    await _act(app, request, endpoints.delete)
-    return Response(204, b"", (NO_STORE,))
+    return await _act(app, request, endpoints.delete, lambda _: Response(204, b"", (NO_STORE,)))
 
 
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
     """Give a webhook endpoint a new secret. For 24 hours webhooks are signed with the one before too.
 
+    Parameters: idempotency_key
     200 WebhookEndpoint: The endpoint and its new secret, which is not shown again.
     """
-    rotated: WebhookEndpoint = await _act(app, request, endpoints.rotate)
-    return enveloped(app, request, _with_secret(app, rotated))
+    rotating = _act(app, request, endpoints.rotate, lambda made: enveloped(app, request, _with_salt(made)))
+    return await _reveal_secret(app, rotating)
 
 
 async def test_webhook_endpoint(app: App, request: Request) -> Response:
     """Send a test to a webhook endpoint. It is an event `webhook.test`, behind the events that wait for the endpoint.
 
+    Parameters: idempotency_key
     202 WebhookEndpoint: The test is on its way; `last_error` tells later if it failed.
     Problems: wrong_state
     """
-    tested: WebhookEndpoint = await _act(app, request, endpoints.test)
-    app.db.announce_work()
-    return enveloped(app, request, tested.serialize(), status=202)
+
+    def accepted(tested: WebhookEndpoint) -> Response:
+        return enveloped(app, request, tested.serialize(), status=202)
+
+    return await _act(app, request, endpoints.test, accepted)
 
 
-async def _act(app: App, request: Request, action: Callable[..., Any]) -> Any:
+async def _act(
+    app: App, request: Request, action: Callable[..., Any], present: Callable[[Any], Response]
+) -> Response:
     id_, account_id = request.path_id("endpoint_id"), request.account_id
     requester = requester_of(app, request)
 
-    def act(tx: Tx) -> Any:
-        return action(tx, account_id, id_, requester)
+    def act(tx: Tx) -> Response:
+        return present(action(tx, account_id, id_, requester))
 
-    return await app.write(act)
+    response = await write_once(app, request, act)
+    app.db.announce_work()
+    return response
 
 
 async def _values(app: App, request: Request, *, is_new: bool) -> dict[str, Any]:
@@ -116,7 +136,21 @@ async def _values(app: App, request: Request, *, is_new: bool) -> dict[str, Any]
     return endpoints.parse_endpoint(body, is_new=is_new, is_sandbox=is_sandbox, strict=strict)
 
 
-def _with_secret(app: App, endpoint: WebhookEndpoint) -> dict[str, Any]:
-    return endpoint.serialize() | {
-        "secret": secret_text(derive_secret(app.config.link_secret, endpoint.salt))
-    }
+def _with_salt(endpoint: WebhookEndpoint) -> dict[str, Any]:
+    return endpoint.serialize() | {"secret": endpoint.salt}
+
+
+async def _reveal_secret(app: App, answering: Awaitable[Response]) -> Response:
+    """The answer with the secret for its salt: a stored answer has the salt only (docs/security.md). Raises AnsweredBefore."""
+    try:
+        response = await answering
+    except AnsweredBefore as before:
+        body = _revealed(app, before.answer.body.encode())
+        raise AnsweredBefore(before.answer._replace(body=body.decode())) from None
+    return replace(response, body=_revealed(app, response.body))
+
+
+def _revealed(app: App, body: bytes) -> bytes:
+    shown = orjson.loads(body)
+    shown["data"]["secret"] = secret_text(derive_secret(app.config.link_secret, shown["data"]["secret"]))
+    return orjson.dumps(shown)

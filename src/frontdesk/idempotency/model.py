@@ -3,7 +3,7 @@
 Only good answers are stored: a refused request wrote nothing, so the caller may correct it and use the key again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid
@@ -25,7 +25,7 @@ class StoredAnswer(NamedTuple):
     """An answer to a keyed request: status, the answer's own headers in their order, and the body."""
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: Sequence[Sequence[str]]
     body: str
 
 

@@ -7,6 +7,8 @@ answer of the first.
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+import orjson
+
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.errors import FrontdeskError
@@ -37,9 +39,7 @@ def earlier_answer(found: Found, request: KeyedRequest) -> FrontdeskError | None
         if row["key_hash"] == request.key_hash:
             if row["fingerprint"] != request.fingerprint:
                 return key_reused()
-            headers = (line.partition(": ") for line in row["headers"].split("\n"))
-            named = tuple((name, value) for name, _, value in headers)
-            return AnsweredBefore(StoredAnswer(row["status"], named, row["body"]))
+            return AnsweredBefore(StoredAnswer(row["status"], orjson.loads(row["headers"]), row["body"]))
     return None
 
 
@@ -57,7 +57,7 @@ def keep_answers(
         {
             **request._asdict(),
             "status": answer.status,
-            "headers": "\n".join(f"{name}: {value}" for name, value in answer.headers),
+            "headers": orjson.dumps(answer.headers).decode(),
             "body": answer.body,
             "created_at": stored_time(now),
         }

@@ -4,7 +4,7 @@ from sqlalchemy import Integer, String, Table, Text, UniqueConstraint
 
 from frontdesk.db.schema import Id, UtcTime, key, metadata, required
 
-# `headers` has a line for each header, `name: value`.
+# `headers` is JSON: a list of names and values.
 stored_answers = Table(
     "stored_answers",
     metadata,

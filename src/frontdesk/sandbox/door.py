@@ -28,7 +28,8 @@ def open_door(app: App) -> Sequence[Endpoint]:
 
 async def reset_account(app: App, request: Request) -> Response:
     """`POST /sandbox/reset`: remove the account's files, members, invitations, mails and mappings. Each transaction is small, so
-    that other callers hardly wait.
+    that other callers hardly wait. `sandbox` is also the default environment, so the account's operator has to allow it
+    to a client by name.
 
     Raises UnderLegalHold; Unavailable if it takes too long: the next call goes on.
     """
@@ -60,4 +61,4 @@ def _check_time(until: float) -> None:
         raise Unavailable("The reset has not ended. Send it again: it goes on from here.")
 
 
-ENDPOINTS = (Endpoint("POST", "/sandbox/reset", reset_account, Scope.CUSTOMER),)
+ENDPOINTS = (Endpoint("POST", "/sandbox/reset", reset_account, Scope.SANDBOX_RESET),)

@@ -1,7 +1,8 @@
 """Takes an account of a sandbox back to its beginning, in small transactions.
 
 Members can't be deleted, because the history and the audit trail keep their ids: they are erased (docs/erasure.md). Their
-identifiers and addresses can be used again. Plans, clients, settings and templates stay.
+identifiers and addresses can be used again. Plans, clients, settings and templates stay. So do webhook endpoints and
+events, since they are what happened: a program that goes on after its last event misses none.
 """
 
 from frontdesk import audit
@@ -19,9 +20,10 @@ from frontdesk.sandbox.sample_files import SAMPLE_MAPPING
 
 
 def begin(tx: Tx, account_id: int, requester: Requester) -> None:
-    """Cancel the files that have not ended, and restore the mappings. Raises UnderLegalHold."""
+    """Cancel the files that have not ended, restore the mappings, and forget the idempotency keys. Raises UnderLegalHold."""
     if holds := find_holds(tx, account_id=account_id):
         raise UnderLegalHold(holds[0])
+    store.delete_answers(tx, account_id)
     for file_id in store.unended_files(tx, account_id):
         cancel_file(tx, FileKey(file_id, account_id), requester)
     for mapping in list_mappings(tx, account_id):

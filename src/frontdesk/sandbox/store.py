@@ -8,12 +8,17 @@ from frontdesk.db import Tx
 from frontdesk.eligibility.tables import members
 from frontdesk.files.model import FileState
 from frontdesk.files.tables import eligibility_files, file_parts, file_rows, file_unchanged
+from frontdesk.idempotency.tables import stored_answers
 from frontdesk.invitations.tables import invitations, suppressions
 from frontdesk.privacy.model import Person
 
 WINDOW = 1000  # members that a transaction reads
 ERASED_TOGETHER = 50  # SQLite has one writer, for which other writes wait
 CHUNKS = 5  # of a report that a transaction deletes
+
+
+def delete_answers(tx: Tx, account_id: int) -> None:
+    tx.execute(sa.delete(stored_answers).where(stored_answers.c.account_id == account_id))
 
 
 def unended_files(tx: Tx, account_id: int) -> list[int]:

@@ -1,19 +1,20 @@
 """Requests with an Idempotency-Key: a retry gets the first answer again (docs/interface.md, Idempotency keys).
 
 An endpoint takes the header if its handler's docstring lists the parameter `idempotency_key`; `web.endpoint` then sets
-`Request.key_hash`. The handler writes by `write_once`, or passes `once` to its writer.
+`Request.key_hash`. The handler writes by `write_once`, or passes `once` to its writer; a batch passes `once_each`.
 """
 
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.idempotency import keep_answers, refuse_answered
-from frontdesk.idempotency.model import FIELD, Once, StoredAnswer
+from frontdesk.idempotency.model import FIELD, AnsweredBefore, Once, StoredAnswer
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
 
@@ -29,20 +30,37 @@ def key_hash(request: Request, key: str) -> str:
     return hashlib.sha256(f"{request.account_id} {key}".encode()).hexdigest()
 
 
-def once(request: Request, body_sha256: str, respond: Callable[[Result], Response]) -> Once[Result] | None:
+def once(
+    request: Request, respond: Callable[[Result], Response], body_sha256: str | None = None
+) -> Once[Result] | None:
     """What a writer needs to store the answer; None without a key. `respond` makes the answer of the writer's result, of which
     no part may depend on anything else. Only JSON answers without pieces can be stored."""
-    return (
-        None
-        if request.key_hash is None
-        else Once(request.keyed(body_sha256), lambda result: _stored(respond(result)))
-    )
+    if request.key_hash is None:
+        return None
+    return Once(request.keyed(body_sha256), lambda result: _stored(respond(result)))
 
 
-async def write_once(app: App, request: Request, body: bytes, work: Callable[[Tx], Response]) -> Response:
+async def once_each(
+    app: App, request: Request, respond: Callable[[Result], Response]
+) -> Callable[[int], Once[Result] | None]:
+    """What a writer needs to store the answer to each part of the request, by its index, in the transaction of the part: a retry
+    finds the answers of the parts that were written. Until then the key is stored without one. Raises as `write_once` does."""
+    if (whole := once(request, respond)) is None:
+        return lambda _: None
+    with suppress(AnsweredBefore):
+        await write_once(app, request, lambda _: Response(200))
+
+    def part(index: int) -> Once[Result]:
+        hashed = hashlib.sha256(f"{whole.request.key_hash} {index}".encode()).hexdigest()
+        return whole._replace(request=whole.request._replace(key_hash=hashed))
+
+    return part
+
+
+async def write_once(app: App, request: Request, work: Callable[[Tx], Response]) -> Response:
     """`work(tx)` as `App.write` runs it; with a key its answer is stored in the same transaction, or the stored answer raised as
     AnsweredBefore. `work` raises every refusal. Raises as `work` does, Invalid `idempotency_key_reused`, and Unavailable."""
-    kept: Once[Response] | None = once(request, hashlib.sha256(body).hexdigest(), lambda response: response)
+    kept: Once[Response] | None = once(request, lambda response: response)
     if kept is None:
         return await app.write(work)
 

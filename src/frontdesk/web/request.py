@@ -70,6 +70,7 @@ class Request:
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
         self.key_hash: str | None = None
+        self.raw = b""  # the body, once `body` has read it
 
     @property
     def caller(self) -> Caller:
@@ -146,9 +147,10 @@ class Request:
         known = self.header(b"if-none-match")
         return known is not None and (known.strip() == "*" or tag.decode() in known)
 
-    def keyed(self, body_sha256: str) -> KeyedRequest:
-        """The request with its Idempotency-Key, once the body has been read."""
-        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), body_sha256)
+    def keyed(self, body_sha256: str | None) -> KeyedRequest:
+        """The request with its Idempotency-Key, once the body has been read; of an upload with the digest of its body."""
+        digest = body_sha256 or hashlib.sha256(self.raw).hexdigest()
+        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), digest)
         fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
         return KeyedRequest(self.account_id, self.key_hash or "", fingerprint)
 
@@ -183,7 +185,8 @@ class Request:
                     pieces.append(piece)
         except TimeoutError:
             raise _overdue() from None
-        return b"".join(pieces)
+        self.raw = b"".join(pieces)
+        return self.raw
 
     def uploading(self) -> AbstractContextManager[None]:
         """Counts one of the account's open uploads. Raises RateLimited."""
