@@ -111,7 +111,8 @@ def exceptions() -> Iterator[dict[str, Any]]:
     for name in (
         "createWebhookEndpoint",
         "changeWebhookEndpoint",
-    ):  # an address is judged by more than its letters
+        "replayWebhookEndpoint",
+    ):  # an address is judged by more than its letters, an event and a time too
         yield expecting(name, "422")
     yield expecting("changePlan", "412 422", "412")
     # A file is judged by its content, which no schema tells: by the worker, or where a mapping is asked for at once.

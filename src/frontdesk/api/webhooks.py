@@ -1,6 +1,7 @@
 """Webhook endpoints: programs of the account that are sent its events (docs/webhooks.md)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from frontdesk.api.eligibility_files import enveloped
@@ -24,7 +25,7 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     201 WebhookEndpoint [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
     Faults: required wrong_type not_allowed unknown_field
     """
-    values = await _values(app, request, is_new=True)
+    values = await _values(request, _readers(app), required=("url",))
     account_id, requester = request.account_id, requester_of(app, request)
     made = await app.write(lambda tx: endpoints.create(tx, account_id, values, requester))
     place = f"{app.config.base_url}{request.path}/{made.id}".encode()
@@ -60,9 +61,8 @@ async def change_webhook_endpoint(app: App, request: Request) -> Response:
     200 WebhookEndpoint [Ignored-Fields Cache-Control]: The endpoint as it is now.
     Faults: wrong_type not_allowed unknown_field
     """
-    id_, values = request.path_id("endpoint_id"), await _values(app, request, is_new=False)
-    requester, account_id = requester_of(app, request), request.account_id
-    changed = await app.write(lambda tx: endpoints.change(tx, account_id, id_, values, requester))
+    values = await _values(request, _readers(app))
+    changed = await _act(app, request, partial(endpoints.change, values=values))
     app.db.announce_work()
     return enveloped(app, request, changed.serialize())
 
@@ -81,7 +81,7 @@ async def rotate_webhook_secret(app: App, request: Request) -> Response:
 
     200 WebhookEndpoint: The endpoint and its new secret, which is not shown again.
     """
-    rotated: WebhookEndpoint = await _act(app, request, endpoints.rotate)
+    rotated = await _act(app, request, endpoints.rotate)
     return enveloped(app, request, _with_secret(app, rotated))
 
 
@@ -91,9 +91,24 @@ async def test_webhook_endpoint(app: App, request: Request) -> Response:
     202 WebhookEndpoint: The test is on its way; `last_error` tells later if it failed.
     Problems: wrong_state
     """
-    tested: WebhookEndpoint = await _act(app, request, endpoints.test)
+    tested = await _act(app, request, endpoints.test)
     app.db.announce_work()
     return enveloped(app, request, tested.serialize(), status=202)
+
+
+async def replay_webhook_endpoint(app: App, request: Request) -> Response:
+    """Send events to a webhook endpoint again. With `event_id` it is one event, behind the events that wait for the endpoint,
+    whatever its `event_types`; with `since` all events from that time on, in their order, those that wait too. Each has the
+    `webhook-id` that it had. A paused endpoint gets them when it is active.
+
+    Body: WebhookReplay
+    202 WebhookEndpoint [Ignored-Fields Cache-Control]: The events are on their way.
+    Faults: required wrong_type not_allowed unknown_field
+    """
+    asked = await _values(request, endpoints.REPLAY_READERS)
+    replayed = await _act(app, request, partial(endpoints.replay, asked=asked))
+    app.db.announce_work()
+    return enveloped(app, request, replayed.serialize(), status=202)
 
 
 async def _act(app: App, request: Request, action: Callable[..., Any]) -> Any:
@@ -106,14 +121,18 @@ async def _act(app: App, request: Request, action: Callable[..., Any]) -> Any:
     return await app.write(act)
 
 
-async def _values(app: App, request: Request, *, is_new: bool) -> dict[str, Any]:
+def _readers(app: App) -> endpoints.Readers:
+    return endpoints.endpoint_readers(is_sandbox=app.config.environment is Environment.SANDBOX)
+
+
+async def _values(
+    request: Request, readers: endpoints.Readers, *, required: Sequence[str] = ()
+) -> dict[str, Any]:
     """The good values of the body. Raises Invalid."""
     body, strict = parse_json_object(await request.body()), request.prefers_strict()
-    is_sandbox = app.config.environment is Environment.SANDBOX
-    ignored = [name for name in body if name not in endpoints.WRITABLE]
-    if ignored:
-        note_ignored_fields(request, ignored, lambda name: nearest_name(name, endpoints.WRITABLE))
-    return endpoints.parse_endpoint(body, is_new=is_new, is_sandbox=is_sandbox, strict=strict)
+    if ignored := [name for name in body if name not in readers]:
+        note_ignored_fields(request, ignored, lambda name: nearest_name(name, readers))
+    return endpoints.read_values(body, readers, required=required, strict=strict)
 
 
 def _with_secret(app: App, endpoint: WebhookEndpoint) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def save(
         failing, entry = _after_failure(endpoint, progress, now, jitter)
         values |= failing
     if not store.save_claimed(tx, endpoint.id, endpoint.epoch, **values):
+        store.end_claim(tx, endpoint)
         return None
     if entry is not None:
         audit.record(tx, [entry], now=now)
@@ -113,7 +114,7 @@ def _after_failure(
             "head_failed_at": None,
             "next_at": now,
         }
-        return values, _entry("webhook.event_given_up", endpoint, event_id=place.event_id)
+        return values, _entry("webhook.event_given_up", endpoint, event_id=progress.failed.event_id)
     return values, None
 
 

@@ -234,7 +234,7 @@ class EndpointTurn:
         body = orjson.dumps(event.content())
         keys = delivery.secrets_of(self.endpoint, self.link_secret, now)
         timestamp = int(now.timestamp())
-        headers = signed_headers(keys, event_id=event.place.event_id, timestamp=timestamp, body=body)
+        headers = signed_headers(keys, event_id=event.event_id, timestamp=timestamp, body=body)
         headers |= {"Content-Type": "application/json", "User-Agent": USER_AGENT}
         headers["Content-Length"] = str(len(body))
         try:
