@@ -56,7 +56,10 @@ def callers(api: Api, db: Database, account_id: int) -> Iterator[tuple[int, Api]
     yield 0, api.as_(make_operator(db).token)
     fine = frozenset(Scope) - {Scope.CUSTOMER, Scope.OPERATOR}
     for status, scopes in ((404, fine), *((0, frozenset({scope})) for scope in fine)):
-        yield status, api.as_(make_customer(db, name=" ".join(sorted(scopes)), plan_count=0, scopes=scopes).token)
+        yield (
+            status,
+            api.as_(make_customer(db, name=" ".join(sorted(scopes)), plan_count=0, scopes=scopes).token),
+        )
     for token in (None, "unknown"):
         yield 401, api.as_(token)
 

@@ -194,9 +194,11 @@ def replay(
         detail = {"event_id": asked["event_id"].event_id}
     elif asked.keys() == {"since"}:
         first = store.first_place_since(tx, account_id, asked["since"])
-        if first is not None and first <= before.place:
-            again = _due_after(EventPlace(first.xid, first.id - 1))
-            store.change_endpoint(tx, endpoint_id, **again, updated_at=requester.now)
+        if (
+            first is not None
+        ):  # and never forward, past events that wait. What a worker has sent since its last commit is void
+            place = min(before.place, EventPlace(first.xid, first.id - 1))
+            store.change_endpoint(tx, endpoint_id, **_due_after(place), updated_at=requester.now)
         detail = {"since": wire_time(asked["since"])}
     else:
         raise Invalid([Fault("event_id", "required", "must be there, or since instead of it")])
