@@ -1,7 +1,6 @@
 """Webhook endpoints: programs of the account that are sent its events (docs/webhooks.md)."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from frontdesk.api.eligibility_files import enveloped
@@ -62,7 +61,7 @@ async def change_webhook_endpoint(app: App, request: Request) -> Response:
     Faults: wrong_type not_allowed unknown_field
     """
     values = await _values(request, _readers(app))
-    changed = await _act(app, request, partial(endpoints.change, values=values))
+    changed = await _act(app, request, endpoints.change, values=values)
     app.db.announce_work()
     return enveloped(app, request, changed.serialize())
 
@@ -106,17 +105,17 @@ async def replay_webhook_endpoint(app: App, request: Request) -> Response:
     Faults: required wrong_type not_allowed unknown_field
     """
     asked = await _values(request, endpoints.REPLAY_READERS)
-    replayed = await _act(app, request, partial(endpoints.replay, asked=asked))
+    replayed = await _act(app, request, endpoints.replay, asked=asked)
     app.db.announce_work()
     return enveloped(app, request, replayed.serialize(), status=202)
 
 
-async def _act(app: App, request: Request, action: Callable[..., Any]) -> Any:
-    id_, account_id = request.path_id("endpoint_id"), request.account_id
-    requester = requester_of(app, request)
+async def _act(app: App, request: Request, action: Callable[..., Any], **options: Any) -> Any:
+    """What the action makes of the endpoint of the path. Raises NotFound."""
+    id_, requester = request.path_id("endpoint_id"), requester_of(app, request)
 
     def act(tx: Tx) -> Any:
-        return action(tx, account_id, id_, requester)
+        return action(tx, endpoints.get(tx, request.account_id, id_, lock=True), requester, **options)
 
     return await app.write(act)
 

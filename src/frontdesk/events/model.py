@@ -4,7 +4,7 @@ An event holds ids and names of fields, never a value of a person.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -14,6 +14,9 @@ EVENT_ID = re.compile("evt_(0|[1-9][0-9]{0,17})_([1-9][0-9]{0,17})")
 EVENTS_PER_PAGE = 100
 EVENT_DAYS = 30  # of retention
 URL_LENGTH = 2000
+AT_ONCE = datetime(
+    2000, 1, 1, tzinfo=UTC
+)  # due by the clock of every worker, however wrong that of a request's server is
 
 
 class AccountEventType(DescribedEnum):
@@ -74,6 +77,12 @@ class EventPlace(NamedTuple):
 
 
 FEED_START = EventPlace(0, 0)
+
+
+def due_after(place: EventPlace) -> dict[str, Any]:
+    """Values of an endpoint: what comes after the place is sent at once, and has no failed attempts."""
+    now = {"next_at": AT_ONCE, "attempts": 0, "head_failed_at": None}
+    return {"place_xid": place.xid, "place_id": place.id} | now
 
 
 class Event(NamedTuple):

@@ -23,6 +23,7 @@ from frontdesk.text import stored_time
 
 _columns = events.c
 _endpoint = webhook_endpoints.c
+_ORDER = (_columns.account_id, _columns.xid, _columns.id)
 _WHOLE = [_endpoint[name] for name in WebhookEndpoint._fields]
 _SHOWN = [_columns[name] for name in Event._fields]
 
@@ -76,7 +77,7 @@ def list_events(
     Events of a transaction that is still open may come before events that are visible already, so PostgreSQL's are read up to the
     oldest open transaction. A reader that goes on after the last event that it was given misses none.
     """
-    query = select(*_SHOWN).order_by(_columns.account_id, _columns.xid, _columns.id).limit(limit)
+    query = select(*_SHOWN).order_by(*_ORDER).limit(limit)
     if not tests:
         query = query.where(_columns.endpoint_id.is_(None))
     rows = tx.execute(query.where(*_beyond(tx, account_id, after)))
@@ -85,17 +86,14 @@ def list_events(
 
 def last_place(tx: Tx, account_id: int) -> EventPlace:
     """The place of the account's newest event that a reader may see."""
-    order = (_columns.account_id.desc(), _columns.xid.desc(), _columns.id.desc())
     query = select(_columns.xid, _columns.id).where(*_beyond(tx, account_id, FEED_START))
-    row = tx.execute(query.order_by(*order).limit(1)).first()
+    row = tx.execute(query.order_by(*(column.desc() for column in _ORDER)).limit(1)).first()
     return EventPlace(*row) if row else FEED_START
 
 
 def first_place_since(tx: Tx, account_id: int, since: datetime) -> EventPlace | None:
     """The place of the first event of the feed at that time or later."""
-    query = (
-        select(_columns.xid, _columns.id).order_by(_columns.account_id, _columns.xid, _columns.id).limit(1)
-    )
+    query = select(_columns.xid, _columns.id).order_by(*_ORDER).limit(1)
     mine = (_columns.at >= since, _columns.endpoint_id.is_(None))
     row = tx.execute(query.where(*_beyond(tx, account_id, FEED_START), *mine)).first()
     return EventPlace(*row) if row else None
@@ -118,7 +116,7 @@ def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[b
     if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
         return account == account_id, _columns.xid == 0, _columns.id > after.id
     xid = case((literal(after.xid) < OldestOpenTransaction(), after.xid), else_=0)
-    place = tuple_(account, _columns.xid, _columns.id) > tuple_(account_id, xid, after.id)
+    place = tuple_(*_ORDER) > tuple_(account_id, xid, after.id)
     return place, account <= account_id, _columns.xid < OldestOpenTransaction()
 
 
@@ -167,9 +165,8 @@ def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
     if tx.dialect.name != "sqlite":
         place = tuple_(_columns.xid, _columns.id) > tuple_(_endpoint.place_xid, _endpoint.place_id)
         is_there = and_(place, _columns.xid < OldestOpenTransaction())
-    order = (_columns.account_id, _columns.xid, _columns.id)
     of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)
-    first = select(_columns.id).where(of_account, is_there).order_by(*order).limit(1)
+    first = select(_columns.id).where(of_account, is_there).order_by(*_ORDER).limit(1)
     works = text("(SELECT state FROM accounts WHERE id = webhook_endpoints.account_id) = 'active'")
     query = select(_endpoint.id, _endpoint.account_id).where(*_is_due(now), works)
     query = query.where(first.correlate(webhook_endpoints).scalar_subquery().is_not(None))
