@@ -230,6 +230,29 @@ def test_another_account_and_a_suspended_one_are_sent_nothing(
     assert receiver.received == []
 
 
+def test_a_suspension_ends_the_turn_under_way(
+    desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "TURN_SECONDS", 0.0)
+
+    def answer(_: Delivered) -> int:
+        if len(receiver.received) == 5:
+            with desk.db.write() as tx:
+                suspend_account(tx, desk.customer.account_id)
+        return 200
+
+    receiver.answer = answer
+    desk.create(receiver.url)
+    desk.happen(*range(100))
+    with desk.sending() as sender:
+        receiver.wait_for(webhooks.COMMIT_EVENTS)
+        while sender._running:
+            time.sleep(0.01)
+        sender.step()
+        assert not sender._running
+    assert len(receiver.received) == webhooks.COMMIT_EVENTS
+
+
 def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None:
     def slowly(_: Delivered) -> int:
         time.sleep(3)
