@@ -253,6 +253,31 @@ def test_a_suspension_ends_the_turn_under_way(
     assert len(receiver.received) == webhooks.COMMIT_EVENTS
 
 
+def test_an_endpoint_that_is_deleted_while_it_is_sent_to_gets_no_more(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+
+    def answer(_: Delivered) -> int:
+        if len(receiver.received) == 5:
+            desk.api.request("DELETE", f"{PATH}/{endpoint['id']}")
+        return 200
+
+    receiver.answer = answer
+    desk.happen(*range(60))
+    desk.turn()
+    desk.turn()
+    assert len(receiver.received) <= webhooks.COMMIT_EVENTS
+    assert desk.log.getvalue() == ""
+
+
+def test_a_server_whose_clock_is_ahead_delays_no_webhook(desk: Desk, receiver: Receiver) -> None:
+    desk.create(receiver.url)
+    desk.happen(1)
+    sender = WebhookSender(desk.config, desk.db, read_time=lambda _: desk.clock() - timedelta(hours=1))
+    sender.step()
+    sender.close()
+    assert numbers_of(receiver) == [1]
+
+
 def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None:
     def slowly(_: Delivered) -> int:
         time.sleep(3)

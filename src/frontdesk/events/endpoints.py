@@ -27,9 +27,8 @@ from frontdesk.text import wire_time
 MOST_ENDPOINTS = 10  # of an account
 OLD_SECRET_HOURS = 24
 SUBSCRIBED = tuple(str(type_) for type_ in AccountEventType if type_ is not AccountEventType.WEBHOOK_TEST)
-Readers = Mapping[
-    str, Callable[[Any], Any]
-]  # by field, given a value of the field's type; ValueError has the rule
+# By field. A reader is given a value of the field's type, and raises ValueError with the rule.
+Readers = Mapping[str, Callable[[Any], Any]]
 _TYPES = {"event_types": (list, "must be an array of types of events")}
 _TEXT = (str, "must be a string")
 
@@ -126,13 +125,10 @@ def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Reques
     return get(tx, account_id, endpoint_id)
 
 
-# Of a locked endpoint.
-
-
 def change(
     tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, values: Mapping[str, Any]
 ) -> WebhookEndpoint:
-    """Change the endpoint. One that becomes active is sent what has waited, at once."""
+    """Change a locked endpoint, as those below do. One that becomes active is sent what has waited, at once."""
     changed = {name: value for name, value in values.items() if getattr(endpoint, name) != value}
     if not changed:
         return endpoint

@@ -86,10 +86,11 @@ def seconds_left(deadline: float) -> float:
 
 @dataclass(slots=True)
 class WebhookConnection:
-    """A connection to one endpoint, kept for the events of a turn."""
+    """A connection to one endpoint, kept for the events of a turn. `slowest`: the longest time of a webhook, in seconds."""
 
     target: WebhookTarget
     tls: ssl.SSLContext
+    slowest: float = 0.0
     _socket: socket.socket | None = None
 
     def post(self, body: bytes, headers: dict[str, str], deadline: float | None = None) -> int:
@@ -226,41 +227,35 @@ class WebhookSender(BackgroundTask):
     def _take_turn(self, claimed: WebhookEndpoint) -> None:
         """Send to the endpoint until it has no event left, one fails, or its turn is over."""
         endpoint: WebhookEndpoint | None = claimed
-        began, slowest = time.monotonic(), 0.0
         try:
-            with closing(WebhookConnection(self._target_of(claimed), self._tls)) as connection:
+            target = parse_target(claimed.url, is_sandbox=self._is_sandbox)
+        except ValueError:  # it was stored under other settings
+            target = NOWHERE
+        connection = WebhookConnection(target, self._tls)
+        ends_at = time.monotonic() + TURN_SECONDS
+        try:
+            with closing(connection):
                 while endpoint is not None:
-                    is_over = time.monotonic() - began > TURN_SECONDS
-                    endpoint, seconds = self._send_some(connection, endpoint, is_last=is_over)
-                    slowest = max(slowest, seconds)
+                    endpoint = self._send_some(connection, endpoint, is_last=time.monotonic() > ends_at)
         except Unavailable:
             pass  # the lease ends, and another turn begins: events since the last commit are sent again
         except Exception as error:  # noqa: BLE001 - see failure_event
             self._log.write(self.failure_event, error=type(error).__name__)
         with self._lock:
             del self._running[claimed.id]
-            (self._slow.add if slowest > SLOW_SECONDS else self._slow.discard)(claimed.id)
+            (self._slow.add if connection.slowest > SLOW_SECONDS else self._slow.discard)(claimed.id)
         self.wake()
-
-    def _target_of(self, endpoint: WebhookEndpoint) -> WebhookTarget:
-        try:
-            return parse_target(endpoint.url, is_sandbox=self._is_sandbox)
-        except ValueError:  # it was stored under other settings
-            return NOWHERE
 
     def _send_some(
         self, connection: WebhookConnection, endpoint: WebhookEndpoint, *, is_last: bool
-    ) -> tuple[WebhookEndpoint | None, float]:
-        """Send up to a commit, and commit. Returns the endpoint, None when its turn has ended, and the longest time of a webhook.
-        Raises Unavailable."""
+    ) -> WebhookEndpoint | None:
+        """Send up to a commit, and commit. Returns the endpoint, None when its turn has ended. Raises Unavailable."""
         now, events = self._db.ask(lambda tx: (self._read_time(tx), delivery.next_events(tx, endpoint)))
-        place, sent, slowest, began = endpoint.place, 0, 0.0, time.monotonic()
+        place, sent, began = endpoint.place, 0, time.monotonic()
         failed, error = None, None
         for event in events:
             if endpoint.wants(event):
-                sending = time.monotonic()
                 error = self._send(connection, endpoint, event, now)
-                slowest = max(slowest, time.monotonic() - sending)
                 if error is not None:
                     failed = event
                     break
@@ -276,12 +271,13 @@ class WebhookSender(BackgroundTask):
             return delivery.save(tx, endpoint, progress, now=self._read_time(tx), ends=ends)
 
         saved = write_alone(self._db, save)
-        return None if ends else saved, slowest
+        return None if ends else saved
 
     def _send(
         self, connection: WebhookConnection, endpoint: WebhookEndpoint, event: Event, now: datetime
     ) -> str | None:
         """The error, or None when the endpoint has the event."""
+        began = time.monotonic()
         body = orjson.dumps(event.content())
         keys = delivery.secrets_of(endpoint, self._link_secret, now)
         timestamp = int(now.timestamp())
@@ -292,4 +288,6 @@ class WebhookSender(BackgroundTask):
             status = connection.post(body, headers)
         except NotDelivered as failure:
             return failure.error
+        finally:
+            connection.slowest = max(connection.slowest, time.monotonic() - began)
         return None if 200 <= status < 300 else f"status_{status}"
