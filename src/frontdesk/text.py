@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from enum import StrEnum
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import idna
@@ -258,3 +259,15 @@ def keyed_hash(text: str, hasher: blake2b) -> str:
     hashed = hasher.copy()
     hashed.update(text.encode())
     return hashed.hexdigest()
+
+
+class DescribedEnum(StrEnum):
+    """Stored words, each with the sentence that people read: `WORD = "word", "A sentence."`."""
+
+    description: str
+
+    def __new__(cls, word: str, description: str = "") -> Self:
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.description = description
+        return member

@@ -42,14 +42,14 @@ OF_CHANGES = {"endMember", "renameMember"}
 OF_ONE_MEMBER = OF_ONE_READ | OF_CHANGES
 OF_EVENTS = {"listEvents"}
 OF_ENDPOINT = {"showWebhookEndpoint", "changeWebhookEndpoint", "deleteWebhookEndpoint", "rotateWebhookSecret"}
-OF_ENDPOINT |= {"testWebhookEndpoint"}
+OF_ENDPOINT |= {"testWebhookEndpoint", "replayWebhookEndpoint"}
 OF_WEBHOOKS = OF_ENDPOINT | {"listWebhookEndpoints", "createWebhookEndpoint"}
 OF_V2 |= (
     OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | OF_EVENTS | OF_WEBHOOKS | {"showCaller"}
 )
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_CHANGES
-OF_JSON |= {"createWebhookEndpoint", "changeWebhookEndpoint"}
+OF_JSON |= {"createWebhookEndpoint", "changeWebhookEndpoint", "replayWebhookEndpoint"}
 OF_OAUTH = {"issueToken", "revokeToken"}
 
 OTHER_METHODS = dict.fromkeys(OF_MAPPINGS, "PATCH") | dict.fromkeys(
@@ -235,6 +235,7 @@ INVALID: dict[str, tuple[str, Any]] = {
     "findEligibleMembers": ("", {}),
     "createWebhookEndpoint": ("", {"url": "http://hooks.example.com", "state": "off"}),
     "changeWebhookEndpoint": ("", {"event_types": "all"}),
+    "replayWebhookEndpoint": ("", {"event_id": "evt_1", "since": "2026-11-20"}),
     "listEvents": ("?type=member.erased", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
@@ -270,6 +271,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"changeWebhookEndpoint"}, "200/example", {"json": request("changeWebhookEndpoint")}),
     ({"listWebhookEndpoints", "showWebhookEndpoint", "rotateWebhookSecret"}, "200/example", {}),
     ({"testWebhookEndpoint"}, "202/example", {}),
+    ({"replayWebhookEndpoint"}, "202/example", {"json": request("replayWebhookEndpoint")}),
     ({"testWebhookEndpoint"}, "409/wrong_state", with_a_paused_endpoint),
     ({"deleteWebhookEndpoint"}, "204/", {}),
     (OF_ENDPOINT, "404/not_found", {"endpoint": 999_999, "json": {}}),

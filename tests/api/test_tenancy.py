@@ -27,6 +27,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "rename"): {"json": {"external_id": "R-7"}},
     ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
     ("POST", "mapping"): {"json": {}},
+    ("POST", "replay"): {"json": {"since": "2026-11-20T12:00:00Z"}},
     ("PATCH", "{endpoint_id}"): {"json": {"state": "paused"}},
     ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
 }
@@ -55,7 +56,8 @@ def callers(api: Api, db: Database, account_id: int) -> Iterator[tuple[int, Api]
     yield 0, api.as_(make_operator(db).token)
     fine = frozenset(Scope) - {Scope.CUSTOMER, Scope.OPERATOR}
     for status, scopes in ((404, fine), *((0, frozenset({scope})) for scope in fine)):
-        yield status, api.as_(make_customer(db, name=" ".join(scopes), plan_count=0, scopes=scopes).token)
+        name = " ".join(sorted(scopes))
+        yield status, api.as_(make_customer(db, name=name, plan_count=0, scopes=scopes).token)
     for token in (None, "unknown"):
         yield 401, api.as_(token)
 

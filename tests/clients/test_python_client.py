@@ -411,6 +411,8 @@ def test_events_are_read_on_from_the_last_one_and_webhooks_are_kept(
     assert [found["id"] for found in desk.webhook_endpoints()] == [endpoint["id"]]
     assert desk.rotate_webhook_secret(endpoint["id"])["secret"] != endpoint["secret"]
     assert desk.test_webhook_endpoint(endpoint["id"])["id"] == endpoint["id"]
+    for again in ({"event_id": created["id"]}, {"since": datetime(2026, 11, 20, tzinfo=UTC)}):
+        assert desk.replay_webhook_endpoint(endpoint["id"], **again)["id"] == endpoint["id"]
     assert desk.change_webhook_endpoint(endpoint["id"], {"state": "paused"})["state"] == "paused"
     with pytest.raises(WrongState):
         desk.test_webhook_endpoint(endpoint["id"])

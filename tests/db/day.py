@@ -81,7 +81,7 @@ class Installation:
     def a_day(self) -> None:
         """Each kind of request, of work on files, of delivery and of upkeep."""
         self.number += 1000
-        self._read_events()
+        self._read_events(self.number + 70)
         self._serve(self.number)
         self._decide_about_people(self.number + 50)
         self._load_files(self.number + 100)
@@ -148,7 +148,7 @@ class Installation:
         ):
             assert self.reader.get(listed + query).status_code == 200
 
-    def _read_events(self) -> None:
+    def _read_events(self, n: int) -> None:
         for query in ("", "?page[after]=evt_1_1&page[size]=20", "?type=member.moved"):
             assert self.reader.get("/v2/events" + query).status_code == 200
         made = self.reader.post(
@@ -156,6 +156,10 @@ class Installation:
         )  # nothing listens there
         endpoint = f"/v2/webhook-endpoints/{made.json()['data']['id']}"
         assert self.reader.post(endpoint + "/test").status_code == 202
+        self._enrol(member_body(n))
+        event = self.reader.get("/v2/events").json()["data"][0]
+        for again in ({"event_id": event["id"]}, {"since": event["timestamp"]}):
+            assert self.reader.post(endpoint + "/replay", again).status_code == 202
         sender = WebhookSender(self.config, self.db, read_time=lambda _: self.clock())
         sender.step()
         sender.close()

@@ -52,6 +52,9 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = self.rfile.read(int(headers["content-length"]))
+            if len(body) < int(headers["content-length"]):  # its sender was killed
+                self.close_connection = True
+                return
             found = Delivered(self.path, headers, body)
             receiver.received.append(found)
             answer = receiver.answer(found)

@@ -81,6 +81,18 @@ def test_a_file_its_undo_and_a_merge_are_told(
     assert (last["type"], last["data"]["eligibility_id"]) == ("member.ended", gone["id"])
 
 
+def test_an_undo_that_restores_a_member_is_told(
+    reader: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    desk = Desk(db, customer, clock)
+    assert read(reader) == []
+    desk.load(csv_of([row(1)]))
+    changed = desk.load(csv_of([row(1, first_name="Sam")]))
+    desk.undo(changed)
+    found = [(event["type"], event["data"]["fields"]) for event in read(reader) if "fields" in event["data"]]
+    assert found[1:] == [("member.updated", ["first_name"])] * 2
+
+
 def test_pages_follow_each_other_and_a_type_is_filtered(api: Api, reader: Api, customer: Customer) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     assert read(reader) == []

@@ -135,7 +135,7 @@ def test_every_fault_of_an_endpoint_is_told(api: Api, db: Database, customer: Cu
     for body, codes in (
         ({}, {"url": "required"}),
         ({"url": 7, "event_types": {}, "state": []},
-         {"url": "wrong_type", "event_types": "wrong_type", "state": "not_allowed"}),
+         {"url": "wrong_type", "event_types": "wrong_type", "state": "wrong_type"}),
         ({"url": "https://10.0.0.1", "event_types": ["member.x"]}, {"url": "not_allowed", "event_types": "not_allowed"}),
         ({"url": "https://a.example", "event_types": [[]]}, {"event_types": "not_allowed"}),
     ):  # fmt: skip

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from standardwebhooks import WebhookVerificationError
 
 from frontdesk import events
@@ -20,6 +21,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.log_output import LogOutput
+from frontdesk.text import wire_time
 from frontdesk.worker import webhooks
 from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api, SetClock
@@ -228,6 +230,54 @@ def test_another_account_and_a_suspended_one_are_sent_nothing(
     assert receiver.received == []
 
 
+def test_a_suspension_ends_the_turn_under_way(
+    desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "TURN_SECONDS", 0.0)
+
+    def answer(_: Delivered) -> int:
+        if len(receiver.received) == 5:
+            with desk.db.write() as tx:
+                suspend_account(tx, desk.customer.account_id)
+        return 200
+
+    receiver.answer = answer
+    desk.create(receiver.url)
+    desk.happen(*range(100))
+    with desk.sending() as sender:
+        receiver.wait_for(webhooks.COMMIT_EVENTS)
+        while sender._running:
+            time.sleep(0.01)
+        sender.step()
+        assert not sender._running
+    assert len(receiver.received) == webhooks.COMMIT_EVENTS
+
+
+def test_an_endpoint_that_is_deleted_while_it_is_sent_to_gets_no_more(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+
+    def answer(_: Delivered) -> int:
+        if len(receiver.received) == 5:
+            desk.api.request("DELETE", f"{PATH}/{endpoint['id']}")
+        return 200
+
+    receiver.answer = answer
+    desk.happen(*range(60))
+    desk.turn()
+    desk.turn()
+    assert len(receiver.received) <= webhooks.COMMIT_EVENTS
+    assert desk.log.getvalue() == ""
+
+
+def test_a_server_whose_clock_is_ahead_delays_no_webhook(desk: Desk, receiver: Receiver) -> None:
+    desk.create(receiver.url)
+    desk.happen(1)
+    sender = WebhookSender(desk.config, desk.db, read_time=lambda _: desk.clock() - timedelta(hours=1))
+    sender.step()
+    sender.close()
+    assert numbers_of(receiver) == [1]
+
+
 def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None:
     def slowly(_: Delivered) -> int:
         time.sleep(3)
@@ -303,3 +353,118 @@ def test_a_worker_leaves_an_endpoint_that_was_changed_meanwhile(desk: Desk, rece
             desk.turn()
     assert numbers_of(receiver) == [*range(50)]  # some again: their place was not stored
     assert receiver.ids[: len(second.ids)] == second.ids
+
+
+def replay(desk: Desk, endpoint: Any, **asked: Any) -> Any:
+    return desk.api.post(f"{PATH}/{endpoint['id']}/replay", asked)
+
+
+def test_one_event_is_sent_again_with_its_id_behind_those_that_wait(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url, event_types=["member.updated"])
+    desk.api.post(f"/v2/plans/{desk.customer.plan_ids[0]}/eligibility", member_body(1))
+    desk.happen(1, 2)
+    desk.turn()
+    created, first, _ = desk.api.get("/v2/events").json()["data"]
+    desk.clock.advance(60)
+    desk.happen(3)
+    for event in (first, created):  # the endpoint does not ask for the second's type
+        assert replay(desk, endpoint, event_id=event["id"]).status_code == 202
+    desk.turn()
+    assert receiver.ids[3:] == [first["id"], created["id"]]
+    assert receiver.received[3].body == receiver.received[0].body
+    assert types_of(receiver) == ["member.updated"] * 4 + ["member.created"]
+    assert len(desk.api.get("/v2/events").json()["data"]) == 4  # no replay is in the feed
+    told = desk.db.ask(lambda tx: list_entries(tx, AuditQuery(action="webhook.replayed")))
+    assert [entry["detail"]["event_id"] for entry in told] == [created["id"], first["id"]]
+
+
+def test_all_events_since_a_time_are_sent_again_in_their_order(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1)
+    desk.clock.advance(60)
+    desk.happen(2, 3)
+    desk.turn()
+    since = desk.api.get("/v2/events").json()["data"][1]["timestamp"]
+    receiver.answer = lambda _: 500
+    desk.clock.advance(60)
+    desk.happen(4)
+    desk.turn()
+    assert replay(desk, endpoint, since=since).json()["data"]["attempts"] == 0  # it is due at once
+    receiver.answer = lambda _: 200
+    desk.turn()
+    assert numbers_of(receiver) == [1, 2, 3, 4, 2, 3, 4]
+    assert receiver.ids[4:] == receiver.ids[1:4]
+    desk.clock.advance(60)
+    desk.happen(5)
+    for later in ("2027-01-01T00:00:00Z", wire_time(desk.clock())):  # passes over no event that waits
+        assert replay(desk, endpoint, since=later).status_code == 202
+    desk.turn()
+    assert numbers_of(receiver)[7:] == [5]
+    assert replay(desk, endpoint, since="2020-01-01T00:00:00Z").status_code == 202
+    desk.turn()
+    assert numbers_of(receiver)[8:] == [1, 2, 3, 4, 5]
+
+
+def test_a_paused_endpoint_gets_its_replay_when_it_is_active(desk: Desk, receiver: Receiver) -> None:
+    endpoint = desk.create(receiver.url)
+    desk.happen(1, 2)
+    desk.turn()
+    desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "paused"})
+    assert replay(desk, endpoint, since="2026-01-01T00:00:00Z").json()["data"]["state"] == "paused"
+    desk.turn()
+    assert numbers_of(receiver) == [1, 2]
+    desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "active"})
+    desk.turn()
+    assert numbers_of(receiver) == [1, 2, 1, 2]
+
+
+def test_a_replay_begins_after_the_turn_of_a_worker_that_has_the_endpoint(
+    desk: Desk, receiver: Receiver
+) -> None:
+    """The worker's place is void, and no other one sends beside it."""
+    endpoint = desk.create(receiver.url)
+    others: list[int] = []
+
+    def answer(_: Delivered) -> int:
+        if len(receiver.received) == 15:
+            assert replay(desk, endpoint, since="2026-01-01T00:00:00Z").status_code == 202
+            desk.turn()  # of another worker
+            others.append(len(receiver.received))
+        return 200
+
+    receiver.answer = answer
+    desk.happen(*range(60))
+    desk.turn()
+    assert others == [15]
+    before = len(receiver.received)
+    assert before <= webhooks.COMMIT_EVENTS
+    for _ in range(3):
+        desk.turn()
+    assert numbers_of(receiver)[before:] == [*range(60)]
+
+
+def test_a_replay_names_one_event_of_the_account_or_a_time(
+    desk: Desk, receiver: Receiver, db: Database
+) -> None:
+    stranger = make_customer(db, name="Stranger")
+    with db.write() as tx:
+        events.begin_feed(tx, stranger.account_id, desk.clock())
+    endpoint = desk.create(receiver.url)
+    desk.happen(1, account_id=stranger.account_id)
+    [(xid, id_)] = db.ask(lambda tx: tx.execute(text("SELECT xid, id FROM events")).all())
+    for asked, faults in (
+        ({}, {"event_id": "required"}),
+        ({"event_id": "evt_1_1", "since": "2026-11-20T12:00:00Z"}, {"event_id": "required"}),
+        ({"event_id": f"evt_{xid}_{id_}"}, {"event_id": "not_allowed"}),
+        ({"event_id": "evt_1"}, {"event_id": "not_allowed"}),
+        ({"event_id": 7}, {"event_id": "wrong_type"}),
+        ({"event_id": None, "since": []}, {"event_id": "wrong_type", "since": "wrong_type"}),
+        ({"since": "2026-02-30T00:00:00Z"}, {"since": "not_allowed"}),
+        ({"since": "2026-11-20"}, {"since": "not_allowed"}),
+        ({"since": "2026-11-20T12:00:00+02:00"}, {"since": "not_allowed"}),
+    ):
+        answer = replay(desk, endpoint, **asked)
+        assert answer.status_code == 422, asked
+        assert {fault["field"]: fault["code"] for fault in answer.json()["errors"]} == faults
+    desk.turn()
+    assert receiver.received == []

@@ -19,6 +19,7 @@ from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
+from frontdesk.worker.webhooks import WebhookSender
 
 CHUNK_ROWS, FILE_LEASE_SECONDS = 50, 0.2
 IMPATIENT = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
@@ -83,3 +84,16 @@ def deliver(url: str, relay_port: int, lease_seconds: float, hold_seconds: float
         )
         mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), timeouts=IMPATIENT)
         DeliveryWorker(config, open_database(url), mailer, options).run()
+
+
+def send_webhooks(url: str) -> None:
+    """Sends webhooks, as a sandbox does, to receivers on this machine too."""
+    config = read_config(
+        {
+            "FRONTDESK_DATABASE_URL": url,
+            "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+            "FRONTDESK_ENVIRONMENT": "sandbox",
+        }
+    )
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        WebhookSender(config, open_database(url), log=LogOutput(nowhere)).run()

@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
+from frontdesk.access.model import Scope
 from frontdesk.config import Config
 from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
 from frontdesk.log_output import LogOutput
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
+from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api
-from tests.factories import NOW, Customer, make_customer, member_body
+from tests.events.receiver import receiving
+from tests.factories import NOW, Customer, make_customer, member_body, second_token
 from tests.files.loading import csv_of, row
 from tests.mail.memory import MemoryMailer
 from tests.patience import PATIENCE_SECONDS, wait_until
@@ -66,6 +69,22 @@ def test_files_wake_a_worker_that_waits_and_a_bad_one_holds_up_nobody(
         for number in (2, 3):
             path = upload(csv_of([row(number)]))
             wait_until(lambda: state(path) == "done", "the file")  # noqa: B023 - used at once
+
+
+def test_a_member_wakes_a_sender_of_webhooks_that_waits(
+    api: Api, config: Config, db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WebhookSender, "poll_seconds", NEVER)
+    manager = api.as_(second_token(db, customer.account_id, Scope.WEBHOOKS_MANAGE))
+    sender = WebhookSender(config, db)
+    with receiving() as receiver:
+        assert manager.post("/v2/webhook-endpoints", {"url": receiver.url}).status_code == 201
+        with sender, WorkListener(db.engine, sender.wake):
+            for number in range(3):
+                api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number))
+                receiver.wait_for(number + 1)
+                wait_until(lambda: not sender._running, "the end of the turn")
+                time.sleep(2 * SHORTEST_WAIT_SECONDS)  # then it has looked again, and waits
 
 
 def test_who_listens_is_woken_by_what_is_announced_before_a_close_also_after_its_connection_was_cut(

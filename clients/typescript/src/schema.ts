@@ -492,6 +492,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/webhook-endpoints/{endpoint_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send events to a webhook endpoint again
+         * @description With `event_id` it is one event, behind the events that wait for the endpoint, whatever its `event_types`; with `since` all events from that time on, in their order, those that wait too. Each has the `webhook-id` that it had. A paused endpoint gets them when it is active.
+         */
+        post: operations["replayWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/plans": {
         parameters: {
             query?: never;
@@ -1672,6 +1692,13 @@ export interface components {
              * @enum {string}
              */
             state?: "active" | "paused";
+        };
+        /** @description What is sent again: either field, not both. */
+        WebhookReplay: {
+            /** @description The event that is sent again. */
+            event_id?: string;
+            /** @description All events from this time (UTC) on. */
+            since?: string;
         };
         /** @description A program of the account that is sent its events. */
         WebhookTarget: {
@@ -2973,6 +3000,7 @@ export type EventData = components['schemas']['EventData'];
 export type Event = components['schemas']['Event'];
 export type NewWebhookEndpoint = components['schemas']['NewWebhookEndpoint'];
 export type WebhookEndpointPatch = components['schemas']['WebhookEndpointPatch'];
+export type WebhookReplay = components['schemas']['WebhookReplay'];
 export type WebhookTarget = components['schemas']['WebhookTarget'];
 export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
 export type WebhookEndpoints = components['schemas']['WebhookEndpoints'];
@@ -6129,6 +6157,99 @@ export interface operations {
              *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
              *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
+             */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Pragma: components["headers"]["Pragma"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                    "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                    "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replayWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your name for this request: 1 to 255 visible ASCII characters. For a day a retry with the same key and the same request gets the first answer again; another request is refused. */
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                /** @description `handling=strict` makes unknown fields and query parameters a fault. */
+                Prefer?: components["parameters"]["prefer"];
+                /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
+                "X-Request-Id"?: components["parameters"]["request_id"];
+            };
+            path: {
+                /**
+                 * @description `id` of the webhook endpoint.
+                 * @example 1
+                 */
+                endpoint_id: components["parameters"]["endpoint_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookReplay"];
+            };
+        };
+        responses: {
+            /** @description The events are on their way. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                    "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["LacksWebhooksManage"];
+            404: components["responses"]["NoSuchEndpoint"];
+            405: components["responses"]["MethodNotAllowed"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["Timeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /**
+             * @description Some fields are not valid. `errors` names every field at fault.
+             *
+             *     - `required`: The field is missing, null or blank, and must not be.
+             *     - `wrong_type`: The value has another JSON type than the field's.
+             *     - `not_allowed`: The value is not one of the allowed ones.
+             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
+             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
              */
             422: {
                 headers: {

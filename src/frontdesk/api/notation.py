@@ -161,6 +161,7 @@ _MORE_TYPES = r"""
 count: integer {"minimum": 0}
 value: string|object|null
 time: string {"format": "date-time"}
+moment: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]+)?Z$"}
 date: string {"format": "date"}
 file: string {"format": "binary"}
 closed: object {"additionalProperties": false}

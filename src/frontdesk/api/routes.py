@@ -67,6 +67,7 @@ _OPERATIONS = (
     operation("DELETE", WEBHOOK, webhooks.delete_webhook_endpoint, _WEBHOOKS),
     operation("POST", WEBHOOK + "/rotate", webhooks.rotate_webhook_secret, _WEBHOOKS),
     operation("POST", WEBHOOK + "/test", webhooks.test_webhook_endpoint, _WEBHOOKS),
+    operation("POST", WEBHOOK + "/replay", webhooks.replay_webhook_endpoint, _WEBHOOKS),
     operation("GET", "/v2/plans", plans.list_plans, Scope.PLANS_READ),
     operation("GET", PLAN, plans.show_plan, Scope.PLANS_READ),
     operation("PATCH", PLAN, plans.change_plan, Scope.PLANS_WRITE),

@@ -250,6 +250,9 @@ WebhookEndpointPatch: Absent fields keep their values.
     url?: string {"minLength": 1, "maxLength": URL_LENGTH} — An https address on the internet.
     event_types?: SUBSCRIBED[] — Types of the events that are sent; empty for all.
     state?: EndpointState — `active`: what has waited is sent at once.
+WebhookReplay: What is sent again: either field, not both.
+    event_id?: EVENT_ID — The event that is sent again.
+    since?: moment — All events from this time (UTC) on.
 WebhookTarget: A program of the account that is sent its events.
     id: integer — Primary identifier.
     type: "webhook_endpoints"
@@ -397,8 +400,7 @@ member_external_id?: string {"minLength": 1, "maxLength": 255} — Only the memb
 member_member_id?: string {"minLength": 1, "maxLength": 255} — Only the member with exactly this `member_id`, as `external_id`.
 member_email?: string {"minLength": 1, "maxLength": EMAIL_LENGTH} — Only the member with this e-mail address in any letter case,
         as `external_id`.
-member_updated_since?: string {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]+)?Z$"} — Only
-        members that were created or changed at this time (UTC) or later.
+member_updated_since?: moment — Only members that were created or changed at this time (UTC) or later.
 member_eligible_on?: day — Only members with access on this day.
 member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page; 100 by default.
 member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.

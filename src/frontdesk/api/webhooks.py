@@ -1,6 +1,6 @@
 """Webhook endpoints: programs of the account that are sent its events (docs/webhooks.md)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,6 @@ import orjson
 
 from frontdesk.api.eligibility_files import enveloped
 from frontdesk.app import App
-from frontdesk.audit import Requester
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.events import endpoints
@@ -31,7 +30,7 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     201 WebhookEndpoint [Location Ignored-Fields Cache-Control]: The endpoint and its secret.
     Faults: required wrong_type not_allowed unknown_field
     """
-    values = await _values(app, request, is_new=True)
+    values = await _values(request, _readers(app), required=("url",))
     account_id, requester = request.account_id, requester_of(app, request)
 
     def create(tx: Tx) -> Response:
@@ -72,12 +71,8 @@ async def change_webhook_endpoint(app: App, request: Request) -> Response:
     200 WebhookEndpoint [Ignored-Fields Cache-Control]: The endpoint as it is now.
     Faults: wrong_type not_allowed unknown_field
     """
-    values = await _values(app, request, is_new=False)
-
-    def change(tx: Tx, account_id: int, id_: int, requester: Requester) -> WebhookEndpoint:
-        return endpoints.change(tx, account_id, id_, values, requester)
-
-    return await _act(app, request, change, lambda changed: enveloped(app, request, changed.serialize()))
+    values = await _values(request, _readers(app))
+    return await _act(app, request, endpoints.change, values=values)
 
 
 async def delete_webhook_endpoint(app: App, request: Request) -> Response:
@@ -85,7 +80,13 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 
     204: The endpoint is gone.
     """
-    return await _act(app, request, endpoints.delete, lambda _: Response(204, b"", (NO_STORE,)))
+    id_, account_id, requester = (
+        request.path_id("endpoint_id"),
+        request.account_id,
+        requester_of(app, request),
+    )
+    await app.write(lambda tx: endpoints.delete(tx, endpoints.get(tx, account_id, id_, lock=True), requester))
+    return Response(204, b"", (NO_STORE,))
 
 
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
@@ -94,8 +95,7 @@ async def rotate_webhook_secret(app: App, request: Request) -> Response:
     Parameters: idempotency_key
     200 WebhookEndpoint: The endpoint and its new secret, which is not shown again.
     """
-    rotating = _act(app, request, endpoints.rotate, lambda made: enveloped(app, request, _with_salt(made)))
-    return await _reveal_secret(app, rotating)
+    return await _reveal_secret(app, _act(app, request, endpoints.rotate, show=_with_salt))
 
 
 async def test_webhook_endpoint(app: App, request: Request) -> Response:
@@ -105,35 +105,57 @@ async def test_webhook_endpoint(app: App, request: Request) -> Response:
     202 WebhookEndpoint: The test is on its way; `last_error` tells later if it failed.
     Problems: wrong_state
     """
+    return await _act(app, request, endpoints.test, status=202)
 
-    def accepted(tested: WebhookEndpoint) -> Response:
-        return enveloped(app, request, tested.serialize(), status=202)
 
-    return await _act(app, request, endpoints.test, accepted)
+async def replay_webhook_endpoint(app: App, request: Request) -> Response:
+    """Send events to a webhook endpoint again. With `event_id` it is one event, behind the events that wait for the endpoint,
+    whatever its `event_types`; with `since` all events from that time on, in their order, those that wait too. Each has the
+    `webhook-id` that it had. A paused endpoint gets them when it is active.
+
+    Body: WebhookReplay
+    Parameters: idempotency_key
+    202 WebhookEndpoint [Ignored-Fields Cache-Control]: The events are on their way.
+    Faults: required wrong_type not_allowed unknown_field
+    """
+    asked = await _values(request, endpoints.REPLAY_READERS)
+    return await _act(app, request, endpoints.replay, status=202, asked=asked)
 
 
 async def _act(
-    app: App, request: Request, action: Callable[..., Any], present: Callable[[Any], Response]
+    app: App,
+    request: Request,
+    action: Callable[..., WebhookEndpoint],
+    *,
+    show: Callable[[WebhookEndpoint], Any] = WebhookEndpoint.serialize,
+    status: int = 200,
+    **options: Any,
 ) -> Response:
+    """The endpoint of the path as the action leaves it. Raises NotFound, and as the action does."""
     id_, account_id = request.path_id("endpoint_id"), request.account_id
     requester = requester_of(app, request)
 
     def act(tx: Tx) -> Response:
-        return present(action(tx, account_id, id_, requester))
+        endpoint = action(tx, endpoints.get(tx, account_id, id_, lock=True), requester, **options)
+        return enveloped(app, request, show(endpoint), status=status)
 
     response = await write_once(app, request, act)
     app.db.announce_work()
     return response
 
 
-async def _values(app: App, request: Request, *, is_new: bool) -> dict[str, Any]:
+def _readers(app: App) -> endpoints.Readers:
+    return endpoints.endpoint_readers(is_sandbox=app.config.environment is Environment.SANDBOX)
+
+
+async def _values(
+    request: Request, readers: endpoints.Readers, *, required: Sequence[str] = ()
+) -> dict[str, Any]:
     """The good values of the body. Raises Invalid."""
     body, strict = parse_json_object(await request.body()), request.prefers_strict()
-    is_sandbox = app.config.environment is Environment.SANDBOX
-    ignored = [name for name in body if name not in endpoints.WRITABLE]
-    if ignored:
-        note_ignored_fields(request, ignored, lambda name: nearest_name(name, endpoints.WRITABLE))
-    return endpoints.parse_endpoint(body, is_new=is_new, is_sandbox=is_sandbox, strict=strict)
+    if ignored := [name for name in body if name not in readers]:
+        note_ignored_fields(request, ignored, lambda name: nearest_name(name, readers))
+    return endpoints.read_values(body, readers, required=required, strict=strict)
 
 
 def _with_salt(endpoint: WebhookEndpoint) -> dict[str, Any]:

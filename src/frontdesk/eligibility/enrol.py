@@ -89,6 +89,13 @@ def enrol(
     of keyed requests have their answers stored; a repeated one is AnsweredBefore or Invalid (`once` of Submission).
     """
     results, feeds = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
+    if asking := {row["account_id"] for row in feeds.rows}:
+        results = [
+            each._replace(has_event=True)
+            if isinstance(each, Enrolled) and each.outcome in EVENT_OF and by.account_id in asking
+            else each
+            for by, each in zip(submissions, results, strict=True)
+        ]
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
     similar, updated, left = _write(tx, accepted, feeds, now=now, audited=audited)
@@ -499,6 +506,7 @@ class Enrolments(GroupWriter[Submission, Enrolled]):
 
     async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
         results = await super().commit_group(items)
-        if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
+        accepted = [each for each in results if isinstance(each, Enrolled)]
+        if any(each.has_event or isinstance(each.invitation, Delivery) for each in accepted):
             self.db.announce_work()
         return results

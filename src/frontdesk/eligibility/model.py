@@ -136,7 +136,8 @@ class StoredMember:
 
 class Enrolled(NamedTuple):
     """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
-    ANSWERED after the record. `left_plan` is the `external_id` of the plan that a moved member left; of a request only."""
+    ANSWERED after the record. `left_plan` is the `external_id` of the plan that a moved member left; of a request only.
+    `has_event`: the account asked for events, and one is stored."""
 
     outcome: Outcome
     stored: StoredMember
@@ -145,6 +146,7 @@ class Enrolled(NamedTuple):
     warnings: tuple[str, ...]
     invitation: InvitationDecision
     left_plan: str | None = None
+    has_event: bool = False
 
     @property
     def left_plan_id(self) -> int | None:

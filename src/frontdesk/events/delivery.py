@@ -5,7 +5,7 @@ place in the feed is committed after some events, so a killed worker's events ar
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ from frontdesk import audit
 from frontdesk.audit import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.events import signature, store
-from frontdesk.events.model import EndpointState, Event, EventPlace, PauseReason, WebhookEndpoint
+from frontdesk.events.model import EndpointState, Event, EventPlace, PauseReason, WebhookEndpoint, due_after
 
 LEASE_SECONDS = 60
-READ_TOGETHER = 200  # events
+READ_TOGETHER = 100  # events
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 4 * 3600
 GIVE_UP_AFTER = timedelta(days=3)  # of one event
 PAUSE_AFTER = timedelta(days=5)  # of an endpoint
@@ -34,19 +34,17 @@ class Progress(NamedTuple):
     error: str | None = None
 
 
+find_due = store.find_due
+
+
 def claim(tx: Tx, ids: Sequence[int], *, now: datetime) -> list[WebhookEndpoint]:
-    """Claim those of the endpoints that are still due, until `renew` or `finish`."""
+    """Claim those of the endpoints that are still due, until they are saved with `ends`."""
     return store.claim_endpoints(tx, ids, now=now, lease_until=now + timedelta(seconds=LEASE_SECONDS))
 
 
-def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
-    """The ids and accounts of endpoints with an event to send now, that with the oldest last turn first."""
-    return store.find_due(tx, now, limit)
-
-
-def next_events(tx: Tx, endpoint: WebhookEndpoint, place: EventPlace) -> list[Event]:
-    """The next events of the endpoint's account after the place, those too that the endpoint does not want."""
-    return store.list_events(tx, endpoint.account_id, after=place, limit=READ_TOGETHER, tests=True)
+def next_events(tx: Tx, endpoint: WebhookEndpoint) -> list[Event]:
+    """The next events of the endpoint's account, those too that the endpoint does not want."""
+    return store.list_events(tx, endpoint.account_id, after=endpoint.place, limit=READ_TOGETHER, tests=True)
 
 
 def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> list[bytes]:
@@ -58,27 +56,20 @@ def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> li
 
 
 def save(
-    tx: Tx,
-    endpoint: WebhookEndpoint,
-    progress: Progress,
-    *,
-    now: datetime,
-    ends: bool,
-    jitter: Callable[[float, float], float] = random.uniform,
+    tx: Tx, endpoint: WebhookEndpoint, progress: Progress, *, now: datetime, ends: bool
 ) -> WebhookEndpoint | None:
     """Store the progress; the claim ends with it, or its lease begins anew. Returns the endpoint as it is then, or None if the
     claim was lost: then nothing is written."""
-    values: dict[str, Any] = {"place_xid": progress.place.xid, "place_id": progress.place.id}
+    values = due_after(progress.place) if progress.place != endpoint.place else {}
     values["lease_until"] = None if ends else now + timedelta(seconds=LEASE_SECONDS)
     if progress.delivered:
         values |= {"delivered_at": now, "failing_since": None, "last_error": None}
-    if progress.place != endpoint.place:
-        values |= {"attempts": 0, "head_failed_at": None}
     entry = None
     if progress.failed is not None:
-        failing, entry = _after_failure(endpoint, progress, now, jitter)
+        failing, entry = _after_failure(endpoint, progress, progress.failed, now)
         values |= failing
     if not store.save_claimed(tx, endpoint.id, endpoint.epoch, **values):
+        store.end_claim(tx, endpoint)
         return None
     if entry is not None:
         audit.record(tx, [entry], now=now)
@@ -86,7 +77,7 @@ def save(
 
 
 def _after_failure(
-    endpoint: WebhookEndpoint, progress: Progress, now: datetime, jitter: Callable[[float, float], float]
+    endpoint: WebhookEndpoint, progress: Progress, failed: Event, now: datetime
 ) -> tuple[dict[str, Any], AuditEntry | None]:
     """The endpoint after a failed attempt, and what the audit trail has to tell of it."""
     is_first = progress.delivered or progress.place != endpoint.place
@@ -95,25 +86,19 @@ def _after_failure(
     failing_since = now if progress.delivered else endpoint.failing_since or now
     pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 20))
     values = {"attempts": attempts, "head_failed_at": head_failed_at, "failing_since": failing_since}
-    values |= {"last_error": progress.error, "next_at": now + timedelta(seconds=pause * jitter(1.0, 1.25))}
-    reason = None
-    if progress.error == GONE:
-        reason = PauseReason.GONE
-    elif now - failing_since >= PAUSE_AFTER:
-        reason = PauseReason.FAILING
-    if reason is not None:
+    values |= {
+        "last_error": progress.error,
+        "next_at": now + timedelta(seconds=pause * random.uniform(1.0, 1.25)),  # noqa: S311 - a pause
+    }
+    is_gone = progress.error == GONE
+    if is_gone or now - failing_since >= PAUSE_AFTER:
+        reason = PauseReason.GONE if is_gone else PauseReason.FAILING
         values |= {"state": EndpointState.PAUSED, "paused_reason": reason}
         return values, _entry("webhook.paused", endpoint, reason=reason)
-    if now - head_failed_at >= GIVE_UP_AFTER and progress.failed is not None:
-        place = progress.failed.place
-        values |= {
-            "place_xid": place.xid,
-            "place_id": place.id,
-            "attempts": 0,
-            "head_failed_at": None,
-            "next_at": now,
-        }
-        return values, _entry("webhook.event_given_up", endpoint, event_id=place.event_id)
+    if now - head_failed_at >= GIVE_UP_AFTER:
+        return values | due_after(failed.place), _entry(
+            "webhook.event_given_up", endpoint, event_id=failed.event_id
+        )
     return values, None
 
 

@@ -1,7 +1,8 @@
-"""Webhook endpoints of an account: create, change, rotate, test, delete (docs/webhooks.md)."""
+"""Webhook endpoints of an account: create, change, rotate, test, replay, delete (docs/webhooks.md)."""
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk import audit
@@ -10,20 +11,26 @@ from frontdesk.db import Tx
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, unknown_faults
 from frontdesk.events import store
 from frontdesk.events.model import (
+    AT_ONCE,
     AccountEventType,
     EndpointState,
     EventPlace,
     NewEvent,
     PauseReason,
     WebhookEndpoint,
+    due_after,
 )
 from frontdesk.events.signature import new_salt
 from frontdesk.events.target import parse_target
+from frontdesk.text import wire_time
 
 MOST_ENDPOINTS = 10  # of an account
 OLD_SECRET_HOURS = 24
-WRITABLE = ("url", "event_types", "state")
 SUBSCRIBED = tuple(str(type_) for type_ in AccountEventType if type_ is not AccountEventType.WEBHOOK_TEST)
+# By field. A reader is given a value of the field's type, and raises ValueError with the rule.
+Readers = Mapping[str, Callable[[Any], Any]]
+_TYPES = {"event_types": (list, "must be an array of types of events")}
+_TEXT = (str, "must be a string")
 
 
 class EndpointPaused(FrontdeskError, kind="wrong_state"):
@@ -35,52 +42,65 @@ class EndpointPaused(FrontdeskError, kind="wrong_state"):
         self.faults = (Fault("state", self.code, detail),)
 
 
-def parse_endpoint(
-    body: Mapping[str, object], *, is_new: bool, is_sandbox: bool, strict: bool
+def read_values(
+    body: Mapping[str, object], readers: Readers, *, required: Sequence[str] = (), strict: bool
 ) -> dict[str, Any]:
-    """The values by column. Unknown fields are faults if `strict`. Raises Invalid with every fault."""
-    faults = unknown_faults(name for name in body if name not in WRITABLE) if strict else []
-    readers = {"url": _read_url, "event_types": _read_types, "state": _read_state}
+    """The values of the fields that are there. Others are faults if `strict`. Raises Invalid with every fault."""
+    faults = unknown_faults(name for name in body if name not in readers) if strict else []
+    faults += [Fault(name, "required", "must not be missing") for name in required if name not in body]
     values: dict[str, Any] = {}
-    if is_new and "url" not in body:
-        faults.append(Fault("url", "required", "must not be missing"))
-    for name in WRITABLE:
-        if name in body:
-            try:
-                values[name] = readers[name](body[name], is_sandbox)
-            except TypeError as error:
-                faults.append(Fault(name, "wrong_type", str(error)))
-            except ValueError as error:
-                faults.append(Fault(name, "not_allowed", str(error)))
+    for name in (name for name in readers if name in body):
+        type_, rule = _TYPES.get(name, _TEXT)
+        if not isinstance(body[name], type_):
+            faults.append(Fault(name, "wrong_type", rule))
+            continue
+        try:
+            values[name] = readers[name](body[name])
+        except ValueError as error:
+            faults.append(Fault(name, "not_allowed", str(error)))
     if faults:
         raise Invalid(faults)
     return values
 
 
-def _read_url(value: object, is_sandbox: bool) -> str:
-    if not isinstance(value, str):
-        raise TypeError("must be a string")
-    parse_target(value, is_sandbox=is_sandbox)
-    return value
+def endpoint_readers(*, is_sandbox: bool) -> Readers:
+    def read_url(value: str) -> str:
+        parse_target(value, is_sandbox=is_sandbox)
+        return value
+
+    return {"url": read_url, "event_types": _read_types, "state": _read_state}
 
 
-def _read_types(value: object, _is_sandbox: bool) -> list[str]:
-    if not isinstance(value, list):
-        raise TypeError("must be an array of types of events")
+def _read_types(value: list[object]) -> list[str]:
     if not all(isinstance(each, str) and each in SUBSCRIBED for each in value):
         raise ValueError("must have only types of events, such as member.created; an empty array is all")
-    return sorted(set(value))
+    return sorted({str(each) for each in value})
 
 
-def _read_state(value: object, _is_sandbox: bool) -> EndpointState:
+def _read_state(value: str) -> EndpointState:
     if value not in tuple(EndpointState):
         raise ValueError("must be one of active, paused")
-    return EndpointState(str(value))
+    return EndpointState(value)
 
 
-def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
-    """The endpoints of the account, by id."""
-    return store.list_endpoints(tx, account_id)
+def _read_place(value: str) -> EventPlace:
+    if (place := EventPlace.parse(value)) is None:
+        raise ValueError("must be the id of an event, such as evt_871_42")
+    return place
+
+
+def _read_time(value: str) -> datetime:
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is not None and wire_time(moment) == value:
+            return moment
+    raise ValueError("must be a real time in UTC, YYYY-MM-DDThh:mm:ssZ")
+
+
+REPLAY_READERS: Readers = {"event_id": _read_place, "since": _read_time}
+
+
+list_endpoints = store.list_endpoints
 
 
 def get(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint:
@@ -93,60 +113,88 @@ def get(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> Web
 
 def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Requester) -> WebhookEndpoint:
     """A new endpoint that gets the events from now on; it begins the account's feed. Raises Invalid when there are too many."""
-    if len(store.list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
+    if len(list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
         rule = f"must be one of the account's {MOST_ENDPOINTS} endpoints: delete one that is not used"
         raise Invalid([Fault("url", "not_allowed", rule)])
-    now = requester.now
-    store.begin_feed(tx, account_id, now)
+    store.begin_feed(tx, account_id, requester.now)
     row = {"event_types": [], "state": EndpointState.ACTIVE, "account_id": account_id, "salt": new_salt()}
-    row |= {**values, **_reason(values), "epoch": 0, "attempts": 0} | _at(store.last_place(tx, account_id))
-    row |= dict.fromkeys(("next_at", "turn_at", "created_at", "updated_at"), now)
+    row |= {**values, **_reason(values), **due_after(store.last_place(tx, account_id))}
+    row |= {"epoch": 0, "turn_at": AT_ONCE, "created_at": requester.now, "updated_at": requester.now}
     endpoint_id = store.insert_endpoint(tx, row)
     audit.record_action(tx, requester, "webhook.created", account_id, endpoint_id)
     return get(tx, account_id, endpoint_id)
 
 
 def change(
-    tx: Tx, account_id: int, endpoint_id: int, values: Mapping[str, Any], requester: Requester
+    tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, values: Mapping[str, Any]
 ) -> WebhookEndpoint:
-    """Change the endpoint. One that becomes active is sent what has waited, at once. Raises NotFound."""
-    before = get(tx, account_id, endpoint_id, lock=True)
-    changed = {name: value for name, value in values.items() if getattr(before, name) != value}
-    if changed:
-        again = {"next_at": requester.now, "attempts": 0, "head_failed_at": None, "failing_since": None}
-        store.change_endpoint(
-            tx, endpoint_id, **changed, **_reason(changed), **again, updated_at=requester.now
-        )
-        audit.record_action(tx, requester, "webhook.changed", account_id, endpoint_id, fields=sorted(changed))
-    return get(tx, account_id, endpoint_id)
+    """Change a locked endpoint, as those below do. One that becomes active is sent what has waited, at once."""
+    changed = {name: value for name, value in values.items() if getattr(endpoint, name) != value}
+    if not changed:
+        return endpoint
+    again = _reason(changed) | due_after(endpoint.place) | {"failing_since": None}
+    return _change(tx, endpoint, requester, "webhook.changed", changed | again, fields=sorted(changed))
 
 
-def rotate(tx: Tx, account_id: int, endpoint_id: int, requester: Requester) -> WebhookEndpoint:
-    """Give the endpoint a new secret. The one before signs too, for 24 hours; one before that no longer. Raises NotFound."""
-    before = get(tx, account_id, endpoint_id, lock=True)
+def rotate(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
+    """Give the endpoint a new secret. The one before signs too, for 24 hours; one before that no longer."""
     until = requester.now + timedelta(hours=OLD_SECRET_HOURS)
-    salts = {"salt": new_salt(), "old_salt": before.salt, "old_salt_until": until}
-    store.change_endpoint(tx, endpoint_id, **salts, updated_at=requester.now)
-    audit.record_action(tx, requester, "webhook.rotated", account_id, endpoint_id)
-    return get(tx, account_id, endpoint_id)
+    salts = {"salt": new_salt(), "old_salt": endpoint.salt, "old_salt_until": until}
+    return _change(tx, endpoint, requester, "webhook.rotated", salts)
 
 
-def delete(tx: Tx, account_id: int, endpoint_id: int, requester: Requester) -> None:
-    """Raises NotFound."""
-    get(tx, account_id, endpoint_id, lock=True)
-    store.delete_endpoint(tx, endpoint_id)
-    audit.record_action(tx, requester, "webhook.deleted", account_id, endpoint_id)
+def delete(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> None:
+    store.delete_endpoint(tx, endpoint.id)
+    audit.record_action(tx, requester, "webhook.deleted", endpoint.account_id, endpoint.id)
 
 
-def test(tx: Tx, account_id: int, endpoint_id: int, requester: Requester) -> WebhookEndpoint:
-    """Have a `webhook.test` sent to the endpoint, behind the events that wait for it. Raises NotFound, EndpointPaused."""
-    found = get(tx, account_id, endpoint_id, lock=True)
-    if found.state is EndpointState.PAUSED:
+def test(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
+    """Have a `webhook.test` sent to the endpoint, behind the events that wait for it. Raises EndpointPaused."""
+    if endpoint.state is EndpointState.PAUSED:
         raise EndpointPaused
-    event = NewEvent(account_id, AccountEventType.WEBHOOK_TEST, {}, requester.request_id, endpoint_id)
+    type_, request_id = AccountEventType.WEBHOOK_TEST, requester.request_id
+    event = NewEvent(endpoint.account_id, type_, {}, request_id, endpoint.id)
     store.publish(tx, [event], now=requester.now)
-    audit.record_action(tx, requester, "webhook.tested", account_id, endpoint_id)
-    return found
+    return _change(tx, endpoint, requester, "webhook.tested", {})
+
+
+def replay(
+    tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, asked: Mapping[str, Any]
+) -> WebhookEndpoint:
+    """Send one event again, behind those that wait, or all since a time, in their order, before those that wait. Raises
+    Invalid."""
+    back: dict[str, Any] = {}
+    if asked.keys() == {"event_id"}:
+        if not store.copy_event(tx, endpoint.account_id, asked["event_id"], endpoint.id):
+            raise Invalid(
+                [Fault("event_id", "not_allowed", "must be the id of an event of the last 30 days")]
+            )
+        detail = {"event_id": asked["event_id"].event_id}
+    elif asked.keys() == {"since"}:
+        detail = {"since": wire_time(asked["since"])}
+        first = store.first_place_since(tx, endpoint.account_id, asked["since"])
+        if (
+            first is not None
+        ):  # and never forward, past events that wait. What a worker has sent since its last commit is void
+            back = due_after(min(endpoint.place, first._replace(id=first.id - 1)))
+    else:
+        raise Invalid([Fault("event_id", "required", "must be there, or since instead of it")])
+    return _change(tx, endpoint, requester, "webhook.replayed", back, **detail)
+
+
+def _change(
+    tx: Tx,
+    endpoint: WebhookEndpoint,
+    requester: Requester,
+    action: str,
+    values: Mapping[str, Any],
+    **detail: Any,
+) -> WebhookEndpoint:
+    """The endpoint with these values; the audit trail has the action."""
+    if values:
+        store.change_endpoint(tx, endpoint.id, **values, updated_at=requester.now)
+    audit.record_action(tx, requester, action, endpoint.account_id, endpoint.id, **detail)
+    return get(tx, endpoint.account_id, endpoint.id)
 
 
 def _reason(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +202,3 @@ def _reason(values: Mapping[str, Any]) -> dict[str, Any]:
     if "state" not in values:
         return {}
     return {"paused_reason": PauseReason.ASKED if values["state"] is EndpointState.PAUSED else None}
-
-
-def _at(place: EventPlace) -> dict[str, int]:
-    return {"place_xid": place.xid, "place_id": place.id}

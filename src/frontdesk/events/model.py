@@ -4,53 +4,50 @@ An event holds ids and names of fields, never a value of a person.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.text import wire_time
+from frontdesk.text import DescribedEnum, wire_time
 
 EVENT_ID = re.compile("evt_(0|[1-9][0-9]{0,17})_([1-9][0-9]{0,17})")
 EVENTS_PER_PAGE = 100
 EVENT_DAYS = 30  # of retention
 URL_LENGTH = 2000
+AT_ONCE = datetime(
+    2000, 1, 1, tzinfo=UTC
+)  # due by the clock of every worker, however wrong that of a request's server is
 
 
-class AccountEventType(StrEnum):
-    """What happened: EVENT_TYPES explains each."""
+class AccountEventType(DescribedEnum):
+    """What happened."""
 
-    MEMBER_CREATED = "member.created"
-    MEMBER_UPDATED = "member.updated"
-    MEMBER_MOVED = "member.moved"
-    MEMBER_ENDED = "member.ended"
-    MEMBER_REOPENED = "member.reopened"
-    INVITATION_SENT = "invitation.sent"
-    INVITATION_BOUNCED = "invitation.bounced"
-    INVITATION_SUPPRESSED = "invitation.suppressed"
-    FILE_DONE = "file.done"
-    FILE_HELD = "file.held"
-    FILE_FAILED = "file.failed"
-    QUEUE_OPENED = "plan.queue.opened"
-    QUEUE_CLOSED = "plan.queue.closed"
-    WEBHOOK_TEST = "webhook.test"
+    MEMBER_CREATED = "member.created", "A member is new."
+    MEMBER_UPDATED = (
+        "member.updated",
+        "Fields of a member changed; the undo of a file restored them, or the member itself.",
+    )
+    MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
+    MEMBER_ENDED = (
+        "member.ended",
+        "A file ended the access of a member; an undo or a merge removed the member.",
+    )
+    MEMBER_REOPENED = "member.reopened", "A member that was absent from a full file is listed again."
+    INVITATION_SENT = "invitation.sent", "The relay has taken the invitation of a member."
+    INVITATION_BOUNCED = "invitation.bounced", "The invitation of a member failed for good."
+    INVITATION_SUPPRESSED = (
+        "invitation.suppressed",
+        "The address of a member is not mailed any more: a hard bounce, or a complaint.",
+    )
+    FILE_DONE = "file.done", "A file has ended, with a report."
+    FILE_HELD = "file.held", "A file waits for a person."
+    FILE_FAILED = "file.failed", "A file has failed."
+    QUEUE_OPENED = "plan.queue.opened", "The first doctor for a plan came on duty."
+    QUEUE_CLOSED = "plan.queue.closed", "The last doctor for a plan left."
+    WEBHOOK_TEST = "webhook.test", "You asked for a test of a webhook endpoint; it is not in the feed."
 
 
-EVENT_TYPES = {
-    AccountEventType.MEMBER_CREATED: "A member is new.",
-    AccountEventType.MEMBER_UPDATED: "Fields of a member changed; the undo of a file restored them, or the member itself.",
-    AccountEventType.MEMBER_MOVED: "A member moved from `from_plan_id` to `plan_id`.",
-    AccountEventType.MEMBER_ENDED: "A file ended the access of a member; an undo or a merge removed the member.",
-    AccountEventType.MEMBER_REOPENED: "A member that was absent from a full file is listed again.",
-    AccountEventType.INVITATION_SENT: "The relay has taken the invitation of a member.",
-    AccountEventType.INVITATION_BOUNCED: "The invitation of a member failed for good.",
-    AccountEventType.INVITATION_SUPPRESSED: "The address of a member is not mailed any more: a hard bounce, or a complaint.",
-    AccountEventType.FILE_DONE: "A file has ended, with a report.",
-    AccountEventType.FILE_HELD: "A file waits for a person.",
-    AccountEventType.FILE_FAILED: "A file has failed.",
-    AccountEventType.QUEUE_OPENED: "The first doctor for a plan came on duty.",
-    AccountEventType.QUEUE_CLOSED: "The last doctor for a plan left.",
-    AccountEventType.WEBHOOK_TEST: "You asked for a test of a webhook endpoint; it is not in the feed.",
-}
+EVENT_TYPES = {type_: type_.description for type_ in AccountEventType}
 
 
 class NewEvent(NamedTuple):
@@ -82,6 +79,12 @@ class EventPlace(NamedTuple):
 FEED_START = EventPlace(0, 0)
 
 
+def due_after(place: EventPlace) -> dict[str, Any]:
+    """Values of an endpoint: what comes after the place is sent at once, and has no failed attempts."""
+    now = {"next_at": AT_ONCE, "attempts": 0, "head_failed_at": None}
+    return {"place_xid": place.xid, "place_id": place.id} | now
+
+
 class Event(NamedTuple):
     """A stored event."""
 
@@ -91,15 +94,21 @@ class Event(NamedTuple):
     at: datetime
     data: dict[str, Any]
     request_id: str | None
-    endpoint_id: int | None = None
+    endpoint_id: int | None
+    replays: str | None
 
     @property
     def place(self) -> EventPlace:
         return EventPlace(self.xid, self.id)
 
+    @property
+    def event_id(self) -> str:
+        """The id for callers; a replay has that of its event."""
+        return self.replays or self.place.event_id
+
     def serialize(self) -> dict[str, Any]:
         """The event as the feed shows it."""
-        return {"id": self.place.event_id} | self.content()
+        return {"id": self.event_id} | self.content()
 
     def content(self) -> dict[str, Any]:
         """The body of a webhook, whose headers have the id."""
@@ -138,6 +147,7 @@ class WebhookEndpoint(NamedTuple):
     place_xid: int
     place_id: int
     epoch: int
+    lease_until: datetime | None
     next_at: datetime
     attempts: int
     head_failed_at: datetime | None
@@ -157,17 +167,7 @@ class WebhookEndpoint(NamedTuple):
 
     def serialize(self) -> dict[str, Any]:
         """The endpoint as every answer shows it, without its secret."""
-        return {
-            "id": self.id,
-            "type": "webhook_endpoints",
-            "url": self.url,
-            "event_types": self.event_types,
-            "state": self.state,
-            "paused_reason": self.paused_reason,
-            "attempts": self.attempts,
-            "next_attempt_at": self.next_at if self.attempts else None,
-            "last_error": self.last_error,
-            "failing_since": self.failing_since,
-            "delivered_at": self.delivered_at,
-            "created_at": self.created_at,
-        }
+        names = ("url", "event_types", "state", "paused_reason", "attempts", "last_error", "failing_since")
+        shown = {name: getattr(self, name) for name in (*names, "delivered_at", "created_at")}
+        next_at = self.next_at if self.attempts else None
+        return {"id": self.id, "type": "webhook_endpoints", "next_attempt_at": next_at} | shown

@@ -23,6 +23,7 @@ from frontdesk.text import stored_time
 
 _columns = events.c
 _endpoint = webhook_endpoints.c
+_ORDER = (_columns.account_id, _columns.xid, _columns.id)
 _WHOLE = [_endpoint[name] for name in WebhookEndpoint._fields]
 _SHOWN = [_columns[name] for name in Event._fields]
 
@@ -76,7 +77,7 @@ def list_events(
     Events of a transaction that is still open may come before events that are visible already, so PostgreSQL's are read up to the
     oldest open transaction. A reader that goes on after the last event that it was given misses none.
     """
-    query = select(*_SHOWN).order_by(_columns.account_id, _columns.xid, _columns.id).limit(limit)
+    query = select(*_SHOWN).order_by(*_ORDER).limit(limit)
     if not tests:
         query = query.where(_columns.endpoint_id.is_(None))
     rows = tx.execute(query.where(*_beyond(tx, account_id, after)))
@@ -85,10 +86,27 @@ def list_events(
 
 def last_place(tx: Tx, account_id: int) -> EventPlace:
     """The place of the account's newest event that a reader may see."""
-    order = (_columns.account_id.desc(), _columns.xid.desc(), _columns.id.desc())
     query = select(_columns.xid, _columns.id).where(*_beyond(tx, account_id, FEED_START))
-    row = tx.execute(query.order_by(*order).limit(1)).first()
+    row = tx.execute(query.order_by(*(column.desc() for column in _ORDER)).limit(1)).first()
     return EventPlace(*row) if row else FEED_START
+
+
+def first_place_since(tx: Tx, account_id: int, since: datetime) -> EventPlace | None:
+    """The place of the first event of the feed at that time or later."""
+    query = select(_columns.xid, _columns.id).order_by(*_ORDER).limit(1)
+    mine = (_columns.at >= since, _columns.endpoint_id.is_(None))
+    row = tx.execute(query.where(*_beyond(tx, account_id, FEED_START), *mine)).first()
+    return EventPlace(*row) if row else None
+
+
+def copy_event(tx: Tx, account_id: int, place: EventPlace, endpoint_id: int) -> bool:
+    """Store an event of the feed once more, for one endpoint. False if it is not there."""
+    names = ("account_id", "type", "at", "data", "request_id")
+    mine = _columns.account_id == account_id, _columns.xid == place.xid, _columns.id == place.id
+    query = select(*(_columns[name] for name in names), literal(endpoint_id), literal(place.event_id))
+    found = query.where(*mine, _columns.endpoint_id.is_(None))
+    copied = insert(events).from_select([*names, "endpoint_id", "replays"], found).returning(_columns.id)
+    return tx.execute(copied).first() is not None
 
 
 def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[bool], ...]:
@@ -98,15 +116,17 @@ def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[b
     if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
         return account == account_id, _columns.xid == 0, _columns.id > after.id
     xid = case((literal(after.xid) < OldestOpenTransaction(), after.xid), else_=0)
-    place = tuple_(account, _columns.xid, _columns.id) > tuple_(account_id, xid, after.id)
+    place = tuple_(*_ORDER) > tuple_(account_id, xid, after.id)
     return place, account <= account_id, _columns.xid < OldestOpenTransaction()
 
 
 def number_anew(tx: Tx) -> None:
-    """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events get
-    the number 0, before all new ones."""
+    """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events and
+    places get the number 0, before all new ones."""
     if tx.dialect.name != "sqlite":
         tx.execute(update(events).where(_columns.xid >= OldestOpenTransaction()).values(xid=0))
+        places = _endpoint.place_xid >= OldestOpenTransaction()
+        tx.execute(update(webhook_endpoints).where(places).values(place_xid=0))
 
 
 def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
@@ -128,9 +148,10 @@ def insert_endpoint(tx: Tx, values: dict[str, Any]) -> int:
 
 
 def change_endpoint(tx: Tx, endpoint_id: int, **values: Any) -> None:
-    """Change the endpoint and end the claim of a worker, whose later writes are void."""
-    ended: dict[str, Any] = {"epoch": _endpoint.epoch + 1, "lease_until": None}
-    tx.execute(update(webhook_endpoints).where(_endpoint.id == endpoint_id).values(values | ended))
+    """Change the endpoint. The later writes of a worker that has claimed it are void; its lease lasts until it finds out
+    (`end_claim`), so that the next worker does not send beside it."""
+    changed = update(webhook_endpoints).where(_endpoint.id == endpoint_id)
+    tx.execute(changed.values(**values, epoch=_endpoint.epoch + 1))
 
 
 def delete_endpoint(tx: Tx, endpoint_id: int) -> None:
@@ -142,12 +163,10 @@ def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
     accounts that don't work."""
     is_there: ColumnElement[bool] = and_(_columns.xid == 0, _columns.id > _endpoint.place_id)
     if tx.dialect.name != "sqlite":
-        xid = case((_endpoint.place_xid < OldestOpenTransaction(), _endpoint.place_xid), else_=0)
-        place = tuple_(_columns.xid, _columns.id) > tuple_(xid, _endpoint.place_id)
+        place = tuple_(_columns.xid, _columns.id) > tuple_(_endpoint.place_xid, _endpoint.place_id)
         is_there = and_(place, _columns.xid < OldestOpenTransaction())
-    order = (_columns.account_id, _columns.xid, _columns.id)
     of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)
-    first = select(_columns.id).where(of_account, is_there).order_by(*order).limit(1)
+    first = select(_columns.id).where(of_account, is_there).order_by(*_ORDER).limit(1)
     works = text("(SELECT state FROM accounts WHERE id = webhook_endpoints.account_id) = 'active'")
     query = select(_endpoint.id, _endpoint.account_id).where(*_is_due(now), works)
     query = query.where(first.correlate(webhook_endpoints).scalar_subquery().is_not(None))
@@ -173,3 +192,9 @@ def save_claimed(tx: Tx, endpoint_id: int, epoch: int, **values: Any) -> bool:
     """Change a claimed endpoint. False if the claim was lost: then nothing is written."""
     mine = and_(_endpoint.id == endpoint_id, _endpoint.epoch == epoch)
     return tx.execute(update(webhook_endpoints).where(mine).values(values)).rowcount == 1
+
+
+def end_claim(tx: Tx, endpoint: WebhookEndpoint) -> None:
+    """End the lease of a claim that was lost to a change of the endpoint. A later claim has another lease."""
+    mine = and_(_endpoint.id == endpoint.id, _endpoint.lease_until == endpoint.lease_until)
+    tx.execute(update(webhook_endpoints).where(mine).values(lease_until=None))

@@ -38,6 +38,9 @@ class WebhookTarget(NamedTuple):
     may_be_local: bool
 
 
+NOWHERE = WebhookTarget(is_tls=True, host="", port=0, path="/", host_header="", may_be_local=False)
+
+
 def parse_target(url: str, *, is_sandbox: bool) -> WebhookTarget:
     """Raises ValueError with the rule that the address breaks."""
     shape = "must be an absolute https address without a user, a password and a fragment"

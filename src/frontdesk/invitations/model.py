@@ -7,19 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
-
-class DescribedEnum(StrEnum):
-    """Stored words, each with the sentence that people read: `WORD = "word", "A sentence."`."""
-
-    description: str
-
-    def __new__(cls, word: str, description: str = "") -> Self:
-        member = str.__new__(cls, word)
-        member._value_ = word
-        member.description = description
-        return member
+from frontdesk.text import DescribedEnum
 
 
 class Delivery(StrEnum):

@@ -70,7 +70,7 @@ estimate_log | id: id plan_id | fact: estimate_seconds low_seconds high_seconds 
 stored_answers | id: id account_id | persons: fingerprint headers body | fact: status | reference: key_hash
 stored_answers | time: created_at
 event_feeds | id: account_id | time: since
-events | id: id account_id endpoint_id | fact: xid type data | reference: request_id | time: at
+events | id: id account_id endpoint_id | fact: xid type data replays | reference: request_id | time: at
 webhook_endpoints | id: id account_id | account: url event_types | proof: salt old_salt
 webhook_endpoints | fact: state paused_reason place_xid place_id epoch attempts last_error
 webhook_endpoints | time: old_salt_until lease_until next_at turn_at head_failed_at failing_since delivered_at

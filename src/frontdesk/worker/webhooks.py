@@ -11,10 +11,10 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,7 @@ from frontdesk.errors import Unavailable
 from frontdesk.events import delivery
 from frontdesk.events.model import Event, WebhookEndpoint
 from frontdesk.events.signature import signed_headers
-from frontdesk.events.target import WebhookTarget, may_connect, parse_target
+from frontdesk.events.target import NOWHERE, WebhookTarget, may_connect, parse_target
 from frontdesk.worker.background import IDLE_SECONDS, BackgroundTask
 
 THREADS = 24
@@ -38,7 +38,7 @@ SLOW_SECONDS = 2.0
 ANSWER_SECONDS = 10.0  # for connection, request and answer together
 ANSWER_BYTES, BODY_BYTES = 64 * 1024, 16 * 1024  # that are read, of the whole answer and of its body
 COMMIT_EVENTS, COMMIT_SECONDS = 20, 1.0
-TURN_SECONDS = 1.0  # of an endpoint while others wait for a thread
+TURN_SECONDS = 3.0  # of an endpoint; then others have theirs, and a suspended account has no more
 USER_AGENT = f"frontdesk-webhooks/{__version__}"
 
 
@@ -86,35 +86,26 @@ def seconds_left(deadline: float) -> float:
 
 @dataclass(slots=True)
 class WebhookConnection:
-    """A connection to one endpoint, kept for the events of a turn."""
+    """A connection to one endpoint, kept for the events of a turn. `slowest`: the longest time of a webhook, in seconds."""
 
     target: WebhookTarget
     tls: ssl.SSLContext
+    slowest: float = 0.0
     _socket: socket.socket | None = None
 
-    def post(self, body: bytes, headers: dict[str, str]) -> int:
+    def post(self, body: bytes, headers: dict[str, str], deadline: float | None = None) -> int:
         """The status of the answer. Raises NotDelivered."""
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = deadline or time.monotonic() + ANSWER_SECONDS
         was_open = self._socket is not None
         try:
-            try:
-                return self._exchange(body, headers, deadline)
-            except (ConnectionError, http.client.RemoteDisconnected):
-                self.close()
-                if not was_open:
-                    raise
-                return self._exchange(body, headers, deadline)  # the other end has closed an idle connection
-        except TimeoutError:
-            error = "timeout"
-        except ssl.SSLCertVerificationError:
-            error = "certificate"
-        except (OSError, http.client.HTTPException):
-            error = "connection"
-        except NotDelivered:
+            return self._exchange(body, headers, deadline)
+        except (OSError, http.client.HTTPException, NotDelivered) as failure:
             self.close()
-            raise
-        self.close()
-        raise NotDelivered(error)
+            if was_open and isinstance(
+                failure, ConnectionError
+            ):  # the other end has closed an idle connection
+                return self.post(body, headers, deadline)
+            raise _not_delivered(failure) from None
 
     def close(self) -> None:
         if self._socket is not None:
@@ -165,85 +156,12 @@ class WebhookConnection:
         raise error
 
 
-@dataclass(slots=True)
-class EndpointTurn:
-    """A claimed endpoint in its thread, until it has no event left, one fails, or others wait."""
-
-    db: Database
-    endpoint: WebhookEndpoint
-    link_secret: str
-    is_sandbox: bool
-    tls: ssl.SSLContext
-    read_time: Callable[[Tx], datetime]
-    must_end: Callable[[float], bool]  # given the seconds that the turn has taken
-    sent: int = 0
-    slowest: float = 0.0
-    _began: float = field(default_factory=time.monotonic)
-
-    def run(self) -> None:
-        """Raises Unavailable; events since the last commit are sent again."""
-        try:
-            target = parse_target(self.endpoint.url, is_sandbox=self.is_sandbox)
-        except ValueError:  # it was stored under other settings
-            target = WebhookTarget(is_tls=True, host="", port=0, path="/", host_header="", may_be_local=False)
-        with closing(WebhookConnection(target, self.tls)) as connection:
-            events = self._events()
-            while not self._send_some(connection, events):
-                pass
-
-    def _events(self) -> Iterator[Event]:
-        """The events after the endpoint's place, as they are needed."""
-        place = self.endpoint.place
-        while found := self.db.ask(lambda tx: delivery.next_events(tx, self.endpoint, place)):  # noqa: B023
-            yield from found
-            place = found[-1].place
-
-    def _send_some(self, connection: WebhookConnection, events: Iterator[Event]) -> bool:
-        """Send up to a commit, and commit. True when the turn has ended."""
-        place, sent, began = self.endpoint.place, 0, time.monotonic()
-        failed, error, is_last = None, None, True
-        now = self.db.ask(self.read_time)
-        for event in events:
-            if self.endpoint.wants(event):
-                error = self._send(connection, event, now)
-                if error is not None:
-                    failed = event
-                    break
-                sent += 1
-            place = event.place
-            elapsed = time.monotonic() - began
-            if sent == COMMIT_EVENTS or elapsed > COMMIT_SECONDS:
-                is_last = self.must_end(time.monotonic() - self._began)
-                break
-        self.sent += sent
-        progress = delivery.Progress(place, sent > 0, failed, error)
-        return self._commit(progress, ends=is_last or failed is not None)
-
-    def _commit(self, progress: delivery.Progress, *, ends: bool) -> bool:
-        def save(tx: Tx) -> WebhookEndpoint | None:
-            return delivery.save(tx, self.endpoint, progress, now=self.read_time(tx), ends=ends)
-
-        saved = write_alone(self.db, save)
-        if saved is not None:
-            self.endpoint = saved
-        return ends or saved is None
-
-    def _send(self, connection: WebhookConnection, event: Event, now: datetime) -> str | None:
-        """The error, or None when the endpoint has the event."""
-        began = time.monotonic()
-        body = orjson.dumps(event.content())
-        keys = delivery.secrets_of(self.endpoint, self.link_secret, now)
-        timestamp = int(now.timestamp())
-        headers = signed_headers(keys, event_id=event.place.event_id, timestamp=timestamp, body=body)
-        headers |= {"Content-Type": "application/json", "User-Agent": USER_AGENT}
-        headers["Content-Length"] = str(len(body))
-        try:
-            status = connection.post(body, headers)
-        except NotDelivered as failure:
-            return failure.error
-        finally:
-            self.slowest = max(self.slowest, time.monotonic() - began)
-        return None if 200 <= status < 300 else f"status_{status}"
+def _not_delivered(failure: Exception) -> NotDelivered:
+    if isinstance(failure, NotDelivered):
+        return failure
+    if isinstance(failure, TimeoutError):
+        return NotDelivered("timeout")
+    return NotDelivered("certificate" if isinstance(failure, ssl.SSLCertVerificationError) else "connection")
 
 
 class WebhookSender(BackgroundTask):
@@ -257,20 +175,18 @@ class WebhookSender(BackgroundTask):
         config: Config,
         db: Database,
         *,
-        tls: ssl.SSLContext | None = None,
         read_time: Callable[[Tx], datetime] = database_time,
         **options: Any,
     ) -> None:
         super().__init__(db, **options)
         self._link_secret = config.link_secret
         self._is_sandbox = config.environment is Environment.SANDBOX
-        self._tls = tls or ssl.create_default_context()
+        self._tls = ssl.create_default_context()
         self._read_time = read_time
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
         self._lock = threading.Lock()
         self._running: dict[int, int] = {}  # accounts by endpoint
         self._slow: set[int] = set()  # endpoints
-        self._is_crowded = False
 
     def run(self) -> None:
         super().run()
@@ -284,23 +200,12 @@ class WebhookSender(BackgroundTask):
     def step(self) -> bool:
         """Begin the turns of endpoints that are due."""
         found = self._db.ask(lambda tx: delivery.find_due(tx, self._read_time(tx), THREADS * 10))
-        chosen = self._choose(found)
-        self._is_crowded = len(chosen) < len(found)
-        if not chosen:
-            return False
-        for endpoint in write_alone(self._db, lambda tx: delivery.claim(tx, chosen, now=self._read_time(tx))):
-            turn = EndpointTurn(
-                self._db,
-                endpoint,
-                self._link_secret,
-                self._is_sandbox,
-                self._tls,
-                self._read_time,
-                self._must_end,
-            )
-            with self._lock:
-                self._running[endpoint.id] = endpoint.account_id
-            self._threads.submit(self._take, turn)
+        if chosen := self._choose(found):
+            claimed = write_alone(self._db, lambda tx: delivery.claim(tx, chosen, now=self._read_time(tx)))
+            for endpoint in claimed:
+                with self._lock:
+                    self._running[endpoint.id] = endpoint.account_id
+                self._threads.submit(self._take_turn, endpoint)
         return False
 
     def _choose(self, found: list[tuple[int, int]]) -> list[int]:
@@ -319,21 +224,70 @@ class WebhookSender(BackgroundTask):
             chosen.append(id_)
         return chosen
 
-    def _must_end(self, seconds: float) -> bool:
-        return self._is_stopping or (self._is_crowded and seconds > TURN_SECONDS)
-
-    def _take(self, turn: EndpointTurn) -> None:
+    def _take_turn(self, claimed: WebhookEndpoint) -> None:
+        """Send to the endpoint until it has no event left, one fails, or its turn is over."""
+        endpoint: WebhookEndpoint | None = claimed
         try:
-            turn.run()
+            target = parse_target(claimed.url, is_sandbox=self._is_sandbox)
+        except ValueError:  # it was stored under other settings
+            target = NOWHERE
+        connection = WebhookConnection(target, self._tls)
+        ends_at = time.monotonic() + TURN_SECONDS
+        try:
+            with closing(connection):
+                while endpoint is not None:
+                    endpoint = self._send_some(connection, endpoint, is_last=time.monotonic() > ends_at)
         except Unavailable:
-            pass  # the lease ends, and another turn begins
+            pass  # the lease ends, and another turn begins: events since the last commit are sent again
         except Exception as error:  # noqa: BLE001 - see failure_event
             self._log.write(self.failure_event, error=type(error).__name__)
+        with self._lock:
+            del self._running[claimed.id]
+            (self._slow.add if connection.slowest > SLOW_SECONDS else self._slow.discard)(claimed.id)
+        self.wake()
+
+    def _send_some(
+        self, connection: WebhookConnection, endpoint: WebhookEndpoint, *, is_last: bool
+    ) -> WebhookEndpoint | None:
+        """Send up to a commit, and commit. Returns the endpoint, None when its turn has ended. Raises Unavailable."""
+        now, events = self._db.ask(lambda tx: (self._read_time(tx), delivery.next_events(tx, endpoint)))
+        place, sent, began = endpoint.place, 0, time.monotonic()
+        failed, error = None, None
+        for event in events:
+            if endpoint.wants(event):
+                error = self._send(connection, endpoint, event, now)
+                if error is not None:
+                    failed = event
+                    break
+                sent += 1
+            place = event.place
+            if sent == COMMIT_EVENTS or time.monotonic() - began > COMMIT_SECONDS:
+                break
+        progress = delivery.Progress(place, sent > 0, failed, error)
+        has_more = len(events) == delivery.READ_TOGETHER or (events and place != events[-1].place)
+        ends = failed is not None or is_last or self._is_stopping or not has_more
+
+        def save(tx: Tx) -> WebhookEndpoint | None:
+            return delivery.save(tx, endpoint, progress, now=self._read_time(tx), ends=ends)
+
+        saved = write_alone(self._db, save)
+        return None if ends else saved
+
+    def _send(
+        self, connection: WebhookConnection, endpoint: WebhookEndpoint, event: Event, now: datetime
+    ) -> str | None:
+        """The error, or None when the endpoint has the event."""
+        began = time.monotonic()
+        body = orjson.dumps(event.content())
+        keys = delivery.secrets_of(endpoint, self._link_secret, now)
+        timestamp = int(now.timestamp())
+        headers = signed_headers(keys, event_id=event.event_id, timestamp=timestamp, body=body)
+        headers |= {"Content-Type": "application/json", "User-Agent": USER_AGENT}
+        headers["Content-Length"] = str(len(body))
+        try:
+            status = connection.post(body, headers)
+        except NotDelivered as failure:
+            return failure.error
         finally:
-            id_ = turn.endpoint.id
-            with self._lock:
-                del self._running[id_]
-                self._slow.discard(id_)
-                if turn.slowest > SLOW_SECONDS:
-                    self._slow.add(id_)
-            self.wake()
+            connection.slowest = max(connection.slowest, time.monotonic() - began)
+        return None if 200 <= status < 300 else f"status_{status}"

@@ -110,6 +110,7 @@ class AsyncFrontdesk:
     delete_webhook_endpoint = awaiting(operations.delete_webhook_endpoint)
     rotate_webhook_secret = awaiting(operations.rotate_webhook_secret)
     test_webhook_endpoint = awaiting(operations.test_webhook_endpoint)
+    replay_webhook_endpoint = awaiting(operations.replay_webhook_endpoint)
     mappings = iterating(operations.mappings)
     mapping = awaiting(operations.mapping)
     save_mapping = awaiting(operations.save_mapping)

@@ -111,6 +111,7 @@ class Frontdesk:
     delete_webhook_endpoint = blocking(operations.delete_webhook_endpoint)
     rotate_webhook_secret = blocking(operations.rotate_webhook_secret)
     test_webhook_endpoint = blocking(operations.test_webhook_endpoint)
+    replay_webhook_endpoint = blocking(operations.replay_webhook_endpoint)
     mappings = iterating(operations.mappings)
     mapping = blocking(operations.mapping)
     save_mapping = blocking(operations.save_mapping)

@@ -801,6 +801,15 @@ class WebhookEndpointPatch(TypedDict):
     """`active`: what has waited is sent at once."""
 
 
+class WebhookReplay(TypedDict):
+    """What is sent again: either field, not both."""
+
+    event_id: NotRequired[str]
+    """The event that is sent again."""
+    since: NotRequired[str]
+    """All events from this time (UTC) on."""
+
+
 class WebhookTarget(TypedDict):
     """A program of the account that is sent its events."""
 

@@ -511,6 +511,15 @@ def test_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarg
     return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/test"))
 
 
+def replay_webhook_endpoint(
+    core: Core, endpoint_id: int, *, event_id: str | None = None, since: datetime | None = None
+) -> Operation[WebhookTarget]:
+    """Send the endpoint one event again, behind those that wait, or all since a time, in their order. Each has the
+    `webhook-id` that it had. Raises NotFound, Invalid."""
+    asked = given(event_id=event_id, since=since and wire_time(since))
+    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/replay", json=asked))
+
+
 def read_endpoint(core: Core, call: Call) -> Operation[WebhookTarget]:
     content = yield from core.json(call)
     found: WebhookTarget = content["data"]
