@@ -40,7 +40,6 @@ encounters = sa.Table(
     sa.UniqueConstraint("visit", "provider_group_id"),
     sa.Index("ix_encounters_provider_group_id_state_joined_at", "provider_group_id", "state", "joined_at"),
     sa.Index("ix_encounters_plan_id_state_ended_at", "plan_id", "state", "ended_at"),
-    sa.Index("ix_encounters_plan_id_joined_at", "plan_id", "joined_at"),
     sa.Index("ix_encounters_last_event_at", "last_event_at"),
 )
 

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, true, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.model import IntervalRecord
-from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome
+from frontdesk.queues.model import EncounterState, IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 
 MAX_OUTCOMES = 20_000
@@ -105,8 +105,13 @@ def list_outcomes(
         .correlate(encounters)
         .scalar_subquery()
     )
-    of_plans = plans.join(encounters, SameKey(columns.plan_id, plans.c.id)).join(
-        estimate_log, SameKey(log.id, latest)
+    # By group: with a second index of plan_id, old statistics decided which of the two a look-up of past visits used.
+    of_account = true() if account_id is None else plans.c.account_id == account_id
+    groups = select(plans.c.provider_group_id.label("id")).where(of_account).distinct().cte("groups")
+    of_plans = (
+        groups.join(encounters, SameKey(columns.provider_group_id, groups.c.id))
+        .join(plans, SameKey(plans.c.id, columns.plan_id))
+        .join(estimate_log, SameKey(log.id, latest))
     )
     query = (
         select(
@@ -115,13 +120,15 @@ def list_outcomes(
         )
         .select_from(of_plans)
         .where(
-            columns.joined_at >= since, columns.started_at.is_not(None), log.expires_at > columns.joined_at
+            columns.state.in_((EncounterState.IN_VISIT, EncounterState.ENDED)),
+            columns.started_at.is_not(None),
+            columns.joined_at >= since,
+            log.expires_at > columns.joined_at,
+            of_account,
         )
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(MAX_OUTCOMES)
     )
-    if account_id is not None:
-        query = query.where(plans.c.account_id == account_id)
     if ended is not None:
         query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
     first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
