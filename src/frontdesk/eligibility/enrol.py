@@ -46,7 +46,7 @@ from frontdesk.idempotency.model import Once
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.invitations.protocol import cancel_of_members
-from frontdesk.plans import find_external_ids, find_owners
+from frontdesk.plans import external_ids_of, find_owners
 from frontdesk.text import fold_email, stored_time
 
 MANY = 100  # so many updated records are worth a statement of their own
@@ -98,21 +98,17 @@ def enrol(
         ]
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
-    similar, updated, left = _write(tx, accepted, feeds, now=now, audited=audited)
+    if left := [
+        each.left_plan_id for by, each in accepted if by.file_id is None and "plan_id" in each.changes
+    ]:
+        names = external_ids_of(tx, {*filter(None, left)})
+        results = [
+            each._replace(left_plan=names.get(each.left_plan_id or 0)) if isinstance(each, Enrolled) else each
+            for each in results
+        ]
+    similar, updated = _write(tx, accepted, feeds, now=now, audited=audited)
     finished = _warn_of_similar(results, similar, updated, stored_time(now)[:10])
-    if left is not None:
-        finished = _name_left_plans(finished, left)
     return _keep_answers(tx, submissions, finished, now) if any(map(_ONCE, submissions)) else finished
-
-
-def _name_left_plans(results: Iterable[Result], left: Found) -> Iterator[Result]:
-    """The results; those of moved members name the plan that they left. `left` is read when the first result is asked for."""
-    for result in results:
-        names = {row["id"]: row["external_id"] for row in left.rows}
-        if isinstance(result, Enrolled) and result.left_plan_id in names:
-            yield result._replace(left_plan=names[result.left_plan_id])
-        else:
-            yield result
 
 
 def _keep_answers(
@@ -218,17 +214,14 @@ def _write(
     *,
     now: datetime,
     audited: bool,
-) -> tuple[_Similar, list[StoredMember], Found | None]:
-    """Returns the search for members that are similar to new ones, the stored members that were changed, and the plans that
-    requests moved members from (None if there are none)."""
+) -> tuple[_Similar, list[StoredMember]]:
+    """Returns the search for members that are similar to new ones, and the stored members that were changed."""
     created, updated = _touched(result.stored for _, result in accepted)
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, made, made.stored.values) for by, made in accepted]
-    moves = {made.left_plan_id for by, made in accepted if by.file_id is None and "plan_id" in made.changes}
     with sets.one_round_trip(tx):
-        left = find_external_ids(tx, sorted(filter(None, moves))) if moves else None
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
@@ -256,7 +249,7 @@ def _write(
         enqueue_invitations(tx, invited, now=now)
     moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
-    return similar, updated, left
+    return similar, updated
 
 
 def _events(accepted: Iterable[tuple[Submission, Enrolled]]) -> Iterator[NewEvent]:
