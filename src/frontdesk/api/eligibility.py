@@ -253,7 +253,7 @@ async def _change(
 
     def find(tx: Tx) -> dict[str, Any]:
         if kept is not None:
-            refuse_answered(tx, kept.request)  # first: the member may have left the plan since
+            refuse_answered(tx, kept)  # first: the member may have left the plan since
         return reading.get_member(tx, eligibility_id, account_id=account_id, plan_id=plan_id)
 
     stored = await app.ask(find)

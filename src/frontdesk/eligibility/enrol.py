@@ -42,7 +42,6 @@ from frontdesk.eligibility.model import (
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.events.model import AccountEventType, NewEvent
-from frontdesk.idempotency.model import Once
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.invitations.protocol import cancel_of_members
@@ -119,7 +118,7 @@ def _keep_answers(
     finished = [*results]
     pairs = zip(submissions, finished, strict=True)
     accepted = [(by.once, each) for by, each in pairs if by.once is not None and isinstance(each, Enrolled)]
-    idempotency.keep_answers(tx, [(once.request, once.answer(each)) for once, each in accepted], now=now)
+    idempotency.keep_answers(tx, accepted, now=now)
     return iter(finished)
 
 
@@ -148,7 +147,7 @@ def _decide_chunk(
         counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
         feeds = events.find_feeds(tx, accounts)
-        answered = idempotency.find_answers(tx, [once.request for once in keyed]) if keyed else Found()
+        answered = idempotency.find_answers(tx, keyed) if keyed else Found()
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
         by_id |= store.lock_by_ids(tx, merged, lock=lock)
@@ -162,16 +161,12 @@ def _decide_chunk(
     for member in by_id.values():
         state.note_family(member)
     if answered.rows:
-        results = [_answered(answered, each.once) or state.decide(each) for each in submissions]
+        earlier = [each.once and idempotency.earlier_answer(answered, each.once) for each in submissions]
+        results = [known or state.decide(each) for known, each in zip(earlier, submissions, strict=True)]
     else:
         results = [state.decide(submission) for submission in submissions]
     chunk_keys.save(tx)
     return results, feeds
-
-
-def _answered(found: Found, once: Once[Enrolled] | None) -> FrontdeskError | None:
-    """The result of a request with a key that was used before; None for any other request."""
-    return once and idempotency.earlier_answer(found, once.request)
 
 
 def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
