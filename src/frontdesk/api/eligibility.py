@@ -13,17 +13,9 @@ import orjson
 
 from frontdesk.app import ANSWER_SECONDS, App
 from frontdesk.db import Tx
-from frontdesk.eligibility import parse_member, reading
+from frontdesk.eligibility import model, parse_member, reading
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import (
-    ANY_INTENT,
-    Action,
-    Enrolled,
-    Intent,
-    MemberRecord,
-    Outcome,
-    Submission,
-)
+from frontdesk.eligibility.model import ANY_INTENT, Action, Enrolled, Intent, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable, unknown_faults
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format
@@ -200,10 +192,9 @@ async def end_member(app: App, request: Request) -> Response:
     Faults: required wrong_type not_a_date expiry_before_effective unknown_field
     """
 
-    def ended(given: dict[str, object], stored: dict[str, Any]) -> MemberRecord:
-        record = parse_member(
-            {"external_id": stored["external_id"], "expiry_date": given.get("on")}, today=""
-        )
+    def ended(given: dict[str, object], stored: dict[str, Any]) -> model.MemberRecord:
+        given = {"external_id": stored["external_id"], "expiry_date": given.get("on")}
+        record = parse_member(given, today="")
         if record.faults or record.given["expiry_date"] is not None:
             return record
         return replace(record, faults=(Fault("expiry_date", "required", "must be the last day of access"),))
@@ -227,7 +218,7 @@ async def rename_member(app: App, request: Request) -> Response:
     Faults: required wrong_type too_long control_character not_unique unknown_field
     """
 
-    def renamed(given: dict[str, object], stored: dict[str, Any]) -> MemberRecord:
+    def renamed(given: dict[str, object], stored: dict[str, Any]) -> model.MemberRecord:
         if stored["member_id"] == stored["external_id"]:  # both are equal by default in an 834
             given = {"member_id": given.get("external_id", stored["external_id"])} | given
         return parse_member(given, today="")
@@ -239,7 +230,7 @@ async def _change(
     app: App,
     request: Request,
     names: Sequence[str],
-    record_of: Callable[[dict[str, object], dict[str, Any]], MemberRecord],
+    record_of: Callable[[dict[str, object], dict[str, Any]], model.MemberRecord],
     action: Action = Action.ENROL,
 ) -> Response:
     """Change the path's member by the fields of these names. `record_of` makes the record of the fields and of the stored member,

@@ -30,15 +30,7 @@ from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, model, persons, store
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import (
-    NO_CONTEXT,
-    Enrolled,
-    HistoryEntry,
-    MemberRecord,
-    Outcome,
-    StoredMember,
-    Submission,
-)
+from frontdesk.eligibility.model import NO_CONTEXT, Enrolled, MemberRecord, Outcome, StoredMember, Submission
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.events.model import AccountEventType, NewEvent
@@ -97,10 +89,8 @@ def enrol(
         ]
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
-    if left := [
-        each.left_plan_id for by, each in accepted if by.file_id is None and "plan_id" in each.changes
-    ]:
-        names = external_ids_of(tx, {*filter(None, left)})
+    if moved := [made for by, made in accepted if by.file_id is None and "plan_id" in made.changes]:
+        names = external_ids_of(tx, {made.left_plan_id or 0 for made in moved})
         results = [
             each._replace(left_plan=names.get(each.left_plan_id or 0)) if isinstance(each, Enrolled) else each
             for each in results
@@ -363,7 +353,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 
 
 def _undone(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, hasher: blake2b
+    member: StoredMember, history: Sequence[model.HistoryEntry], undo: UndoRequest, hasher: blake2b
 ) -> tuple[Submission, Enrolled] | None:
     """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:

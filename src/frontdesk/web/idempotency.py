@@ -35,9 +35,9 @@ def key_hash(request: Request, key: str) -> str:
 def once(
     request: Request, respond: Callable[[Result], Response], body_sha256: str | None = None
 ) -> Once[Result] | None:
-    """What a writer needs to store the answer, once the body was read (of an upload it takes its digest); None without a key.
-    `respond` makes the answer of the writer's result, of which
-    no part may depend on anything else. Only JSON answers without pieces can be stored."""
+    """What a writer needs to store the answer, once the body was read (for an upload: its digest); None without a key. `respond`
+    makes the answer of the writer's result, of which no part may depend on anything else. Only JSON answers without pieces can
+    be stored."""
     if request.key_hash is None:
         return None
     digest = body_sha256 or hashlib.sha256(request.raw).hexdigest()
