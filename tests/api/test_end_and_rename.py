@@ -6,8 +6,9 @@ import pytest
 
 from frontdesk.audit import Requester
 from frontdesk.db import Database
-from frontdesk.eligibility import find_identifiers, list_history
+from frontdesk.eligibility import list_history
 from frontdesk.eligibility.people import lock_pair, merge
+from frontdesk.eligibility.reading import get_member
 from tests.api.conftest import Trail, codes
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
@@ -136,11 +137,11 @@ def test_a_change_that_another_request_overtakes_is_a_conflict(
 ) -> None:
     """The identifiers of the member are read before its chunk begins."""
 
-    def overtaken(*place: Any, **named: Any) -> tuple[str, str]:
-        find_identifiers(*place, **named)
-        return "AB 999999", "M-999999"  # as before a rename
+    def overtaken(*member: Any, **place: Any) -> dict[str, Any]:
+        earlier = {"external_id": "AB 999999", "member_id": "M-999999"}  # as before a rename
+        return get_member(*member, **place) | earlier
 
-    monkeypatch.setattr("frontdesk.api.eligibility.find_identifiers", overtaken)
+    monkeypatch.setattr("frontdesk.eligibility.reading.get_member", overtaken)
     answer = api.post(f"{member}/{verb}", {"on": "2026-12-31", "external_id": "N-77"})
     assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (409, "conflict")
     assert told(api.post(path, member_body()))[1] == "unchanged"

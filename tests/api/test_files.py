@@ -18,7 +18,7 @@ from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file
 from frontdesk.files.model import EligibilityFile, NewFile
-from frontdesk.idempotency.model import AnsweredBefore, KeyedRequest, Once, StoredAnswer
+from frontdesk.idempotency.model import AnsweredBefore, Once, StoredAnswer
 from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import BASE_URL, Files, Trail, codes
 from tests.conftest import Api, SetClock
@@ -173,8 +173,7 @@ def test_of_racing_uploads_with_one_key_one_wins(db: Database, customer: Custome
     start = threading.Barrier(6)
 
     def keyed(sha256: str) -> Once[EligibilityFile]:
-        request = KeyedRequest(customer.account_id, "key", sha256)
-        return Once(request, lambda file: StoredAnswer(202, (), str(file.id)))
+        return Once(customer.account_id, "key", sha256, lambda file: StoredAnswer(202, "[]", str(file.id)))
 
     def send(_: int) -> int:
         with db.write() as tx:

@@ -13,17 +13,9 @@ import orjson
 
 from frontdesk.app import ANSWER_SECONDS, App
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_identifiers, parse_member
+from frontdesk.eligibility import model, parse_member, reading
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import (
-    ANY_INTENT,
-    Action,
-    Enrolled,
-    Intent,
-    MemberRecord,
-    Outcome,
-    Submission,
-)
+from frontdesk.eligibility.model import ANY_INTENT, Action, Enrolled, Intent, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Malformed, Unavailable, unknown_faults
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format
@@ -200,8 +192,9 @@ async def end_member(app: App, request: Request) -> Response:
     Faults: required wrong_type not_a_date expiry_before_effective unknown_field
     """
 
-    def ended(given: dict[str, object], external_id: str, _: str) -> MemberRecord:
-        record = parse_member({"external_id": external_id, "expiry_date": given.get("on")}, today="")
+    def ended(given: dict[str, object], stored: dict[str, Any]) -> model.MemberRecord:
+        given = {"external_id": stored["external_id"], "expiry_date": given.get("on")}
+        record = parse_member(given, today="")
         if record.faults or record.given["expiry_date"] is not None:
             return record
         return replace(record, faults=(Fault("expiry_date", "required", "must be the last day of access"),))
@@ -225,9 +218,9 @@ async def rename_member(app: App, request: Request) -> Response:
     Faults: required wrong_type too_long control_character not_unique unknown_field
     """
 
-    def renamed(given: dict[str, object], external_id: str, member_id: str) -> MemberRecord:
-        if member_id == external_id:  # both are equal by default in an 834
-            given = {"member_id": given.get("external_id", external_id)} | given
+    def renamed(given: dict[str, object], stored: dict[str, Any]) -> model.MemberRecord:
+        if stored["member_id"] == stored["external_id"]:  # both are equal by default in an 834
+            given = {"member_id": given.get("external_id", stored["external_id"])} | given
         return parse_member(given, today="")
 
     return await _change(app, request, ("external_id", "member_id"), renamed)
@@ -237,29 +230,29 @@ async def _change(
     app: App,
     request: Request,
     names: Sequence[str],
-    record_of: Callable[[dict[str, object], str, str], MemberRecord],
+    record_of: Callable[[dict[str, object], dict[str, Any]], model.MemberRecord],
     action: Action = Action.ENROL,
 ) -> Response:
-    """Change the path's member by the fields of these names. `record_of` makes the record of the fields and of the member's
-    `external_id` and `member_id`. Raises Malformed, NotFound, Invalid, AnsweredBefore; Conflict if another request renames or
-    merges the member at the same time."""
+    """Change the path's member by the fields of these names. `record_of` makes the record of the fields and of the stored member,
+    by column. Raises Malformed, NotFound, Invalid, AnsweredBefore; Conflict if another request renames or merges the member at
+    the same time."""
     body = parse_json_object(await request.body())
     if unknown := [name for name in body if name not in names]:
         note_ignored_fields(request, unknown, lambda name: nearest_name(name, names))
-    place = (request.account_id, request.path_id("plan_id", of=_NOUN))
+    account_id, plan_id = request.account_id, request.path_id("plan_id", of=_NOUN)
     eligibility_id, kept = request.path_id("eligibility_id", of=_NOUN), once(request, _response)
 
-    def find(tx: Tx) -> tuple[str, str]:
+    def find(tx: Tx) -> dict[str, Any]:
         if kept is not None:
-            refuse_answered(tx, kept.request)  # first: the member may have left the plan since
-        return find_identifiers(tx, eligibility_id, account_id=place[0], plan_id=place[1])
+            refuse_answered(tx, kept)  # first: the member may have left the plan since
+        return reading.get_member(tx, eligibility_id, account_id=account_id, plan_id=plan_id)
 
-    external_id, member_id = await app.ask(find)
-    record = record_of({name: body[name] for name in names if name in body}, external_id, member_id)
+    stored = await app.ask(find)
+    record = record_of({name: body[name] for name in names if name in body}, stored)
     faults = (*(unknown_faults(unknown) if request.prefers_strict() else ()), *record.faults)
-    record = replace(record, external_id=external_id, faults=faults)
+    record = replace(record, external_id=stored["external_id"], faults=faults)
     by, intent = (request.caller.client_id, request.request_id), Intent(False, True, False, eligibility_id)
-    submission = Submission(*place, record, *by, action, intent=intent, once=kept)
+    submission = Submission(account_id, plan_id, record, *by, action, intent=intent, once=kept)
     return _response(await app.enrolments.submit(submission))
 
 

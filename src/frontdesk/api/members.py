@@ -2,8 +2,7 @@
 before it is sent (docs/interface.md, Read members)."""
 
 import hashlib
-from collections.abc import Callable
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -34,7 +33,7 @@ async def show_eligible_member(app: App, request: Request) -> Response:
     member_id, place, today = _member_id(request), _place(request), _today(app)
     record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, today=today))
     await record_read(app, request, "member.read", member_id)
-    data = orjson.dumps(reading.serialize_record(record, today))
+    data = orjson.dumps(record)
     tag = b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
     headers = ((b"etag", tag), (b"cache-control", b"private, no-cache"))
     if request.knows(tag):
@@ -55,18 +54,18 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query, place, today = request.parameters, _place(request), _today(app)
     names, size = _names(query), query.get("page[size]", PER_PAGE)
-    since = _real(query, "updated_since", _second, "time in UTC, YYYY-MM-DDThh:mm:ssZ")
-    day = _real(query, "eligible_on", _day, "date, YYYY-MM-DD")
-    wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=day)
+    since = _time(query, "updated_since", "time in UTC, YYYY-MM-DDThh:mm:ssZ")
+    day = _time(query, "eligible_on", "date, YYYY-MM-DD")
+    on = None if day is None else day.date().isoformat()
+    wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=on)
 
-    def read(tx: Tx) -> reading.MemberPage:
+    def read(tx: Tx) -> reading.Page:
         get_plan(tx, place["account_id"], place["plan_id"])
         if names:
-            return reading.MemberPage(reading.find_records(tx, *names, **place, today=today), None)
+            return reading.find_records(tx, *names, **place, today=today), None
         return reading.list_records(tx, wanted, size=size, today=today)
 
-    page = await app.ask(read)
-    return await _listed(app, request, page, today, size=size)
+    return await _listed(app, request, await app.ask(read), size=size)
 
 
 async def find_eligible_members(app: App, request: Request) -> Response:
@@ -84,7 +83,7 @@ async def find_eligible_members(app: App, request: Request) -> Response:
     found = await app.ask(
         lambda tx: reading.find_records(tx, *names, account_id=account_id, plan_id=None, today=today)
     )
-    return await _listed(app, request, reading.MemberPage(found, None), today)
+    return await _listed(app, request, (found, None))
 
 
 async def list_eligible_member_history(app: App, request: Request) -> Response:
@@ -96,33 +95,32 @@ async def list_eligible_member_history(app: App, request: Request) -> Response:
     Faults: not_allowed repeated
     """
     member_id, place, query = _member_id(request), _place(request), request.parameters
-    places = {"after_id": query.get("page[after]", 0), "size": query.get("page[size]", PER_PAGE)}
-    page = await app.ask(lambda tx: reading.read_history(tx, member_id, **place, **places))
+    after_id, size = query.get("page[after]", 0), query.get("page[size]", PER_PAGE)
+    page = await app.ask(
+        lambda tx: reading.read_history(tx, member_id, **place, after_id=after_id, size=size)
+    )
     await record_read(app, request, "member.history_read", member_id)
-    data = [reading.serialize_entry(entry) for entry in page.entries]
-    return json_response({"links": _links(app, request, places["size"], page.next_after), "data": data})
+    return _paged(app, request, page, size=size)
 
 
-async def _listed(
-    app: App, request: Request, page: reading.MemberPage, today: str, *, size: int = 0
-) -> Response:
+async def _listed(app: App, request: Request, page: reading.Page, *, size: int = 0) -> Response:
     """The members in their envelope, once the reading of any is recorded."""
-    if len(page.records) == 1:
-        await record_read(app, request, "member.read", page.records[0].values["id"])
-    elif page.records:
-        plan_id = request.path_id("plan_id")
-        await record_read(app, request, "members.read", plan_id, count=len(page.records))
-    data = [reading.serialize_record(record, today) for record in page.records]
-    return json_response({"links": _links(app, request, size, page.next_after), "data": data})
+    records, _ = page
+    if len(records) == 1:
+        await record_read(app, request, "member.read", records[0]["id"])
+    elif records:
+        await record_read(app, request, "members.read", request.path_id("plan_id"), count=len(records))
+    return _paged(app, request, page, size=size)
 
 
-def _links(app: App, request: Request, size: int, next_after: int | None) -> dict[str, str]:
-    """The addresses of the page, and of the next one if there may be one."""
+def _paged(app: App, request: Request, page: reading.Page, *, size: int) -> Response:
+    """The page in its envelope, with the address of the next one if there may be one."""
+    data, next_after = page
     links = {"self": app.config.base_url + request.target}
     if next_after is not None:
         following = {"page[size]": size, "page[after]": next_after}
         links["next"] = next_page(app, request, request.parameters | following)
-    return links
+    return json_response({"links": links, "data": data})
 
 
 def _names(query: dict[str, Any]) -> tuple[str, str] | None:
@@ -137,18 +135,11 @@ def _names(query: dict[str, Any]) -> tuple[str, str] | None:
     return name, query[name]
 
 
-def _second(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(microsecond=0)  # JavaScript writes milliseconds
-
-
-def _day(text: str) -> str:
-    return date.fromisoformat(text).isoformat()
-
-
-def _real(query: dict[str, Any], name: str, read: Callable[[str], Any], rule: str) -> Any:
-    """The parameter as `read` makes it, None without it. Raises Invalid for a day that does not exist."""
+def _time(query: dict[str, Any], name: str, rule: str) -> datetime | None:
+    """The time or day of the parameter in whole seconds: JavaScript writes milliseconds. None without it. Raises Invalid for a
+    day that does not exist."""
     try:
-        return read(query[name]) if name in query else None
+        return datetime.fromisoformat(query[name]).replace(microsecond=0) if name in query else None
     except ValueError:
         raise Invalid([Fault(name, "not_a_date", f"must be a real {rule}")]) from None
 

@@ -10,7 +10,6 @@ from frontdesk.eligibility.store import count_members_open as count_members_open
 from frontdesk.eligibility.store import external_ids_of as external_ids_of
 from frontdesk.eligibility.store import find_access as find_access
 from frontdesk.eligibility.store import find_expired as find_expired
-from frontdesk.eligibility.store import find_identifiers as find_identifiers
 from frontdesk.eligibility.store import find_kept_digests as find_kept_digests
 from frontdesk.eligibility.store import find_known as find_known
 from frontdesk.eligibility.store import find_members as find_members

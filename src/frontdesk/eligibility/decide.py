@@ -17,33 +17,16 @@ from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
-from frontdesk import audit
+from frontdesk import audit, errors
 from frontdesk.audit import AuditEntry
 from frontdesk.config import Uniqueness
 from frontdesk.db.failures import StateChanged
 from frontdesk.db.sets import Found, SetTransaction
-from frontdesk.eligibility import store
+from frontdesk.eligibility import model, store
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, UNIQUE, check_dates, missing_on_create
-from frontdesk.eligibility.model import (
-    ADDRESS,
-    ANSWERED,
-    ANY_INTENT,
-    Action,
-    Enrolled,
-    Outcome,
-    StoredMember,
-    Submission,
-)
+from frontdesk.eligibility.model import ANY_INTENT, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.persons import PERSON_FIELDS, Values, are_two_people, person_digest, person_of
-from frontdesk.errors import (
-    Conflict,
-    Fault,
-    FrontdeskError,
-    Invalid,
-    NotFound,
-    PreconditionFailed,
-    RateLimited,
-)
+from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
@@ -70,7 +53,7 @@ OPEN = "9999-12-31"  # stands for an access without an end
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _EMPTY |= dict.fromkeys(("row_digest", "family_digest", "merged_into"))
-_answered = itemgetter(*ANSWERED)
+_answered = itemgetter(*model.ANSWERED)
 
 KeysByScope = dict[int, dict[str, set[str]]]  # in each scope by column
 
@@ -317,7 +300,9 @@ class ChunkState:
             of_new = dict(context.given_of_new or {})
             subscriber = self.subscribers.get(context.address_of)
             if subscriber is not None and "zipcode" not in given:
-                of_new |= {name: value for name in ADDRESS if (value := subscriber.values[name]) is not None}
+                of_new |= {
+                    name: value for name in model.ADDRESS if (value := subscriber.values[name]) is not None
+                }
                 warnings += ("address_of_subscriber",)
             given = of_new | given
         elif context.keeps_earlier_end and (own.values["expiry_date"] or OPEN) < given["expiry_date"]:
@@ -428,7 +413,7 @@ def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskEr
         detail = (
             "A member of the account has this external_id already. To update it, leave If-None-Match out."
         )
-        return PreconditionFailed(detail, code="member_exists", field="external_id")
+        return errors.PreconditionFailed(detail, code="member_exists", field="external_id")
     if not intent.moves and own.values["plan_id"] != submission.plan_id:
         detail = (
             "The member is under another plan of the account. To move it to this plan, leave move=false out."

@@ -30,23 +30,14 @@ from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, model, persons, store
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import (
-    NO_CONTEXT,
-    Enrolled,
-    HistoryEntry,
-    MemberRecord,
-    Outcome,
-    StoredMember,
-    Submission,
-)
+from frontdesk.eligibility.model import NO_CONTEXT, Enrolled, MemberRecord, Outcome, StoredMember, Submission
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.events.model import AccountEventType, NewEvent
-from frontdesk.idempotency.model import Once
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation, NotInvitedReason
 from frontdesk.invitations.protocol import cancel_of_members
-from frontdesk.plans import find_external_ids, find_owners
+from frontdesk.plans import external_ids_of, find_owners
 from frontdesk.text import fold_email, stored_time
 
 MANY = 100  # so many updated records are worth a statement of their own
@@ -98,21 +89,15 @@ def enrol(
         ]
     pairs = zip(submissions, results, strict=True)
     accepted = [(by, result) for by, result in pairs if isinstance(result, Enrolled)]
-    similar, updated, left = _write(tx, accepted, feeds, now=now, audited=audited)
+    if moved := [made for by, made in accepted if by.file_id is None and "plan_id" in made.changes]:
+        names = external_ids_of(tx, {made.left_plan_id or 0 for made in moved})
+        results = [
+            each._replace(left_plan=names.get(each.left_plan_id or 0)) if isinstance(each, Enrolled) else each
+            for each in results
+        ]
+    similar, updated = _write(tx, accepted, feeds, now=now, audited=audited)
     finished = _warn_of_similar(results, similar, updated, stored_time(now)[:10])
-    if left is not None:
-        finished = _name_left_plans(finished, left)
     return _keep_answers(tx, submissions, finished, now) if any(map(_ONCE, submissions)) else finished
-
-
-def _name_left_plans(results: Iterable[Result], left: Found) -> Iterator[Result]:
-    """The results; those of moved members name the plan that they left. `left` is read when the first result is asked for."""
-    for result in results:
-        names = {row["id"]: row["external_id"] for row in left.rows}
-        if isinstance(result, Enrolled) and result.left_plan_id in names:
-            yield result._replace(left_plan=names[result.left_plan_id])
-        else:
-            yield result
 
 
 def _keep_answers(
@@ -123,7 +108,7 @@ def _keep_answers(
     finished = [*results]
     pairs = zip(submissions, finished, strict=True)
     accepted = [(by.once, each) for by, each in pairs if by.once is not None and isinstance(each, Enrolled)]
-    idempotency.keep_answers(tx, [(once.request, once.answer(each)) for once, each in accepted], now=now)
+    idempotency.keep_answers(tx, accepted, now=now)
     return iter(finished)
 
 
@@ -152,7 +137,7 @@ def _decide_chunk(
         counts = store.find_probe_counts(tx, {submission.client for submission in submissions}, uniqueness)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
         feeds = events.find_feeds(tx, accounts)
-        answered = idempotency.find_answers(tx, [once.request for once in keyed]) if keyed else Found()
+        answered = idempotency.find_answers(tx, keyed) if keyed else Found()
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
         by_id |= store.lock_by_ids(tx, merged, lock=lock)
@@ -166,16 +151,12 @@ def _decide_chunk(
     for member in by_id.values():
         state.note_family(member)
     if answered.rows:
-        results = [_answered(answered, each.once) or state.decide(each) for each in submissions]
+        earlier = [each.once and idempotency.earlier_answer(answered, each.once) for each in submissions]
+        results = [known or state.decide(each) for known, each in zip(earlier, submissions, strict=True)]
     else:
         results = [state.decide(submission) for submission in submissions]
     chunk_keys.save(tx)
     return results, feeds
-
-
-def _answered(found: Found, once: Once[Enrolled] | None) -> FrontdeskError | None:
-    """The result of a request with a key that was used before; None for any other request."""
-    return once and idempotency.earlier_answer(found, once.request)
 
 
 def _submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) -> decide.KeysByScope:
@@ -218,17 +199,14 @@ def _write(
     *,
     now: datetime,
     audited: bool,
-) -> tuple[_Similar, list[StoredMember], Found | None]:
-    """Returns the search for members that are similar to new ones, the stored members that were changed, and the plans that
-    requests moved members from (None if there are none)."""
+) -> tuple[_Similar, list[StoredMember]]:
+    """Returns the search for members that are similar to new ones, and the stored members that were changed."""
     created, updated = _touched(result.stored for _, result in accepted)
     if created:
         for id_, stored in zip(sets.next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, made, made.stored.values) for by, made in accepted]
-    moves = {made.left_plan_id for by, made in accepted if by.file_id is None and "plan_id" in made.changes}
     with sets.one_round_trip(tx):
-        left = find_external_ids(tx, sorted(filter(None, moves))) if moves else None
         similar = _find_similar(created, at[:10], tx)
         # Updates first: a new record may take a key that an updated record releases.
         sets.update_set(tx, members, [s.values for s in updated], columns=_columns(updated))
@@ -256,7 +234,7 @@ def _write(
         enqueue_invitations(tx, invited, now=now)
     moved = {values["id"]: values["plan_id"] for _, made, values in written if "plan_id" in made.changes}
     move_invitations(tx, moved)
-    return similar, updated, left
+    return similar, updated
 
 
 def _events(accepted: Iterable[tuple[Submission, Enrolled]]) -> Iterator[NewEvent]:
@@ -375,7 +353,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 
 
 def _undone(
-    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, hasher: blake2b
+    member: StoredMember, history: Sequence[model.HistoryEntry], undo: UndoRequest, hasher: blake2b
 ) -> tuple[Submission, Enrolled] | None:
     """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:

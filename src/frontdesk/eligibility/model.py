@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
-from frontdesk.invitations.model import InvitationDecision, InvitationState, InvitationStep, NotInvitedReason
+from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
@@ -181,21 +181,6 @@ class MemberFilter(NamedTuple):
     after_id: int = 0
     updated_since: datetime | None = None
     eligible_on: str | None = None
-
-
-class InvitationStatus(NamedTuple):
-    """How far a member's invitation is, since when and why; without an invitation the reason why the member has none."""
-
-    state: InvitationState | None
-    reason: InvitationStep | NotInvitedReason | None
-    at: datetime | None
-
-
-class EligibilityRecord(NamedTuple):
-    """A stored member as the account reads it: `values` by column, and the invitation."""
-
-    values: dict[str, Any]
-    invitation: InvitationStatus
 
 
 class KnownMember(NamedTuple):

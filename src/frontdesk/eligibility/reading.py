@@ -2,13 +2,13 @@
 reading (docs/interface.md, Read members)."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import EMAIL_LENGTH, FIELDS, STORED_FIELDS, UNIQUE
-from frontdesk.eligibility.model import EligibilityRecord, HistoryEntry, InvitationStatus, MemberFilter
+from frontdesk.eligibility.model import HistoryEntry, MemberFilter
 from frontdesk.errors import NotFound
 from frontdesk.invitations import find_states
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
@@ -21,28 +21,19 @@ MOST_ROWS = 10_000
 MERGED_FROM = "merged_from"  # of the history of a kept member; the account is not told of the merge
 
 
-class MemberPage(NamedTuple):
-    """Members of a plan, and the id after which the next page starts; None after the last."""
-
-    records: list[EligibilityRecord]
-    next_after: int | None
+Shown = dict[str, Any]  # a member or an entry as answers show it (docs/interface.md, Read members)
+Page = tuple[list[Shown], int | None]  # with the id after which the next page starts; None after the last
 
 
-class HistoryPage(NamedTuple):
-    """Entries of a member's history, and the id of the entry after which the next page starts; None after the last."""
-
-    entries: list[HistoryEntry]
-    next_after: int | None
-
-
-def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: str) -> EligibilityRecord:
-    """The plan's member. Raises NotFound, also for one that is merged, withdrawn, erased or another account's."""
-    found = _get(tx, member_id, account_id, plan_id)
-    [record] = _with_invitations(tx, [found], account_id, today)
+def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: str) -> Shown:
+    """The plan's member. Raises NotFound as `get_member` does."""
+    found = get_member(tx, member_id, account_id=account_id, plan_id=plan_id)
+    [record] = _records(tx, [found], account_id, today)
     return record
 
 
-def _get(tx: Tx, member_id: int, account_id: int, plan_id: int) -> dict[str, Any]:
+def get_member(tx: Tx, member_id: int, *, account_id: int, plan_id: int) -> store.Values:
+    """The plan's member by column. Raises NotFound, also for one that is merged, withdrawn, erased or another account's."""
     found = store.find_record(tx, account_id, "id", member_id)
     if found is None or found["plan_id"] != plan_id or found["merged_into"] is not None:
         raise NotFound("eligible member")
@@ -51,7 +42,7 @@ def _get(tx: Tx, member_id: int, account_id: int, plan_id: int) -> dict[str, Any
 
 def find_records(
     tx: Tx, field: str, value: str, *, account_id: int, plan_id: int | None, today: str
-) -> list[EligibilityRecord]:
+) -> list[Shown]:
     """The account's member, or that of the plan, with this value of a unique field: one or none. The `external_id` of a merged
     member leads to the kept one."""
     limit = EMAIL_LENGTH if field == "email" else FIELDS[field].kind.length
@@ -64,31 +55,27 @@ def find_records(
         found = store.find_record(tx, account_id, "id", found["merged_into"])
     if found is None or plan_id not in (None, found["plan_id"]):
         return []
-    return _with_invitations(tx, [found], account_id, today)
+    return _records(tx, [found], account_id, today)
 
 
-def list_records(tx: Tx, wanted: MemberFilter, *, size: int, today: str) -> MemberPage:
+def list_records(tx: Tx, wanted: MemberFilter, *, size: int, today: str) -> Page:
     """A page of the plan's members in id order, at most `size`. It looks at 10,000 stored rows, so it may hold fewer, or none,
     before the last page."""
     end = store.find_place_after(tx, wanted.plan_id, after_id=wanted.after_id, rows=MOST_ROWS)
     found = store.list_records(tx, wanted, until_id=end, limit=size + 1)
     next_after = found[size - 1]["id"] if len(found) > size else end
-    return MemberPage(_with_invitations(tx, found[:size], wanted.account_id, today), next_after)
+    return _records(tx, found[:size], wanted.account_id, today), next_after
 
 
-def read_history(
-    tx: Tx, member_id: int, *, account_id: int, plan_id: int, after_id: int, size: int
-) -> HistoryPage:
+def read_history(tx: Tx, member_id: int, *, account_id: int, plan_id: int, after_id: int, size: int) -> Page:
     """A page of the history of the plan's member, oldest entries first. Raises NotFound as `get_record` does."""
-    _get(tx, member_id, account_id, plan_id)
+    get_member(tx, member_id, account_id=account_id, plan_id=plan_id)
     found = store.list_history_page(tx, member_id, after_id=after_id, limit=size + 1)
     next_after = found[size - 1].id if len(found) > size else None
-    return HistoryPage([entry for entry in found[:size] if MERGED_FROM not in entry.changes], next_after)
+    return [_entry(each) for each in found[:size] if MERGED_FROM not in each.changes], next_after
 
 
-def _with_invitations(
-    tx: Tx, found: Sequence[dict[str, Any]], account_id: int, today: str
-) -> list[EligibilityRecord]:
+def _records(tx: Tx, found: Sequence[store.Values], account_id: int, today: str) -> list[Shown]:
     """The members with how far their invitations are."""
     states = find_states(tx, [values["id"] for values in found])
     addresses = {values["email_folded"] for values in found if values["id"] not in states}
@@ -96,12 +83,12 @@ def _with_invitations(
     with one_round_trip(tx):
         context = find_invitation_context(tx, account_ids=[account_id], addresses=addresses - {None})
     decided = context()
-    return [EligibilityRecord(each, _status(each, states.get(each["id"]), decided, today)) for each in found]
+    return [_record(each, _invitation(each, states.get(each["id"]), decided, today), today) for each in found]
 
 
-def _status(
-    values: dict[str, Any], change: InvitationChange | None, context: InvitationContext, today: str
-) -> InvitationStatus:
+def _invitation(
+    values: store.Values, change: InvitationChange | None, context: InvitationContext, today: str
+) -> Shown:
     account_id = values["account_id"]
     if change is None:
         decision = decide_invitation(
@@ -114,16 +101,14 @@ def _status(
         )
         # A member that would be invited today came before that, and an update never invites.
         reason = decision if isinstance(decision, NotInvitedReason) else NotInvitedReason.NOT_NEW
-        return InvitationStatus(None, reason, None)
+        return {"state": None, "reason": reason, "at": None}
     step = change.reason
     if step is InvitationStep.SUPPRESSED and (account_id, change.address_folded) not in context.suppressed:
         step = InvitationStep.BY_OPERATOR  # that another account's mail has bounced is not told
-    return InvitationStatus(change.state, step, change.updated_at)
+    return {"state": change.state, "reason": step, "at": wire_time(change.updated_at)}
 
 
-def serialize_record(record: EligibilityRecord, today: str) -> dict[str, Any]:
-    """The member as answers show it (docs/interface.md, Read members)."""
-    values, (state, reason, at) = record
+def _record(values: store.Values, invitation: Shown, today: str) -> Shown:
     ends = values["expiry_date"]
     return {
         "id": values["id"],
@@ -133,19 +118,20 @@ def serialize_record(record: EligibilityRecord, today: str) -> dict[str, Any]:
         "eligible": values["effective_date"] <= today and (ends is None or ends >= today),
         "created_at": wire_time(values["created_at"]),
         "updated_at": wire_time(values["updated_at"]),
-        "invitation": {"state": state, "reason": reason, "at": at and wire_time(at)},
+        "invitation": invitation,
     }
 
 
-def serialize_entry(entry: HistoryEntry) -> dict[str, Any]:
-    """The entry as answers show it; `changed` has the documented fields."""
+def _entry(entry: HistoryEntry) -> Shown:
     return {
         "id": entry.id,
         "type": "eligibility_changes",
         "at": wire_time(entry.changed_at),
         "outcome": entry.outcome,
         "plan_id": entry.plan_id,
-        "changed": {name: change for name, change in entry.changes.items() if name in FIELDS},
+        "changed": {
+            name: change for name, change in entry.changes.items() if name in FIELDS
+        },  # as documented
         "client": entry.client,
         "request_id": entry.request_id,
         "file_id": entry.file_id,

@@ -14,7 +14,6 @@ from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import model
 from frontdesk.eligibility.fields import STORED_COLUMNS, STORED_FIELDS
 from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
-from frontdesk.errors import NotFound
 
 Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
@@ -258,17 +257,6 @@ def find_members(
     if not withdrawn:
         query = query.where(members.c.uniqueness_scope >= 0)
     return [dict(row) for row in tx.execute(query).mappings()]
-
-
-def find_identifiers(tx: Tx, eligibility_id: int, *, account_id: int, plan_id: int) -> tuple[str, str]:
-    """The `external_id` and `member_id` of the plan's member with this id. Raises NotFound for any other: another plan's or
-    account's, one that was merged, withdrawn or erased."""
-    named = (members.c.id == eligibility_id, members.c.plan_id == plan_id, members.c.account_id == account_id)
-    query = select(members.c.external_id, members.c.member_id).where(*named, *_IS_THERE)
-    found = tx.execute(query.where(members.c.external_id != "")).one_or_none()
-    if found is None:
-        raise NotFound("eligible member")
-    return found.external_id, found.member_id
 
 
 def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:

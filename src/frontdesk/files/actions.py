@@ -119,13 +119,13 @@ class Upload:
         self, tx: Tx, requester: Requester, once: Once[model.EligibilityFile] | None
     ) -> model.EligibilityFile:
         if once is not None:
-            idempotency.refuse_answered(tx, once.request)
+            idempotency.refuse_answered(tx, once)
         size, of = self.size_bytes, (self._file.account_id, self._file.id)
         audit.record_action(tx, requester, "file.received", *of, size_bytes=size)
         sha256, waiting = self._digest.hexdigest(), model.FileState.WAITING
         file = store.change_file(tx, self._file.id, state=waiting, size_bytes=size, sha256=sha256)
         if once is not None:
-            idempotency.keep_answers(tx, [(once.request, once.answer(file))], now=requester.now)
+            idempotency.keep_answers(tx, [(once, file)], now=requester.now)
         return file
 
     def discard(self) -> None:

@@ -3,7 +3,7 @@
 Only good answers are stored: a refused request wrote nothing, so the caller may correct it and use the key again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid
@@ -12,27 +12,21 @@ FIELD = "Idempotency-Key"
 Result = TypeVar("Result")
 
 
-class KeyedRequest(NamedTuple):
-    """A request with an idempotency key. `key_hash` is made from the account and the key, `fingerprint` from method, path, query,
-    media type and body."""
-
-    account_id: int
-    key_hash: str
-    fingerprint: str
-
-
 class StoredAnswer(NamedTuple):
-    """An answer to a keyed request: status, the answer's own headers in their order, and the body."""
+    """An answer to a keyed request: status, the answer's own headers as JSON, a list of names and values, and the body."""
 
     status: int
-    headers: Sequence[Sequence[str]]
+    headers: str
     body: str
 
 
 class Once(NamedTuple, Generic[Result]):
-    """A keyed request, and the function that makes its answer of the result: the writer stores it in its own transaction."""
+    """A request with an idempotency key. `key_hash` is made from the account and the key, `fingerprint` from method, path, query,
+    media type and body. `answer` makes the answer of the writer's result, which the writer stores in its own transaction."""
 
-    request: KeyedRequest
+    account_id: int
+    key_hash: str
+    fingerprint: str
     answer: Callable[[Result], StoredAnswer]
 
 

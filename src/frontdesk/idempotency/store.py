@@ -6,13 +6,12 @@ answer of the first.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-
-import orjson
+from typing import Any
 
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.errors import FrontdeskError
-from frontdesk.idempotency.model import AnsweredBefore, KeyedRequest, StoredAnswer, key_reused
+from frontdesk.idempotency.model import AnsweredBefore, Once, Result, StoredAnswer, key_reused
 from frontdesk.idempotency.tables import stored_answers
 from frontdesk.text import stored_time
 
@@ -27,40 +26,33 @@ _FIND = {
 }
 
 
-def find_answers(tx: SetTransaction, requests: Sequence[KeyedRequest]) -> Found:
+def find_answers(tx: SetTransaction, requests: Sequence[Once[Any]]) -> Found:
     """The stored answers to requests with these keys. A set read."""
     keys = [(request.account_id, request.key_hash) for request in requests]
     return sets.read_set(tx, _FIND[tx.dialect.name], parameters=(sets.as_json(keys),), columns=_READ)
 
 
-def earlier_answer(found: Found, request: KeyedRequest) -> FrontdeskError | None:
+def earlier_answer(found: Found, request: Once[Any]) -> FrontdeskError | None:
     """The result of a request whose key is among the found answers: AnsweredBefore, or Invalid `idempotency_key_reused`."""
     for row in found.rows:
         if row["key_hash"] == request.key_hash:
             if row["fingerprint"] != request.fingerprint:
                 return key_reused()
-            return AnsweredBefore(StoredAnswer(row["status"], orjson.loads(row["headers"]), row["body"]))
+            return AnsweredBefore(StoredAnswer(row["status"], row["headers"], row["body"]))
     return None
 
 
-def refuse_answered(tx: SetTransaction, request: KeyedRequest) -> None:
+def refuse_answered(tx: SetTransaction, request: Once[Any]) -> None:
     """Raises AnsweredBefore, Invalid `idempotency_key_reused`. Call it before the write."""
     if (earlier := earlier_answer(find_answers(tx, [request]), request)) is not None:
         raise earlier
 
 
 def keep_answers(
-    tx: SetTransaction, answers: Iterable[tuple[KeyedRequest, StoredAnswer]], *, now: datetime
+    tx: SetTransaction, written: Iterable[tuple[Once[Result], Result]], *, now: datetime
 ) -> None:
-    """Store the answers, in the transaction of the writes. A key that another transaction has stored is a lost race."""
-    rows = [
-        {
-            **request._asdict(),
-            "status": answer.status,
-            "headers": orjson.dumps(answer.headers).decode(),
-            "body": answer.body,
-            "created_at": stored_time(now),
-        }
-        for request, answer in answers
-    ]
-    sets.insert_set(tx, stored_answers, rows)
+    """Store the answers that the requests make of their results, in the transaction of the writes. A key that another transaction
+    has stored is a lost race."""
+    names = ("account_id", "key_hash", "fingerprint", *StoredAnswer._fields, "created_at")
+    answers = ((*request[:3], *request.answer(result), stored_time(now)) for request, result in written)
+    sets.insert_set(tx, stored_answers, [dict(zip(names, each, strict=True)) for each in answers])

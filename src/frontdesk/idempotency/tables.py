@@ -4,7 +4,6 @@ from sqlalchemy import Integer, String, Table, Text, UniqueConstraint
 
 from frontdesk.db.schema import Id, UtcTime, key, metadata, required
 
-# `headers` is JSON: a list of names and values.
 stored_answers = Table(
     "stored_answers",
     metadata,

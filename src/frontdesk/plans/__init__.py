@@ -3,7 +3,6 @@
 from frontdesk.plans.changes import parse_plan_patch as parse_plan_patch
 from frontdesk.plans.changes import patch_plan as patch_plan
 from frontdesk.plans.store import external_ids_of as external_ids_of
-from frontdesk.plans.store import find_external_ids as find_external_ids
 from frontdesk.plans.store import find_owners as find_owners
 from frontdesk.plans.store import find_plan as find_plan
 from frontdesk.plans.store import find_plans as find_plans

@@ -8,7 +8,7 @@ from sqlalchemy import Select, Table, bindparam, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import Found, SameKey, SetTransaction, find_pairs, find_set
+from frontdesk.db.sets import Found, SameKey, SetTransaction, find_set, one_round_trip
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
@@ -72,14 +72,11 @@ def _one_plan(rows: Sequence[Sequence[Any]]) -> Plan:
     return _plans(rows)[0]
 
 
-def external_ids_of(tx: Tx, plan_ids: Collection[int]) -> dict[int, str]:
+def external_ids_of(tx: SetTransaction, plan_ids: Collection[int]) -> dict[int, str]:
     """The external_ids of the plans by id."""
-    return find_pairs(tx, plans, "id", plan_ids, pair=("id", "external_id"))
-
-
-def find_external_ids(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
-    """A set read of `id` and `external_id`."""
-    return find_set(tx, plans, "id", plan_ids, columns=("id", "external_id"))
+    with one_round_trip(tx):
+        found = find_set(tx, plans, "id", plan_ids, columns=("id", "external_id"))
+    return {row["id"]: row["external_id"] for row in found.rows}
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:

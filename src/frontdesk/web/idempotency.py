@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+import orjson
+
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -33,11 +35,15 @@ def key_hash(request: Request, key: str) -> str:
 def once(
     request: Request, respond: Callable[[Result], Response], body_sha256: str | None = None
 ) -> Once[Result] | None:
-    """What a writer needs to store the answer; None without a key. `respond` makes the answer of the writer's result, of which
-    no part may depend on anything else. Only JSON answers without pieces can be stored."""
+    """What a writer needs to store the answer, once the body was read (for an upload: its digest); None without a key. `respond`
+    makes the answer of the writer's result, of which no part may depend on anything else. Only JSON answers without pieces can
+    be stored."""
     if request.key_hash is None:
         return None
-    return Once(request.keyed(body_sha256), lambda result: _stored(respond(result)))
+    digest = body_sha256 or hashlib.sha256(request.raw).hexdigest()
+    parts = (request.method, request.path, request.query_string, request.header(b"content-type"), digest)
+    fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return Once(request.account_id, request.key_hash, fingerprint, lambda result: _stored(respond(result)))
 
 
 async def once_each(
@@ -51,8 +57,7 @@ async def once_each(
         await write_once(app, request, lambda _: Response(200))
 
     def part(index: int) -> Once[Result]:
-        hashed = hashlib.sha256(f"{whole.request.key_hash} {index}".encode()).hexdigest()
-        return whole._replace(request=whole.request._replace(key_hash=hashed))
+        return whole._replace(key_hash=hashlib.sha256(f"{whole.key_hash} {index}".encode()).hexdigest())
 
     return part
 
@@ -65,9 +70,9 @@ async def write_once(app: App, request: Request, work: Callable[[Tx], Response])
         return await app.write(work)
 
     def write(tx: Tx) -> Response:
-        refuse_answered(tx, kept.request)
+        refuse_answered(tx, kept)
         response = work(tx)
-        keep_answers(tx, [(kept.request, kept.answer(response))], now=app.clock())
+        keep_answers(tx, [(kept, response)], now=app.clock())
         return response
 
     return await app.write(write)
@@ -75,10 +80,12 @@ async def write_once(app: App, request: Request, work: Callable[[Tx], Response])
 
 def replayed(answer: StoredAnswer) -> Response:
     """The stored answer as it is sent again."""
-    headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers)
+    headers = [
+        (name.encode("latin-1"), value.encode("latin-1")) for name, value in orjson.loads(answer.headers)
+    ]
     return Response(answer.status, answer.body.encode(), (*headers, REPLAYED))
 
 
 def _stored(response: Response) -> StoredAnswer:
-    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
-    return StoredAnswer(response.status, headers, response.body.decode())
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    return StoredAnswer(response.status, orjson.dumps(headers).decode(), response.body.decode())

@@ -4,7 +4,6 @@ A caller can write any X-Forwarded-For. Each proxy appends the address that call
 only as far as the installation's own proxies wrote it.
 """
 
-import hashlib
 import re
 import secrets
 from collections import Counter
@@ -19,7 +18,6 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.model import Caller, RequestAllowance, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
-from frontdesk.idempotency.model import KeyedRequest
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
 from frontdesk.web.response import Header, HttpError, name_list
 
@@ -146,13 +144,6 @@ class Request:
         """Whether If-None-Match has the ETag, or any."""
         known = self.header(b"if-none-match")
         return known is not None and (known.strip() == "*" or tag.decode() in known)
-
-    def keyed(self, body_sha256: str | None) -> KeyedRequest:
-        """The request with its Idempotency-Key, once the body has been read; of an upload with the digest of its body."""
-        digest = body_sha256 or hashlib.sha256(self.raw).hexdigest()
-        parts = (self.method, self.path, self.query_string, self.header(b"content-type"), digest)
-        fingerprint = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        return KeyedRequest(self.account_id, self.key_hash or "", fingerprint)
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
