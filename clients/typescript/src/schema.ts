@@ -2747,8 +2747,6 @@ export interface components {
         history_page_size: number;
         /** @description The `id` of the change after which the page starts; `links.next` has it. */
         history_page_after: number;
-        /** @description Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`. */
-        event_type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed";
         /** @description Events per page; 100 by default. */
         event_page_size: number;
         /** @description The `id` of the event after which the page starts; `links.next` has it. */
@@ -3086,7 +3084,6 @@ export type ParameterMemberPageSize = components['parameters']['member_page_size
 export type ParameterMemberPageAfter = components['parameters']['member_page_after'];
 export type ParameterHistoryPageSize = components['parameters']['history_page_size'];
 export type ParameterHistoryPageAfter = components['parameters']['history_page_after'];
-export type ParameterEventType = components['parameters']['event_type'];
 export type ParameterEventPageSize = components['parameters']['event_page_size'];
 export type ParameterEventPageAfter = components['parameters']['event_page_after'];
 export type ParameterEndpointId = components['parameters']['endpoint_id'];
@@ -5527,8 +5524,6 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`. */
-                type?: components["parameters"]["event_type"];
                 /** @description Events per page; 100 by default. */
                 "page[size]"?: components["parameters"]["event_page_size"];
                 /** @description The `id` of the event after which the page starts; `links.next` has it. */
