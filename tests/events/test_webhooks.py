@@ -3,6 +3,7 @@
 import io
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -294,6 +295,35 @@ def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None
     assert numbers_of(receiver) == [*range(100)]
 
 
+def test_slow_endpoints_leave_threads_to_others(
+    desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("THREADS", 2), ("MOST_SLOW", 1), ("SLOW_SECONDS", 0.1)):
+        monkeypatch.setattr(webhooks, name, value)
+    answering = threading.Event()
+
+    def slowly(_: Delivered) -> int:
+        time.sleep(0.2)
+        answering.wait(8)
+        return 200
+
+    with receiving() as slow, desk.sending() as sender:
+        slow.answer = slowly
+        answering.set()
+        desk.create(slow.url)
+        desk.create(slow.url)
+        desk.happen(0)
+        slow.wait_for(2)
+        while len(sender._slow) < 2:
+            time.sleep(0.01)
+        answering.clear()
+        desk.create(receiver.url)
+        desk.happen(*range(1, 60))
+        receiver.wait_for(59, seconds=6)
+        assert len(slow.received) == 3
+        answering.set()
+
+
 def test_an_endless_answer_ends(desk: Desk, receiver: Receiver) -> None:
     endpoint = desk.create(receiver.url)
     desk.happen(1)
@@ -384,7 +414,7 @@ def test_all_events_since_a_time_are_sent_again_in_their_order(desk: Desk, recei
     desk.clock.advance(60)
     desk.happen(2, 3)
     desk.turn()
-    since = desk.api.get("/v2/events").json()["data"][1]["timestamp"]
+    since = desk.api.get("/v2/events").json()["data"][1]["timestamp"].replace("Z", ".000Z")  # of JavaScript
     receiver.answer = lambda _: 500
     desk.clock.advance(60)
     desk.happen(4)

@@ -1646,13 +1646,13 @@ export interface components {
             id: string;
             /**
              * @description - `member.created`: A member is new.
-             *     - `member.updated`: Fields of a member changed; the undo of a file restored them, or the member itself.
+             *     - `member.updated`: Fields of a member changed; an undo restored them, or the member.
              *     - `member.moved`: A member moved from `from_plan_id` to `plan_id`.
-             *     - `member.ended`: A file ended the access of a member; an undo or a merge removed the member.
+             *     - `member.ended`: A file ended a member's access; an undo or a merge removed the member.
              *     - `member.reopened`: A member that was absent from a full file is listed again.
              *     - `invitation.sent`: The relay has taken the invitation of a member.
              *     - `invitation.bounced`: The invitation of a member failed for good.
-             *     - `invitation.suppressed`: The address of a member is not mailed any more: a hard bounce, or a complaint.
+             *     - `invitation.suppressed`: A hard bounce or a complaint ended mail to a member.
              *     - `file.done`: A file has ended, with a report.
              *     - `file.held`: A file waits for a person.
              *     - `file.failed`: A file has failed.

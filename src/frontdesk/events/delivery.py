@@ -34,9 +34,6 @@ class Progress(NamedTuple):
     error: str | None = None
 
 
-find_due = store.find_due
-
-
 def claim(tx: Tx, ids: Sequence[int], *, now: datetime) -> list[WebhookEndpoint]:
     """Claim those of the endpoints that are still due, until they are saved with `ends`."""
     return store.claim_endpoints(tx, ids, now=now, lease_until=now + timedelta(seconds=LEASE_SECONDS))

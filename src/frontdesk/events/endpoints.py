@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, unknown_faults
+from frontdesk.errors import Fault, FrontdeskError, Invalid, unknown_faults
 from frontdesk.events import store
 from frontdesk.events.model import (
     AT_ONCE,
@@ -35,11 +35,6 @@ _TEXT = (str, "must be a string")
 
 class EndpointPaused(FrontdeskError, kind="wrong_state"):
     """A paused endpoint is sent nothing."""
-
-    def __init__(self) -> None:
-        detail = "The endpoint is paused. Make it active first."
-        super().__init__(detail)
-        self.faults = (Fault("state", self.code, detail),)
 
 
 def read_values(
@@ -90,9 +85,9 @@ def _read_place(value: str) -> EventPlace:
 
 
 def _read_time(value: str) -> datetime:
-    with suppress(ValueError, OverflowError):
+    with suppress(ValueError):
         moment = datetime.fromisoformat(value)
-        if moment.tzinfo is not None and wire_time(moment) == value:
+        if moment.tzinfo is UTC:
             return moment
     raise ValueError("must be a real time in UTC, YYYY-MM-DDThh:mm:ssZ")
 
@@ -100,20 +95,9 @@ def _read_time(value: str) -> datetime:
 REPLAY_READERS: Readers = {"event_id": _read_place, "since": _read_time}
 
 
-list_endpoints = store.list_endpoints
-
-
-def get(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint:
-    """Raises NotFound, also for another account's endpoint."""
-    found = store.get_endpoint(tx, account_id, endpoint_id, lock=lock)
-    if found is None:
-        raise NotFound("webhook endpoint")
-    return found
-
-
 def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Requester) -> WebhookEndpoint:
     """A new endpoint that gets the events from now on; it begins the account's feed. Raises Invalid when there are too many."""
-    if len(list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
+    if len(store.list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
         rule = f"must be one of the account's {MOST_ENDPOINTS} endpoints: delete one that is not used"
         raise Invalid([Fault("url", "not_allowed", rule)])
     store.begin_feed(tx, account_id, requester.now)
@@ -122,7 +106,7 @@ def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Reques
     row |= {"epoch": 0, "turn_at": AT_ONCE, "created_at": requester.now, "updated_at": requester.now}
     endpoint_id = store.insert_endpoint(tx, row)
     audit.record_action(tx, requester, "webhook.created", account_id, endpoint_id)
-    return get(tx, account_id, endpoint_id)
+    return store.get_endpoint(tx, account_id, endpoint_id)
 
 
 def change(
@@ -143,15 +127,16 @@ def rotate(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEn
     return _change(tx, endpoint, requester, "webhook.rotated", salts)
 
 
-def delete(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> None:
-    store.delete_endpoint(tx, endpoint.id)
-    audit.record_action(tx, requester, "webhook.deleted", endpoint.account_id, endpoint.id)
+def delete(tx: Tx, account_id: int, endpoint_id: int, requester: Requester) -> None:
+    """Raises NotFound."""
+    store.delete_endpoint(tx, store.get_endpoint(tx, account_id, endpoint_id, lock=True).id)
+    audit.record_action(tx, requester, "webhook.deleted", account_id, endpoint_id)
 
 
 def test(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
     """Have a `webhook.test` sent to the endpoint, behind the events that wait for it. Raises EndpointPaused."""
     if endpoint.state is EndpointState.PAUSED:
-        raise EndpointPaused
+        raise EndpointPaused("The endpoint is paused. Make it active first.", field="state")
     type_, request_id = AccountEventType.WEBHOOK_TEST, requester.request_id
     event = NewEvent(endpoint.account_id, type_, {}, request_id, endpoint.id)
     store.publish(tx, [event], now=requester.now)
@@ -166,16 +151,13 @@ def replay(
     back: dict[str, Any] = {}
     if asked.keys() == {"event_id"}:
         if not store.copy_event(tx, endpoint.account_id, asked["event_id"], endpoint.id):
-            raise Invalid(
-                [Fault("event_id", "not_allowed", "must be the id of an event of the last 30 days")]
-            )
+            rule = "must be the id of an event of the last 30 days"
+            raise Invalid([Fault("event_id", "not_allowed", rule)])
         detail = {"event_id": asked["event_id"].event_id}
     elif asked.keys() == {"since"}:
         detail = {"since": wire_time(asked["since"])}
         first = store.first_place_since(tx, endpoint.account_id, asked["since"])
-        if (
-            first is not None
-        ):  # and never forward, past events that wait. What a worker has sent since its last commit is void
+        if first is not None:  # never forward, past events that wait
             back = due_after(min(endpoint.place, first._replace(id=first.id - 1)))
     else:
         raise Invalid([Fault("event_id", "required", "must be there, or since instead of it")])
@@ -194,7 +176,7 @@ def _change(
     if values:
         store.change_endpoint(tx, endpoint.id, **values, updated_at=requester.now)
     audit.record_action(tx, requester, action, endpoint.account_id, endpoint.id, **detail)
-    return get(tx, endpoint.account_id, endpoint.id)
+    return store.get_endpoint(tx, endpoint.account_id, endpoint.id)
 
 
 def _reason(values: Mapping[str, Any]) -> dict[str, Any]:
