@@ -298,30 +298,37 @@ def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None
 def test_slow_endpoints_leave_threads_to_others(
     desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("THREADS", 2), ("MOST_SLOW", 1), ("SLOW_SECONDS", 0.1)):
+    for name, value in (("THREADS", 2), ("MOST_SLOW", 1), ("SLOW_SECONDS", 0.05)):
         monkeypatch.setattr(webhooks, name, value)
-    answering = threading.Event()
+    answers = threading.Event()
 
     def slowly(_: Delivered) -> int:
-        time.sleep(0.2)
-        answering.wait(8)
+        time.sleep(0.1)
+        answers.wait(8)
         return 200
 
     with receiving() as slow, desk.sending() as sender:
         slow.answer = slowly
-        answering.set()
-        desk.create(slow.url)
-        desk.create(slow.url)
+        answers.set()
+        made = [desk.create(slow.url) for _ in range(2)]
         desk.happen(0)
         slow.wait_for(2)
         while len(sender._slow) < 2:
             time.sleep(0.01)
-        answering.clear()
+        for endpoint in made:
+            desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "paused"})
+        desk.clock.advance(1)
         desk.create(receiver.url)
-        desk.happen(*range(1, 60))
+        desk.happen(1)
+        receiver.wait_for(1)
+        answers.clear()
+        for endpoint in made:  # their last turns were before the other's
+            desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "active"})
+        slow.wait_for(3)
+        desk.happen(*range(2, 60))
         receiver.wait_for(59, seconds=6)
         assert len(slow.received) == 3
-        answering.set()
+        answers.set()
 
 
 def test_an_endless_answer_ends(desk: Desk, receiver: Receiver) -> None:

@@ -28,9 +28,9 @@ async def list_events(app: App, request: Request) -> Response:
 
     if not await app.ask(lambda tx: events.has_feed(tx, account_id)):
         await app.write(begin)
-    size, after = query.get("page[size]", EVENTS_PER_PAGE), EventPlace.parse(query.get("page[after]", ""))
-    start = after or FEED_START
-    found = await app.ask(lambda tx: events.list_events(tx, account_id, after=start, limit=size + 1))
+    size = query.get("page[size]", EVENTS_PER_PAGE)
+    after = EventPlace.parse(query["page[after]"]) if "page[after]" in query else FEED_START
+    found = await app.ask(lambda tx: events.list_events(tx, account_id, after=after, limit=size + 1))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
         following = query | {"page[size]": size, "page[after]": found[size - 1].event_id}

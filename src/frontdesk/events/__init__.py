@@ -1,6 +1,7 @@
 """Events: what happened to members, files, invitations and queues, told to the account's programs (docs/interface.md, Events)."""
 
 from frontdesk.events.store import begin_feed as begin_feed
+from frontdesk.events.store import claim_due as claim_due
 from frontdesk.events.store import find_due as find_due
 from frontdesk.events.store import find_feeds as find_feeds
 from frontdesk.events.store import get_endpoint as get_endpoint

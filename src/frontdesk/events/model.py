@@ -60,9 +60,11 @@ class EventPlace(NamedTuple):
         return f"evt_{self.xid}_{self.id}"
 
     @classmethod
-    def parse(cls, event_id: str) -> "EventPlace | None":
-        found = EVENT_ID.fullmatch(event_id)
-        return None if found is None else cls(int(found[1]), int(found[2]))
+    def parse(cls, event_id: str) -> "EventPlace":
+        """Raises ValueError with the rule."""
+        if (found := EVENT_ID.fullmatch(event_id)) is None:
+            raise ValueError("must be the id of an event, such as evt_871_42")
+        return cls(int(found[1]), int(found[2]))
 
 
 FEED_START = EventPlace(0, 0)

@@ -1,7 +1,7 @@
 """The SQL of events."""
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, delete, insert, literal, or_, select, text, tuple_, update
@@ -21,6 +21,7 @@ from frontdesk.events.model import (
 from frontdesk.events.tables import event_feeds, events, webhook_endpoints
 from frontdesk.text import stored_time
 
+LEASE = timedelta(seconds=60)  # of a claim of an endpoint
 _columns = events.c
 _endpoint = webhook_endpoints.c
 _ORDER = (_columns.account_id, _columns.xid, _columns.id)
@@ -183,11 +184,9 @@ def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return _endpoint.state == EndpointState.ACTIVE, _endpoint.next_at <= now, is_free
 
 
-def claim_endpoints(
-    tx: Tx, ids: Sequence[int], *, now: datetime, lease_until: datetime
-) -> list[WebhookEndpoint]:
-    """Claim those of the endpoints that are still due and free."""
-    values = {"epoch": _endpoint.epoch + 1, "lease_until": lease_until, "turn_at": now}
+def claim_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[WebhookEndpoint]:
+    """Claim those of the endpoints that are still due and free, until `delivery.save` with `ends`."""
+    values = {"epoch": _endpoint.epoch + 1, "lease_until": now + LEASE, "turn_at": now}
     mine = and_(_endpoint.id.in_(sorted(ids)), *_is_due(now))
     claimed = update(webhook_endpoints).where(mine).values(values).returning(*_WHOLE)
     return [WebhookEndpoint(*row) for row in tx.execute(claimed)]

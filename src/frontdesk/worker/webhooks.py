@@ -189,7 +189,7 @@ class WebhookSender(BackgroundTask):
         """Begin the turns of endpoints that are due."""
         due = self._db.ask(lambda tx: events.find_due(tx, self._read_time(tx), THREADS * 10))
         if chosen := self._choose(due):
-            claimed = write_alone(self._db, lambda tx: delivery.claim(tx, chosen, now=self._read_time(tx)))
+            claimed = write_alone(self._db, lambda tx: events.claim_due(tx, chosen, self._read_time(tx)))
             for endpoint in claimed:
                 with self._lock:
                     self._running.add(endpoint.id)
