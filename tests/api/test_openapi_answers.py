@@ -236,7 +236,7 @@ INVALID: dict[str, tuple[str, Any]] = {
     "createWebhookEndpoint": ("", {"url": "http://hooks.example.com", "state": "off"}),
     "changeWebhookEndpoint": ("", {"event_types": "all"}),
     "replayWebhookEndpoint": ("", {"event_id": "evt_1", "since": "2026-11-20"}),
-    "listEvents": ("?type=member.erased", {}),
+    "listEvents": ("?page[size]=0", {}),
     "listPlans": ("?page[size]=0&page[after]=first", {}),
     "changePlan": ("", {"name": " ", "active": False}),
     "enrolMember": ("", request("enrolMember", "new_member") | WRONG),

@@ -3,6 +3,7 @@
 import io
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -294,6 +295,42 @@ def test_a_slow_endpoint_delays_no_other(desk: Desk, receiver: Receiver) -> None
     assert numbers_of(receiver) == [*range(100)]
 
 
+def test_slow_endpoints_leave_threads_to_others(
+    desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("THREADS", 2), ("MOST_SLOW", 1), ("SLOW_SECONDS", 0.05)):
+        monkeypatch.setattr(webhooks, name, value)
+    answers = threading.Event()
+
+    def slowly(_: Delivered) -> int:
+        time.sleep(0.1)
+        answers.wait(8)
+        return 200
+
+    with receiving() as slow, desk.sending() as sender:
+        slow.answer = slowly
+        answers.set()
+        made = [desk.create(slow.url) for _ in range(2)]
+        desk.happen(0)
+        slow.wait_for(2)
+        while len(sender._slow) < 2:
+            time.sleep(0.01)
+        for endpoint in made:
+            desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "paused"})
+        desk.clock.advance(1)
+        desk.create(receiver.url)
+        desk.happen(1)
+        receiver.wait_for(1)
+        answers.clear()
+        for endpoint in made:  # their last turns were before the other's
+            desk.api.patch(f"{PATH}/{endpoint['id']}", {"state": "active"})
+        slow.wait_for(3)
+        desk.happen(*range(2, 60))
+        receiver.wait_for(59, seconds=6)
+        assert len(slow.received) == 3
+        answers.set()
+
+
 def test_an_endless_answer_ends(desk: Desk, receiver: Receiver) -> None:
     endpoint = desk.create(receiver.url)
     desk.happen(1)
@@ -384,7 +421,7 @@ def test_all_events_since_a_time_are_sent_again_in_their_order(desk: Desk, recei
     desk.clock.advance(60)
     desk.happen(2, 3)
     desk.turn()
-    since = desk.api.get("/v2/events").json()["data"][1]["timestamp"]
+    since = desk.api.get("/v2/events").json()["data"][1]["timestamp"].replace("Z", ".000Z")  # of JavaScript
     receiver.answer = lambda _: 500
     desk.clock.advance(60)
     desk.happen(4)

@@ -4,8 +4,8 @@ import { FileHandle, readFile } from "./file.js";
 import { type Reconciliation, reconciliationOf } from "./reconciliation.js";
 import type {
   BatchResults, Caller, components, Eligibility, EligibilityChange, EligibilityRecord, EligibleMember, Event, File, Mapping,
-  MappingSuggestion, MemberRename, NewWebhookEndpoint, operations, ParameterEventType, Plan, PlanPatch, StoredMapping,
-  WebhookEndpointPatch, WebhookTarget,
+  MappingSuggestion, MemberRename, NewWebhookEndpoint, operations, Plan, PlanPatch, StoredMapping, WebhookEndpointPatch,
+  WebhookTarget,
 } from "./schema.js";
 
 /** What became of the record of a member. */
@@ -175,8 +175,8 @@ export class Frontdesk {
   }
 
   /** What has happened, the oldest first. Keep the `id` of the last event and give it as `after`. Needs `events:read`. */
-  events(wanted: { after?: string; type?: ParameterEventType } = {}): List<Event> {
-    return this.#connection.list("/v2/events", { type: wanted.type, "page[after]": wanted.after });
+  events(wanted: { after?: string } = {}): List<Event> {
+    return this.#connection.list("/v2/events", { "page[after]": wanted.after });
   }
 
   /** Every webhook endpoint of the account, by id. This and what follows needs the scope `webhooks:manage`. */

@@ -1646,13 +1646,13 @@ export interface components {
             id: string;
             /**
              * @description - `member.created`: A member is new.
-             *     - `member.updated`: Fields of a member changed; the undo of a file restored them, or the member itself.
+             *     - `member.updated`: Fields of a member changed; an undo restored them, or the member.
              *     - `member.moved`: A member moved from `from_plan_id` to `plan_id`.
-             *     - `member.ended`: A file ended the access of a member; an undo or a merge removed the member.
+             *     - `member.ended`: A file ended a member's access; an undo or a merge removed the member.
              *     - `member.reopened`: A member that was absent from a full file is listed again.
              *     - `invitation.sent`: The relay has taken the invitation of a member.
              *     - `invitation.bounced`: The invitation of a member failed for good.
-             *     - `invitation.suppressed`: The address of a member is not mailed any more: a hard bounce, or a complaint.
+             *     - `invitation.suppressed`: A hard bounce or a complaint ended mail to a member.
              *     - `file.done`: A file has ended, with a report.
              *     - `file.held`: A file waits for a person.
              *     - `file.failed`: A file has failed.
@@ -2747,8 +2747,6 @@ export interface components {
         history_page_size: number;
         /** @description The `id` of the change after which the page starts; `links.next` has it. */
         history_page_after: number;
-        /** @description Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`. */
-        event_type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed";
         /** @description Events per page; 100 by default. */
         event_page_size: number;
         /** @description The `id` of the event after which the page starts; `links.next` has it. */
@@ -3086,7 +3084,6 @@ export type ParameterMemberPageSize = components['parameters']['member_page_size
 export type ParameterMemberPageAfter = components['parameters']['member_page_after'];
 export type ParameterHistoryPageSize = components['parameters']['history_page_size'];
 export type ParameterHistoryPageAfter = components['parameters']['history_page_after'];
-export type ParameterEventType = components['parameters']['event_type'];
 export type ParameterEventPageSize = components['parameters']['event_page_size'];
 export type ParameterEventPageAfter = components['parameters']['event_page_after'];
 export type ParameterEndpointId = components['parameters']['endpoint_id'];
@@ -5527,8 +5524,6 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`. */
-                type?: components["parameters"]["event_type"];
                 /** @description Events per page; 100 by default. */
                 "page[size]"?: components["parameters"]["event_page_size"];
                 /** @description The `id` of the event after which the page starts; `links.next` has it. */

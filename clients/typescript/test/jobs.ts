@@ -178,7 +178,7 @@ test("events are read on from the last one, and webhook endpoints are kept", asy
   const created = await desk.events(after).first();
   assert.deepEqual([created?.type, created?.data.eligibility_id], ["member.created", id]);
   await desk.enrol(plan, memberOf(n, { city: "Salem" }));
-  const updated = await desk.events({ after: created?.id ?? "", type: "member.updated" }).all();
+  const updated = await desk.events({ after: created?.id ?? "" }).all();
   assert.deepEqual(updated.map((event) => event.data.fields), [["city"]]);
   const endpoint = await desk.createWebhookEndpoint({ url: "http://127.0.0.1:9/hook", event_types: ["file.done"] });
   assert.match(endpoint.secret ?? "", /^whsec_/);

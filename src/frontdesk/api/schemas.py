@@ -406,7 +406,6 @@ member_page_size?: integer {"minimum": 1, "maximum": 1000} — Members per page;
 member_page_after?: page_start — The `id` after which the page starts; `links.next` has it.
 history_page_size?: integer {"minimum": 1, "maximum": 1000} — Changes per page; 100 by default.
 history_page_after?: page_start — The `id` of the change after which the page starts; `links.next` has it.
-event_type?: SUBSCRIBED — Only events of this type. A page looks at 1,000 events, so it may have few or none and a `links.next`.
 event_page_size?: integer {"minimum": 1, "maximum": 1000} — Events per page; 100 by default.
 event_page_after?: EVENT_ID — The `id` of the event after which the page starts; `links.next` has it.
 endpoint_id: integer — `id` of the webhook endpoint.

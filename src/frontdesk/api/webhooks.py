@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from frontdesk import events
 from frontdesk.api.eligibility_files import enveloped
 from frontdesk.app import App
 from frontdesk.config import Environment
@@ -18,7 +19,7 @@ from frontdesk.text import nearest_name
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.idempotency import write_once
 from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
-from frontdesk.web.response import NO_STORE, Response, json_response
+from frontdesk.web.response import NO_STORE, Response
 
 
 async def create_webhook_endpoint(app: App, request: Request) -> Response:
@@ -36,9 +37,8 @@ async def create_webhook_endpoint(app: App, request: Request) -> Response:
     def create(tx: Tx) -> Response:
         made = endpoints.create(tx, account_id, values, requester)
         place = f"{app.config.base_url}{request.path}/{made.id}".encode()
-        links = {"self": app.config.base_url + request.target}
-        body = {"links": links, "data": _with_salt(made)}
-        return json_response(body, (b"location", place), status=201)
+        answer = enveloped(app, request, _with_salt(made), status=201)
+        return replace(answer, headers=((b"location", place), *answer.headers))
 
     return await _reveal_secret(app, write_once(app, request, create))
 
@@ -49,7 +49,7 @@ async def list_webhook_endpoints(app: App, request: Request) -> Response:
     200 WebhookEndpoints: The endpoints, by id.
     """
     account_id = request.account_id
-    found = await app.ask(lambda tx: endpoints.list_endpoints(tx, account_id))
+    found = await app.ask(lambda tx: events.list_endpoints(tx, account_id))
     return enveloped(app, request, [endpoint.serialize() for endpoint in found])
 
 
@@ -59,7 +59,7 @@ async def show_webhook_endpoint(app: App, request: Request) -> Response:
     200 WebhookEndpoint: The endpoint.
     """
     id_, account_id = request.path_id("endpoint_id"), request.account_id
-    found = await app.ask(lambda tx: endpoints.get(tx, account_id, id_))
+    found = await app.ask(lambda tx: events.get_endpoint(tx, account_id, id_))
     return enveloped(app, request, found.serialize())
 
 
@@ -80,12 +80,9 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 
     204: The endpoint is gone.
     """
-    id_, account_id, requester = (
-        request.path_id("endpoint_id"),
-        request.account_id,
-        requester_of(app, request),
-    )
-    await app.write(lambda tx: endpoints.delete(tx, endpoints.get(tx, account_id, id_, lock=True), requester))
+    id_, account_id = request.path_id("endpoint_id"), request.account_id
+    requester = requester_of(app, request)
+    await app.write(lambda tx: endpoints.delete(tx, account_id, id_, requester))
     return Response(204, b"", (NO_STORE,))
 
 
@@ -136,7 +133,7 @@ async def _act(
     requester = requester_of(app, request)
 
     def act(tx: Tx) -> Response:
-        endpoint = action(tx, endpoints.get(tx, account_id, id_, lock=True), requester, **options)
+        endpoint = action(tx, events.get_endpoint(tx, account_id, id_, lock=True), requester, **options)
         return enveloped(app, request, show(endpoint), status=status)
 
     response = await write_once(app, request, act)

@@ -47,21 +47,9 @@ class TransactionNumber(FunctionElement[int]):
     inherit_cache = True
 
 
-class OldestOpenTransaction(FunctionElement[int]):
-    """The number of the oldest transaction that is open or to come. Only for PostgreSQL."""
-
-    type = Id
-    inherit_cache = True
-
-
 @compiles(TransactionNumber)
 def _transaction_number(_element: TransactionNumber, compiler: Any, **_options: Any) -> str:
     return "0" if compiler.dialect.name == "sqlite" else "(pg_current_xact_id()::text::bigint)"
-
-
-@compiles(OldestOpenTransaction)
-def _oldest_open(_element: OldestOpenTransaction, _compiler: Any, **_options: Any) -> str:
-    return "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 
 
 def words(kind: type[StrEnum], length: int) -> Enum:

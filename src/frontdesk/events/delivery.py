@@ -5,7 +5,6 @@ place in the feed is committed after some events, so a killed worker's events ar
 """
 
 import random
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -15,13 +14,10 @@ from frontdesk.db import Tx
 from frontdesk.events import signature, store
 from frontdesk.events.model import EndpointState, Event, EventPlace, PauseReason, WebhookEndpoint, due_after
 
-LEASE_SECONDS = 60
 READ_TOGETHER = 100  # events
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 4 * 3600
 GIVE_UP_AFTER = timedelta(days=3)  # of one event
 PAUSE_AFTER = timedelta(days=5)  # of an endpoint
-GONE = "status_410"
-ACTOR = "webhooks"
 
 
 class Progress(NamedTuple):
@@ -32,14 +28,6 @@ class Progress(NamedTuple):
     delivered: bool
     failed: Event | None = None
     error: str | None = None
-
-
-find_due = store.find_due
-
-
-def claim(tx: Tx, ids: Sequence[int], *, now: datetime) -> list[WebhookEndpoint]:
-    """Claim those of the endpoints that are still due, until they are saved with `ends`."""
-    return store.claim_endpoints(tx, ids, now=now, lease_until=now + timedelta(seconds=LEASE_SECONDS))
 
 
 def next_events(tx: Tx, endpoint: WebhookEndpoint) -> list[Event]:
@@ -61,7 +49,7 @@ def save(
     """Store the progress; the claim ends with it, or its lease begins anew. Returns the endpoint as it is then, or None if the
     claim was lost: then nothing is written."""
     values = due_after(progress.place) if progress.place != endpoint.place else {}
-    values["lease_until"] = None if ends else now + timedelta(seconds=LEASE_SECONDS)
+    values["lease_until"] = None if ends else now + store.LEASE
     if progress.delivered:
         values |= {"delivered_at": now, "failing_since": None, "last_error": None}
     entry = None
@@ -85,22 +73,19 @@ def _after_failure(
     head_failed_at = now if is_first else endpoint.head_failed_at or now
     failing_since = now if progress.delivered else endpoint.failing_since or now
     pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 20))
+    next_at = now + timedelta(seconds=pause * random.uniform(1.0, 1.25))  # noqa: S311 - a pause
     values = {"attempts": attempts, "head_failed_at": head_failed_at, "failing_since": failing_since}
-    values |= {
-        "last_error": progress.error,
-        "next_at": now + timedelta(seconds=pause * random.uniform(1.0, 1.25)),  # noqa: S311 - a pause
-    }
-    is_gone = progress.error == GONE
+    values |= {"last_error": progress.error, "next_at": next_at}
+    is_gone = progress.error == "status_410"
     if is_gone or now - failing_since >= PAUSE_AFTER:
         reason = PauseReason.GONE if is_gone else PauseReason.FAILING
         values |= {"state": EndpointState.PAUSED, "paused_reason": reason}
         return values, _entry("webhook.paused", endpoint, reason=reason)
     if now - head_failed_at >= GIVE_UP_AFTER:
-        return values | due_after(failed.place), _entry(
-            "webhook.event_given_up", endpoint, event_id=failed.event_id
-        )
+        given_up = _entry("webhook.event_given_up", endpoint, event_id=failed.event_id)
+        return values | due_after(failed.place), given_up
     return values, None
 
 
 def _entry(action: str, endpoint: WebhookEndpoint, **detail: Any) -> AuditEntry:
-    return AuditEntry(action, ACTOR, f"webhook-{endpoint.id}", endpoint.account_id, endpoint.id, detail)
+    return AuditEntry(action, "webhooks", f"webhook-{endpoint.id}", endpoint.account_id, endpoint.id, detail)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, unknown_faults
+from frontdesk.errors import Fault, FrontdeskError, Invalid, unknown_faults
 from frontdesk.events import store
 from frontdesk.events.model import (
     AT_ONCE,
@@ -27,6 +27,7 @@ from frontdesk.text import wire_time
 MOST_ENDPOINTS = 10  # of an account
 OLD_SECRET_HOURS = 24
 SUBSCRIBED = tuple(str(type_) for type_ in AccountEventType if type_ is not AccountEventType.WEBHOOK_TEST)
+Values = Mapping[str, Any]  # by field
 # By field. A reader is given a value of the field's type, and raises ValueError with the rule.
 Readers = Mapping[str, Callable[[Any], Any]]
 _TYPES = {"event_types": (list, "must be an array of types of events")}
@@ -35,11 +36,6 @@ _TEXT = (str, "must be a string")
 
 class EndpointPaused(FrontdeskError, kind="wrong_state"):
     """A paused endpoint is sent nothing."""
-
-    def __init__(self) -> None:
-        detail = "The endpoint is paused. Make it active first."
-        super().__init__(detail)
-        self.faults = (Fault("state", self.code, detail),)
 
 
 def read_values(
@@ -83,37 +79,20 @@ def _read_state(value: str) -> EndpointState:
     return EndpointState(value)
 
 
-def _read_place(value: str) -> EventPlace:
-    if (place := EventPlace.parse(value)) is None:
-        raise ValueError("must be the id of an event, such as evt_871_42")
-    return place
-
-
 def _read_time(value: str) -> datetime:
-    with suppress(ValueError, OverflowError):
+    with suppress(ValueError):
         moment = datetime.fromisoformat(value)
-        if moment.tzinfo is not None and wire_time(moment) == value:
+        if moment.tzinfo is UTC:
             return moment
     raise ValueError("must be a real time in UTC, YYYY-MM-DDThh:mm:ssZ")
 
 
-REPLAY_READERS: Readers = {"event_id": _read_place, "since": _read_time}
+REPLAY_READERS: Readers = {"event_id": EventPlace.parse, "since": _read_time}
 
 
-list_endpoints = store.list_endpoints
-
-
-def get(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint:
-    """Raises NotFound, also for another account's endpoint."""
-    found = store.get_endpoint(tx, account_id, endpoint_id, lock=lock)
-    if found is None:
-        raise NotFound("webhook endpoint")
-    return found
-
-
-def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Requester) -> WebhookEndpoint:
+def create(tx: Tx, account_id: int, values: Values, requester: Requester) -> WebhookEndpoint:
     """A new endpoint that gets the events from now on; it begins the account's feed. Raises Invalid when there are too many."""
-    if len(list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
+    if len(store.list_endpoints(tx, account_id)) >= MOST_ENDPOINTS:
         rule = f"must be one of the account's {MOST_ENDPOINTS} endpoints: delete one that is not used"
         raise Invalid([Fault("url", "not_allowed", rule)])
     store.begin_feed(tx, account_id, requester.now)
@@ -122,12 +101,10 @@ def create(tx: Tx, account_id: int, values: Mapping[str, Any], requester: Reques
     row |= {"epoch": 0, "turn_at": AT_ONCE, "created_at": requester.now, "updated_at": requester.now}
     endpoint_id = store.insert_endpoint(tx, row)
     audit.record_action(tx, requester, "webhook.created", account_id, endpoint_id)
-    return get(tx, account_id, endpoint_id)
+    return store.get_endpoint(tx, account_id, endpoint_id)
 
 
-def change(
-    tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, values: Mapping[str, Any]
-) -> WebhookEndpoint:
+def change(tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, values: Values) -> WebhookEndpoint:
     """Change a locked endpoint, as those below do. One that becomes active is sent what has waited, at once."""
     changed = {name: value for name, value in values.items() if getattr(endpoint, name) != value}
     if not changed:
@@ -143,61 +120,49 @@ def rotate(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEn
     return _change(tx, endpoint, requester, "webhook.rotated", salts)
 
 
-def delete(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> None:
-    store.delete_endpoint(tx, endpoint.id)
-    audit.record_action(tx, requester, "webhook.deleted", endpoint.account_id, endpoint.id)
+def delete(tx: Tx, account_id: int, endpoint_id: int, requester: Requester) -> None:
+    """Raises NotFound."""
+    store.delete_endpoint(tx, store.get_endpoint(tx, account_id, endpoint_id, lock=True).id)
+    audit.record_action(tx, requester, "webhook.deleted", account_id, endpoint_id)
 
 
 def test(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
     """Have a `webhook.test` sent to the endpoint, behind the events that wait for it. Raises EndpointPaused."""
     if endpoint.state is EndpointState.PAUSED:
-        raise EndpointPaused
-    type_, request_id = AccountEventType.WEBHOOK_TEST, requester.request_id
-    event = NewEvent(endpoint.account_id, type_, {}, request_id, endpoint.id)
+        raise EndpointPaused("The endpoint is paused. Make it active first.", field="state")
+    type_ = AccountEventType.WEBHOOK_TEST
+    event = NewEvent(endpoint.account_id, type_, {}, requester.request_id, endpoint.id)
     store.publish(tx, [event], now=requester.now)
     return _change(tx, endpoint, requester, "webhook.tested", {})
 
 
-def replay(
-    tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, asked: Mapping[str, Any]
-) -> WebhookEndpoint:
+def replay(tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, asked: Values) -> WebhookEndpoint:
     """Send one event again, behind those that wait, or all since a time, in their order, before those that wait. Raises
     Invalid."""
-    back: dict[str, Any] = {}
-    if asked.keys() == {"event_id"}:
-        if not store.copy_event(tx, endpoint.account_id, asked["event_id"], endpoint.id):
-            raise Invalid(
-                [Fault("event_id", "not_allowed", "must be the id of an event of the last 30 days")]
-            )
-        detail = {"event_id": asked["event_id"].event_id}
-    elif asked.keys() == {"since"}:
-        detail = {"since": wire_time(asked["since"])}
-        first = store.first_place_since(tx, endpoint.account_id, asked["since"])
-        if (
-            first is not None
-        ):  # and never forward, past events that wait. What a worker has sent since its last commit is void
-            back = due_after(min(endpoint.place, first._replace(id=first.id - 1)))
-    else:
+    if len(asked) != 1:
         raise Invalid([Fault("event_id", "required", "must be there, or since instead of it")])
-    return _change(tx, endpoint, requester, "webhook.replayed", back, **detail)
+    if place := asked.get("event_id"):
+        if not store.copy_event(tx, endpoint.account_id, place, endpoint.id):
+            rule = "must be the id of an event of the last 30 days"
+            raise Invalid([Fault("event_id", "not_allowed", rule)])
+        return _change(tx, endpoint, requester, "webhook.replayed", {}, event_id=place.event_id)
+    first = store.first_place_since(tx, endpoint.account_id, asked["since"])
+    # Never forward, past events that wait. What a worker has sent since its last commit is void.
+    back = due_after(min(endpoint.place, first._replace(id=first.id - 1))) if first else {}
+    return _change(tx, endpoint, requester, "webhook.replayed", back, since=wire_time(asked["since"]))
 
 
 def _change(
-    tx: Tx,
-    endpoint: WebhookEndpoint,
-    requester: Requester,
-    action: str,
-    values: Mapping[str, Any],
-    **detail: Any,
+    tx: Tx, endpoint: WebhookEndpoint, requester: Requester, action: str, values: Values, **detail: Any
 ) -> WebhookEndpoint:
     """The endpoint with these values; the audit trail has the action."""
     if values:
         store.change_endpoint(tx, endpoint.id, **values, updated_at=requester.now)
     audit.record_action(tx, requester, action, endpoint.account_id, endpoint.id, **detail)
-    return get(tx, endpoint.account_id, endpoint.id)
+    return store.get_endpoint(tx, endpoint.account_id, endpoint.id)
 
 
-def _reason(values: Mapping[str, Any]) -> dict[str, Any]:
+def _reason(values: Values) -> dict[str, Any]:
     """Why the endpoint is paused, where its state changes."""
     if "state" not in values:
         return {}

@@ -14,31 +14,20 @@ EVENT_ID = re.compile("evt_(0|[1-9][0-9]{0,17})_([1-9][0-9]{0,17})")
 EVENTS_PER_PAGE = 100
 EVENT_DAYS = 30  # of retention
 URL_LENGTH = 2000
-AT_ONCE = datetime(
-    2000, 1, 1, tzinfo=UTC
-)  # due by the clock of every worker, however wrong that of a request's server is
+AT_ONCE = datetime(2000, 1, 1, tzinfo=UTC)  # due by every worker's clock, however wrong a server's is
 
 
 class AccountEventType(DescribedEnum):
     """What happened."""
 
     MEMBER_CREATED = "member.created", "A member is new."
-    MEMBER_UPDATED = (
-        "member.updated",
-        "Fields of a member changed; the undo of a file restored them, or the member itself.",
-    )
+    MEMBER_UPDATED = "member.updated", "Fields of a member changed; an undo restored them, or the member."
     MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
-    MEMBER_ENDED = (
-        "member.ended",
-        "A file ended the access of a member; an undo or a merge removed the member.",
-    )
+    MEMBER_ENDED = "member.ended", "A file ended a member's access; an undo or a merge removed the member."
     MEMBER_REOPENED = "member.reopened", "A member that was absent from a full file is listed again."
     INVITATION_SENT = "invitation.sent", "The relay has taken the invitation of a member."
     INVITATION_BOUNCED = "invitation.bounced", "The invitation of a member failed for good."
-    INVITATION_SUPPRESSED = (
-        "invitation.suppressed",
-        "The address of a member is not mailed any more: a hard bounce, or a complaint.",
-    )
+    INVITATION_SUPPRESSED = "invitation.suppressed", "A hard bounce or a complaint ended mail to a member."
     FILE_DONE = "file.done", "A file has ended, with a report."
     FILE_HELD = "file.held", "A file waits for a person."
     FILE_FAILED = "file.failed", "A file has failed."
@@ -71,9 +60,11 @@ class EventPlace(NamedTuple):
         return f"evt_{self.xid}_{self.id}"
 
     @classmethod
-    def parse(cls, event_id: str) -> "EventPlace | None":
-        found = EVENT_ID.fullmatch(event_id)
-        return None if found is None else cls(int(found[1]), int(found[2]))
+    def parse(cls, event_id: str) -> "EventPlace":
+        """Raises ValueError with the rule."""
+        if (found := EVENT_ID.fullmatch(event_id)) is None:
+            raise ValueError("must be the id of an event, such as evt_871_42")
+        return cls(int(found[1]), int(found[2]))
 
 
 FEED_START = EventPlace(0, 0)

@@ -9,11 +9,9 @@ import secrets
 from base64 import b64encode
 from collections.abc import Sequence
 
-SALT_BYTES = 32
-
 
 def new_salt() -> str:
-    return secrets.token_hex(SALT_BYTES)
+    return secrets.token_hex(32)
 
 
 def derive_secret(link_secret: str, salt: str) -> bytes:

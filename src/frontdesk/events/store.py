@@ -1,14 +1,14 @@
 """The SQL of events."""
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, delete, insert, literal, or_, select, text, tuple_, update
 
 from frontdesk.db import Tx, sets
-from frontdesk.db.schema import OldestOpenTransaction
 from frontdesk.db.sets import Found, SetTransaction
+from frontdesk.errors import NotFound
 from frontdesk.events.model import (
     FEED_START,
     AccountEventType,
@@ -21,10 +21,13 @@ from frontdesk.events.model import (
 from frontdesk.events.tables import event_feeds, events, webhook_endpoints
 from frontdesk.text import stored_time
 
+LEASE = timedelta(seconds=60)  # of a claim of an endpoint
 _columns = events.c
 _endpoint = webhook_endpoints.c
 _ORDER = (_columns.account_id, _columns.xid, _columns.id)
 _WHOLE = [_endpoint[name] for name in WebhookEndpoint._fields]
+# The number of the oldest transaction that is open or to come, on PostgreSQL.
+_OLDEST_OPEN = text("(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)")
 _SHOWN = [_columns[name] for name in Event._fields]
 
 
@@ -115,17 +118,17 @@ def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[b
     account = _columns.account_id
     if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
         return account == account_id, _columns.xid == 0, _columns.id > after.id
-    xid = case((literal(after.xid) < OldestOpenTransaction(), after.xid), else_=0)
+    xid = case((literal(after.xid) < _OLDEST_OPEN, after.xid), else_=0)
     place = tuple_(*_ORDER) > tuple_(account_id, xid, after.id)
-    return place, account <= account_id, _columns.xid < OldestOpenTransaction()
+    return place, account <= account_id, _columns.xid < _OLDEST_OPEN
 
 
 def number_anew(tx: Tx) -> None:
     """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events and
     places get the number 0, before all new ones."""
     if tx.dialect.name != "sqlite":
-        tx.execute(update(events).where(_columns.xid >= OldestOpenTransaction()).values(xid=0))
-        places = _endpoint.place_xid >= OldestOpenTransaction()
+        tx.execute(update(events).where(_columns.xid >= _OLDEST_OPEN).values(xid=0))
+        places = _endpoint.place_xid >= _OLDEST_OPEN
         tx.execute(update(webhook_endpoints).where(places).values(place_xid=0))
 
 
@@ -135,10 +138,13 @@ def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
     return [WebhookEndpoint(*row) for row in tx.execute(query)]
 
 
-def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint | None:
+def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint:
+    """Raises NotFound, also for another account's endpoint."""
     query = select(*_WHOLE).where(_endpoint.id == endpoint_id, _endpoint.account_id == account_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
-    return WebhookEndpoint(*row) if row else None
+    if row is None:
+        raise NotFound("webhook endpoint")
+    return WebhookEndpoint(*row)
 
 
 def insert_endpoint(tx: Tx, values: dict[str, Any]) -> int:
@@ -158,19 +164,19 @@ def delete_endpoint(tx: Tx, endpoint_id: int) -> None:
     tx.execute(delete(webhook_endpoints).where(_endpoint.id == endpoint_id))
 
 
-def find_due(tx: Tx, now: datetime, limit: int) -> list[tuple[int, int]]:
-    """The ids and accounts of endpoints with an event to send now, that with the oldest last turn first. Nothing is sent for
-    accounts that don't work."""
+def find_due(tx: Tx, now: datetime, limit: int) -> list[int]:
+    """The ids of endpoints with an event to send now, that with the oldest last turn first. Nothing is sent for accounts that
+    don't work."""
     is_there: ColumnElement[bool] = and_(_columns.xid == 0, _columns.id > _endpoint.place_id)
     if tx.dialect.name != "sqlite":
         place = tuple_(_columns.xid, _columns.id) > tuple_(_endpoint.place_xid, _endpoint.place_id)
-        is_there = and_(place, _columns.xid < OldestOpenTransaction())
+        is_there = and_(place, _columns.xid < _OLDEST_OPEN)
     of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)
     first = select(_columns.id).where(of_account, is_there).order_by(*_ORDER).limit(1)
     works = text("(SELECT state FROM accounts WHERE id = webhook_endpoints.account_id) = 'active'")
-    query = select(_endpoint.id, _endpoint.account_id).where(*_is_due(now), works)
+    query = select(_endpoint.id).where(*_is_due(now), works)
     query = query.where(first.correlate(webhook_endpoints).scalar_subquery().is_not(None))
-    return [(row.id, row.account_id) for row in tx.execute(query.order_by(_endpoint.turn_at).limit(limit))]
+    return list(tx.execute(query.order_by(_endpoint.turn_at).limit(limit)).scalars())
 
 
 def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -178,11 +184,9 @@ def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return _endpoint.state == EndpointState.ACTIVE, _endpoint.next_at <= now, is_free
 
 
-def claim_endpoints(
-    tx: Tx, ids: Sequence[int], *, now: datetime, lease_until: datetime
-) -> list[WebhookEndpoint]:
-    """Claim those of the endpoints that are still due and free."""
-    values = {"epoch": _endpoint.epoch + 1, "lease_until": lease_until, "turn_at": now}
+def claim_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[WebhookEndpoint]:
+    """Claim those of the endpoints that are still due and free, until `delivery.save` with `ends`."""
+    values = {"epoch": _endpoint.epoch + 1, "lease_until": now + LEASE, "turn_at": now}
     mine = and_(_endpoint.id.in_(sorted(ids)), *_is_due(now))
     claimed = update(webhook_endpoints).where(mine).values(values).returning(*_WHOLE)
     return [WebhookEndpoint(*row) for row in tx.execute(claimed)]

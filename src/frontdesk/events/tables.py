@@ -22,9 +22,8 @@ events = sa.Table(
     *required(UtcTime(), "at"),
     *required(Json, "data"),
     *optional(sa.String(64), "request_id"),
-    *optional(
-        Id, "endpoint_id"
-    ),  # of a test or a replay: only this endpoint gets it, and the feed does not show it
+    # Of a test or a replay: only this endpoint gets it, and the feed does not show it.
+    *optional(Id, "endpoint_id"),
     *optional(sa.String(40), "replays"),  # the id of the event that is sent again
     sa.Index("ix_events_account_id_xid_id", "account_id", "xid", "id"),
 )

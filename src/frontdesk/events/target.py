@@ -58,14 +58,13 @@ def parse_target(url: str, *, is_sandbox: bool) -> WebhookTarget:
     if not host or (address is None and not _NAME.fullmatch(host)):
         raise ValueError(shape)
     is_local = is_sandbox and is_this_machine(host)
-    if parts.scheme == "http" and not is_local:
+    is_tls = parts.scheme == "https"
+    if not is_tls and not is_local:
         raise ValueError("must be an https address; a sandbox takes http on this machine too")
     if not is_local and (is_this_machine(host) or (address is not None and not is_public(address))):
         raise ValueError("must be an address on the internet, not one of a private network")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return WebhookTarget(
-        parts.scheme == "https", host, port or PORTS[parts.scheme], path, parts.netloc, is_local
-    )
+    return WebhookTarget(is_tls, host, port or PORTS[parts.scheme], path, parts.netloc, is_local)
 
 
 def may_connect(target: WebhookTarget, address: str) -> bool:

@@ -10,7 +10,6 @@ import socket
 import ssl
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -20,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from frontdesk import __version__
+from frontdesk import __version__, events
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time, write_alone
@@ -32,8 +31,7 @@ from frontdesk.events.target import NOWHERE, WebhookTarget, may_connect, parse_t
 from frontdesk.worker.background import IDLE_SECONDS, BackgroundTask
 
 THREADS = 24
-MOST_OF_ACCOUNT = 4  # threads, so that no account takes them all
-MOST_SLOW = 12  # threads for endpoints that were slow last time
+MOST_SLOW = 12  # threads for endpoints that were slow last time, so that they don't take them all
 SLOW_SECONDS = 2.0
 ANSWER_SECONDS = 10.0  # for connection, request and answer together
 ANSWER_BYTES, BODY_BYTES = 64 * 1024, 16 * 1024  # that are read, of the whole answer and of its body
@@ -43,11 +41,7 @@ USER_AGENT = f"frontdesk-webhooks/{__version__}"
 
 
 class NotDelivered(Exception):
-    """The webhook was not taken. `error` is a word for the endpoint's owner; it holds nothing that was received."""
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
+    """The webhook was not taken. The text is a word for the endpoint's owner; it holds nothing that was received."""
 
 
 class DeadlineSocket(io.RawIOBase):
@@ -101,9 +95,7 @@ class WebhookConnection:
             return self._exchange(body, headers, deadline)
         except (OSError, http.client.HTTPException, NotDelivered) as failure:
             self.close()
-            if was_open and isinstance(
-                failure, ConnectionError
-            ):  # the other end has closed an idle connection
+            if was_open and isinstance(failure, ConnectionError):  # the other end closed an idle connection
                 return self.post(body, headers, deadline)
             raise _not_delivered(failure) from None
 
@@ -116,13 +108,10 @@ class WebhookConnection:
     def _exchange(self, body: bytes, headers: dict[str, str], deadline: float) -> int:
         if self._socket is None:
             self._socket = self._connect(deadline)
-        connection = http.client.HTTPConnection("unused")  # the Host is sent below
+        connection = http.client.HTTPConnection("unused")  # the headers have the Host
         stream: Any = DeadlineSocket(self._socket, deadline)
         connection.sock = stream
-        connection.putrequest("POST", self.target.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in (("Host", self.target.host_header), *headers.items()):
-            connection.putheader(name, value)
-        connection.endheaders(body)
+        connection.request("POST", self.target.path, body, headers | {"Host": self.target.host_header})
         response = connection.getresponse()
         response.read(BODY_BYTES)
         if response.will_close or not response.isclosed():
@@ -185,8 +174,7 @@ class WebhookSender(BackgroundTask):
         self._read_time = read_time
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
         self._lock = threading.Lock()
-        self._running: dict[int, int] = {}  # accounts by endpoint
-        self._slow: set[int] = set()  # endpoints
+        self._running, self._slow = set[int](), set[int]()  # ids of endpoints
 
     def run(self) -> None:
         super().run()
@@ -199,30 +187,22 @@ class WebhookSender(BackgroundTask):
 
     def step(self) -> bool:
         """Begin the turns of endpoints that are due."""
-        found = self._db.ask(lambda tx: delivery.find_due(tx, self._read_time(tx), THREADS * 10))
-        if chosen := self._choose(found):
-            claimed = write_alone(self._db, lambda tx: delivery.claim(tx, chosen, now=self._read_time(tx)))
+        due = self._db.ask(lambda tx: events.find_due(tx, self._read_time(tx), THREADS * 10))
+        if chosen := self._choose(due):
+            claimed = write_alone(self._db, lambda tx: events.claim_due(tx, chosen, self._read_time(tx)))
             for endpoint in claimed:
                 with self._lock:
-                    self._running[endpoint.id] = endpoint.account_id
+                    self._running.add(endpoint.id)
                 self._threads.submit(self._take_turn, endpoint)
         return False
 
-    def _choose(self, found: list[tuple[int, int]]) -> list[int]:
+    def _choose(self, due: list[int]) -> list[int]:
         """The endpoints that get a thread now."""
         with self._lock:
-            running = dict(self._running)
-        of_account, slow = Counter(running.values()), len(self._slow & running.keys())
-        chosen: list[int] = []
-        for id_, account_id in found:
-            is_slow = id_ in self._slow
-            is_free = id_ not in running and of_account[account_id] < MOST_OF_ACCOUNT
-            if len(running) + len(chosen) == THREADS or not is_free or (is_slow and slow == MOST_SLOW):
-                continue
-            of_account[account_id] += 1
-            slow += is_slow
-            chosen.append(id_)
-        return chosen
+            waiting = [id_ for id_ in due if id_ not in self._running]
+            slow = [id_ for id_ in waiting if id_ in self._slow]
+            left_out = slow[MOST_SLOW - len(self._running & self._slow) :]
+            return [id_ for id_ in waiting if id_ not in left_out][: THREADS - len(self._running)]
 
     def _take_turn(self, claimed: WebhookEndpoint) -> None:
         """Send to the endpoint until it has no event left, one fails, or its turn is over."""
@@ -242,7 +222,7 @@ class WebhookSender(BackgroundTask):
         except Exception as error:  # noqa: BLE001 - see failure_event
             self._log.write(self.failure_event, error=type(error).__name__)
         with self._lock:
-            del self._running[claimed.id]
+            self._running.remove(claimed.id)
             (self._slow.add if connection.slowest > SLOW_SECONDS else self._slow.discard)(claimed.id)
         self.wake()
 
@@ -250,10 +230,10 @@ class WebhookSender(BackgroundTask):
         self, connection: WebhookConnection, endpoint: WebhookEndpoint, *, is_last: bool
     ) -> WebhookEndpoint | None:
         """Send up to a commit, and commit. Returns the endpoint, None when its turn has ended. Raises Unavailable."""
-        now, events = self._db.ask(lambda tx: (self._read_time(tx), delivery.next_events(tx, endpoint)))
+        now, following = self._db.ask(lambda tx: (self._read_time(tx), delivery.next_events(tx, endpoint)))
         place, sent, began = endpoint.place, 0, time.monotonic()
         failed, error = None, None
-        for event in events:
+        for event in following:
             if endpoint.wants(event):
                 error = self._send(connection, endpoint, event, now)
                 if error is not None:
@@ -264,7 +244,7 @@ class WebhookSender(BackgroundTask):
             if sent == COMMIT_EVENTS or time.monotonic() - began > COMMIT_SECONDS:
                 break
         progress = delivery.Progress(place, sent > 0, failed, error)
-        has_more = len(events) == delivery.READ_TOGETHER or (events and place != events[-1].place)
+        has_more = len(following) == delivery.READ_TOGETHER or (following and place != following[-1].place)
         ends = failed is not None or is_last or self._is_stopping or not has_more
 
         def save(tx: Tx) -> WebhookEndpoint | None:
@@ -283,11 +263,10 @@ class WebhookSender(BackgroundTask):
         timestamp = int(now.timestamp())
         headers = signed_headers(keys, event_id=event.event_id, timestamp=timestamp, body=body)
         headers |= {"Content-Type": "application/json", "User-Agent": USER_AGENT}
-        headers["Content-Length"] = str(len(body))
         try:
             status = connection.post(body, headers)
         except NotDelivered as failure:
-            return failure.error
+            return str(failure)
         finally:
             connection.slowest = max(connection.slowest, time.monotonic() - began)
         return None if 200 <= status < 300 else f"status_{status}"

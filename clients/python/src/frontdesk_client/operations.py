@@ -465,10 +465,10 @@ def note(found: Reconciliation, line: ReportLine) -> None:
 # Events and webhooks
 
 
-def events(*, after: str | None = None, type: str | None = None) -> Pages[Event]:  # noqa: A002 - the parameter's name
+def events(*, after: str | None = None) -> Pages[Event]:
     """What has happened to the account's members, invitations, files and queues, the oldest first. Keep the `id` of the last
     event and give it as `after` the next time. Needs the scope `events:read`."""
-    return Pages(Call("GET", "/v2/events", given(type=type, **{"page[after]": after})), list_page)
+    return Pages(Call("GET", "/v2/events", given(**{"page[after]": after})), list_page)
 
 
 def webhook_endpoints() -> Pages[WebhookTarget]:
