@@ -18,7 +18,7 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
 from frontdesk.cli.layout import field_table, picked, table
-from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
+from frontdesk.cli.options import AccountId, OnlyAccount, argument, id_argument, option
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
@@ -51,9 +51,7 @@ _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
 MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
-Address = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="The address; - reads addresses from stdin, one a line.")
-]
+Address = Annotated[str, argument("ADDRESS", "The address; - reads addresses from stdin, one a line.")]
 
 invitations = CommandGroup("invitations")
 suppression = CommandGroup("suppression")
@@ -219,9 +217,7 @@ def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool
 
 @bounces.standalone("read", "/var/mail/invitations")
 def read(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="An mbox file or a single message; - reads stdin.")
-    ],
+    path: Annotated[str, argument("PATH", "An mbox file or a single message; - reads stdin.")],
 ) -> Output:
     """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
 
