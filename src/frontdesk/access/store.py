@@ -198,14 +198,10 @@ def failures_within(
     tx: Tx, subject_hash: bytes, *, window: tuple[datetime, datetime], limit: int
 ) -> list[datetime]:
     """The times of the subject's newest failures, newest first, at most `limit` of them."""
-    after, until = window
-    query = (
-        select(failed_attempts.c.failed_at)
-        .where(failed_attempts.c.subject_hash == subject_hash)
-        .where(failed_attempts.c.failed_at > after, failed_attempts.c.failed_at <= until)
-        .order_by(failed_attempts.c.failed_at.desc())
-        .limit(limit)
-    )
+    (after, until), columns = window, failed_attempts.c
+    mine = columns.subject_hash == subject_hash
+    query = select(columns.failed_at).where(mine, columns.failed_at > after, columns.failed_at <= until)
+    query = query.order_by(columns.failed_at.desc()).limit(limit)
     return list(tx.execute(query).scalars())
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
@@ -169,9 +170,7 @@ def report(  # noqa: PLR0913 - one parameter per option
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
     """Let a held file continue: it moves the members of other plans that it lists, and ends those that a full file omits."""
-    return _work_on(
-        lambda context: actions.approve_file(context.tx, model.FileKey(file_id), context.requester)
-    )
+    return _act_on(file_id, actions.approve_file)
 
 
 @commands.standalone("accept", "7")
@@ -183,11 +182,7 @@ def accept(
 ) -> Output:
     """Give a held 834 a mapping: the suggested one, or your own. The file then continues."""
     own = {} if mapping is None else _read_mapping(mapping)
-    return _work_on(
-        lambda context: actions.accept_mapping(
-            context.tx, model.FileKey(file_id), context.requester, mapping=own, keep=keep
-        )
-    )
+    return _act_on(file_id, partial(actions.accept_mapping, mapping=own, keep=keep))
 
 
 @commands.change("cancel", "7")
@@ -199,7 +194,7 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
     """Undo a file's changes, except of records changed since. The undo is a file too, and can be undone."""
-    return _work_on(lambda context: actions.undo_file(context.tx, model.FileKey(file_id), context.requester))
+    return _act_on(file_id, actions.undo_file)
 
 
 @commands.change("mapping", "--account 1 --name hr-export --set mapping.json --default")
@@ -299,6 +294,10 @@ def suggest(
             for choice in question["choices"]
         ]
     return Output(found, parts)
+
+
+def _act_on(file_id: int, action: Callable[..., model.EligibilityFile]) -> Output:
+    return _work_on(lambda context: action(context.tx, model.FileKey(file_id), context.requester))
 
 
 def _work_on(begin: Callable[[CommandContext], model.EligibilityFile], path: Path | None = None) -> Output:

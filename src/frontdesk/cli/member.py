@@ -34,6 +34,7 @@ REFERENCE_LENGTH = 100
 ExternalId = Annotated[
     str, argument("EXTERNAL_ID", "The member's external_id; letter case and inner spaces count.")
 ]
+AfterPair = Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")]
 ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
 LONGEST_CSV = 64 * 2**20  # bytes
@@ -89,10 +90,7 @@ def duplicates(
     account: OnlyAccount = None,
     *,
     limit: Annotated[int, option("How many pairs at most.", min=1, max=1000)] = 100,
-    after: Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")] = (
-        0,
-        0,
-    ),
+    after: AfterPair = (0, 0),
 ) -> Output:
     """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
     with migrated_database(settings()) as db, progress() as bar:

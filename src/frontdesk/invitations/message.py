@@ -292,12 +292,8 @@ def default_part(part: str) -> str:
 def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> MessageTemplate:
     """Change the parts named in `changes` (None: back to the product's template). Raises Invalid with every fault."""
     template = replace(store.get_template(tx, account_id), **changes)
-    faults = [
-        fault
-        for part, source in asdict(template).items()
-        if source
-        for fault in find_template_faults(part, source)
-    ]
+    given = {part: source for part, source in asdict(template).items() if source}
+    faults = [fault for part in given for fault in find_template_faults(part, given[part])]
     if template.html is not None and template.text is None:
         faults.append(Fault("text", "required", "must be given when html is: some people read only text"))
     if faults:
