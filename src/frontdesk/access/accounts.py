@@ -9,15 +9,7 @@ from datetime import datetime
 
 from frontdesk.access import store
 from frontdesk.access.callers import digest, new_secret
-from frontdesk.access.model import (
-    Account,
-    AccountState,
-    ApiClient,
-    ClientSecret,
-    NewClient,
-    Scope,
-    scope_text,
-)
+from frontdesk.access.model import Account, AccountState, ApiClient, ClientSecret, NewClient, Scope
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 
@@ -46,7 +38,7 @@ def resume_account(tx: Tx, account_id: int) -> Account:
 
 def close_account(tx: Tx, account_id: int, *, now: datetime) -> Account:
     """End the account for good, with its clients. Its records stay. Raises NotFound."""
-    _lock_account(tx, account_id)
+    store.lock_account(tx, account_id)
     store.set_account_state(tx, account_id, AccountState.CLOSED)
     for client in store.list_clients(tx, account_id):
         store.revoke_client(tx, client.id, now=now)
@@ -60,35 +52,19 @@ def refuse_unless_active(tx: Tx, account_id: int) -> None:
 
 
 def _set_state(tx: Tx, account_id: int, state: AccountState) -> Account:
-    if _lock_account(tx, account_id).state is AccountState.CLOSED:
+    if store.lock_account(tx, account_id).state is AccountState.CLOSED:
         raise Suspended("The account is closed for good.")
     store.set_account_state(tx, account_id, state)
     return get_account(tx, account_id)
-
-
-def _lock_account(tx: Tx, account_id: int) -> Account:
-    account = store.lock_account(tx, account_id)
-    if account is None:
-        raise NotFound("account")
-    return account
 
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
     """The new client and its secret, which can't be read again. Raises Invalid for scopes that don't fit the owner; NotFound for
     an unknown account; Suspended for a closed one."""
     _check_owner(new)
-    if new.account_id is not None and _lock_account(tx, new.account_id).state is AccountState.CLOSED:
+    if new.account_id is not None and store.lock_account(tx, new.account_id).state is AccountState.CLOSED:
         raise Suspended("The account is closed for good.")
-    client = store.insert_client(
-        tx,
-        account_id=new.account_id,
-        client_id=secrets.token_hex(16),
-        name=new.name,
-        scopes=scope_text(new.scopes),
-        requests_per_minute=new.requests_per_minute,
-        created_at=now,
-        revoked_at=None,
-    )
+    client = store.insert_client(tx, new, client_id=secrets.token_hex(16), now=now)
     return client, _add_secret(tx, client, new.expires_at, now=now)
 
 

@@ -13,8 +13,10 @@ from frontdesk.access.model import (
     ApiClient,
     Caller,
     ClientSecret,
+    NewClient,
     granted,
     parse_scopes,
+    scope_text,
 )
 from frontdesk.access.tables import (
     access_tokens,
@@ -27,6 +29,7 @@ from frontdesk.access.tables import (
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.sets import SameKey
+from frontdesk.errors import NotFound
 
 MOST_DELETED = 100  # tokens, by one request for another
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
@@ -49,19 +52,23 @@ def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
     return state.correlate_except(accounts) == AccountState.ACTIVE
 
 
-def lock_account(tx: Tx, account_id: int) -> Account | None:
-    """The account; other changes of its state wait until this transaction ends."""
+def lock_account(tx: Tx, account_id: int) -> Account:
+    """The account; other changes of its state wait until this transaction ends. Raises NotFound."""
     query = select(accounts).where(accounts.c.id == account_id)
     row = tx.execute(query.with_for_update(key_share=True)).first()
-    return None if row is None else Account(*row)
+    if row is None:
+        raise NotFound("account")
+    return Account(*row)
 
 
 def set_account_state(tx: Tx, account_id: int, state: AccountState) -> None:
     tx.execute(update(accounts).where(accounts.c.id == account_id).values(state=state))
 
 
-def insert_client(tx: Tx, **row: Any) -> ApiClient:
-    return _client(tx.execute(insert(api_clients).values(**row).returning(api_clients)).mappings().one())
+def insert_client(tx: Tx, new: NewClient, *, client_id: str, now: datetime) -> ApiClient:
+    row = {name: getattr(new, name) for name in ("account_id", "name", "requests_per_minute")}
+    row |= {"client_id": client_id, "scopes": scope_text(new.scopes), "created_at": now}
+    return _client(tx.execute(insert(api_clients).values(row).returning(api_clients)).mappings().one())
 
 
 def list_clients(tx: Tx, account_id: int | None = None, *, client_id: str | None = None) -> list[ApiClient]:
@@ -191,14 +198,10 @@ def failures_within(
     tx: Tx, subject_hash: bytes, *, window: tuple[datetime, datetime], limit: int
 ) -> list[datetime]:
     """The times of the subject's newest failures, newest first, at most `limit` of them."""
-    after, until = window
-    query = (
-        select(failed_attempts.c.failed_at)
-        .where(failed_attempts.c.subject_hash == subject_hash)
-        .where(failed_attempts.c.failed_at > after, failed_attempts.c.failed_at <= until)
-        .order_by(failed_attempts.c.failed_at.desc())
-        .limit(limit)
-    )
+    (after, until), columns = window, failed_attempts.c
+    mine = columns.subject_hash == subject_hash
+    query = select(columns.failed_at).where(mine, columns.failed_at > after, columns.failed_at <= until)
+    query = query.order_by(columns.failed_at.desc()).limit(limit)
     return list(tx.execute(query).scalars())
 
 

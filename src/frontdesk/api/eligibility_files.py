@@ -15,18 +15,8 @@ from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files import actions
+from frontdesk.files import actions, report
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState, NewFile
-from frontdesk.files.report import (
-    CSV_HEADER,
-    ReportFilter,
-    ReportPlace,
-    csv_lines,
-    json_lines,
-    read_report,
-    report_page,
-    serialize_file,
-)
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.plans import get_plan
@@ -213,10 +203,9 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
     found = await app.ask(lambda tx: actions.find_files(tx, wanted))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
-        links["next"] = next_page(
-            app, request, query | {"page[size]": size, "page[after]": found[size - 1].id}
-        )
-    return json_response({"links": links, "data": [serialize_file(file) for file in found[:size]]})
+        place = {"page[size]": size, "page[after]": found[size - 1].id}
+        links["next"] = next_page(app, request, query | place)
+    return json_response({"links": links, "data": [report.serialize_file(file) for file in found[:size]]})
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -307,7 +296,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
     headers: tuple[Header, ...] = (NO_STORE, (b"content-disposition", name), VARIES)
     headers += (GZIPPED,) if is_packed else ()
-    wanted = ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
+    wanted = report.ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
     if "page[size]" in query or "page[after]" in query:
         body, after = await app.read_in_thread(lambda: _page(app, file, query, wanted))
         if after is not None:
@@ -315,19 +304,21 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
             headers += ((b"link", f'<{address}>; rel="next"'.encode()),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
-    pieces = read_report(app.db, file.id, wanted, as_csv=as_csv)
+    pieces = report.read_report(app.db, file.id, wanted, as_csv=as_csv)
     pieces = gzip_pieces(pieces) if is_packed else pieces
     return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
 
 
 def _page(
-    app: App, file: EligibilityFile, query: dict[str, Any], wanted: ReportFilter
-) -> tuple[bytes, ReportPlace | None]:
+    app: App, file: EligibilityFile, query: dict[str, Any], wanted: report.ReportFilter
+) -> tuple[bytes, report.ReportPlace | None]:
     """Lines of the report, and where the next page starts."""
-    place = ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
+    place = report.ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
     size = query.get("page[size]", LINES_PER_PAGE)
-    lines, after = report_page(app.db, file.id, wanted, after=place, size=size)
-    return CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines), after
+    lines, after = report.report_page(app.db, file.id, wanted, after=place, size=size)
+    if query.get("format") == "csv":
+        return report.CSV_HEADER + report.csv_lines(lines), after
+    return report.json_lines(lines), after
 
 
 def next_page(app: App, request: Request, query: dict[str, Any]) -> str:
@@ -359,7 +350,7 @@ async def _find_file(app: App, request: Request) -> EligibilityFile:
 def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
-    body = {"links": {"self": address, "report": f"{address}/report"}, "data": serialize_file(file)}
+    body = {"links": {"self": address, "report": f"{address}/report"}, "data": report.serialize_file(file)}
     return json_response(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 

@@ -105,14 +105,8 @@ _OF_PROBLEMS = {
 }
 
 # The parameters of paths in examples of problems.
-_IN_PATHS = {
-    "plan_id": "1",
-    "file_id": "7",
-    "eligibility_id": "1001",
-    "endpoint_id": "1",
-    "mapping_name": "hr-export",
-    "asset": "page.css",
-}
+_IN_PATHS = {"plan_id": "1", "file_id": "7", "eligibility_id": "1001", "endpoint_id": "1"}
+_IN_PATHS |= {"mapping_name": "hr-export", "asset": "page.css"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,10 +181,8 @@ def openapi_document(base_url: str, operations: Sequence[Operation]) -> Schema:
     paths: defaultdict[str, Schema] = defaultdict(dict)
     for operation in operations:
         responses = _answers(operation, examples)
-        for status, name, response in (
-            *_problems(operation, examples, base_url),
-            *_oauth_errors(operation, examples),
-        ):
+        errors = (*_problems(operation, examples, base_url), *_oauth_errors(operation, examples))
+        for status, name, response in errors:
             responses[status] = ref(name, "responses") if name else response
             if name:
                 shared.setdefault(name, response)
@@ -301,10 +293,8 @@ def _problems(operation: Operation, examples: Schema, base_url: str) -> Iterator
                 values[example]["errors"] = [Fault(*fault).serialize() for fault in faults]
         text = "\n\n".join(texts.values())
         if kind == "invalid":
-            own, text = (
-                True,
-                text + explained({code: FAULT_CODES[code] for code in operation.words["Faults"]}),
-            )
+            own = True
+            text += explained({code: FAULT_CODES[code] for code in operation.words["Faults"]})
         yield status, "" if own else name, _response(kind, text, "application/problem+json", values)
 
 

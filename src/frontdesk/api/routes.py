@@ -37,9 +37,8 @@ _READ = Scope.ELIGIBILITY_READ
 _OPERATIONS = (
     operation("POST", MEMBERS, eligibility.enrol_member, _MEMBERS),
     operation("GET", MEMBERS, members.list_eligible_members, _READ),
-    operation(
-        "POST", MEMBERS + "/batch", eligibility.enrol_members, _MEMBERS
-    ),  # before MEMBER: the first path that fits counts
+    # Before MEMBER: the first path that fits counts.
+    operation("POST", MEMBERS + "/batch", eligibility.enrol_members, _MEMBERS),
     operation("GET", MEMBER, members.show_eligible_member, _READ),
     operation("GET", MEMBER + "/history", members.list_eligible_member_history, _READ),
     operation("POST", MEMBER + "/end", eligibility.end_member, _MEMBERS),

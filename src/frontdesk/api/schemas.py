@@ -352,14 +352,8 @@ MemberWays = closed: What identifiers are made from: one way each for subscriber
 
 # Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
 # every request that a reader tries.
-_EXAMPLES = {
-    "plan_id": 1,
-    "eligibility_id": 1,
-    "asset": "page.js",
-    "file_id": 1,
-    "mapping_name": "hr-export",
-    "endpoint_id": 1,
-}
+_EXAMPLES: dict[str, object] = {"asset": "page.js", "mapping_name": "hr-export"}
+_EXAMPLES |= dict.fromkeys(("plan_id", "eligibility_id", "file_id", "endpoint_id"), 1)
 # By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
 # the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
 _PARAMETERS = r"""
@@ -470,9 +464,8 @@ def _parameter(key: str, schema: Schema, *, is_optional: bool) -> tuple[str, Sch
     if key[0].isupper():
         key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
     elif is_optional:
-        name = re.sub(
-            "^page_(.*)", r"page[\1]", re.sub("^(?:event|file|history|mapping|member|report)_", "", key)
-        )
+        name = re.sub("^(?:event|file|history|mapping|member|report)_", "", key)
+        name = re.sub("^page_(.*)", r"page[\1]", name)
     parameter = {"name": name, "in": place, "description": schema.pop("description")}
     parameter |= {"required": not is_optional, "schema": schema}
     return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})

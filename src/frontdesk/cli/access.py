@@ -6,13 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from frontdesk.access import accounts, create_account, list_accounts, list_clients
 from frontdesk.access.model import Account, AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.layout import picked
-from frontdesk.cli.options import OnlyAccount, given, id_argument, id_option, option, read_text
+from frontdesk.cli.options import OnlyAccount, argument, given, id_argument, id_option, option, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -21,7 +19,7 @@ LARGEST_REQUESTS_PER_MINUTE = 1_000_000
 LONGEST_EXPIRY_DAYS = 3650
 
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
-ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The client's public client_id.")]
+ClientId = Annotated[str, argument("CLIENT_ID", "The client's public client_id.")]
 ExpiresInDays = Annotated[
     int | None, option("The secret ends after so many days. Default: never.", min=1, max=LONGEST_EXPIRY_DAYS)
 ]

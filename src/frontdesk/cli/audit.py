@@ -8,13 +8,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-import typer
-
 from frontdesk.audit import AuditQuery, entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import progress
-from frontdesk.cli.options import OnlyAccount, end_of, id_option, option, start_of
+from frontdesk.cli.options import OnlyAccount, argument, end_of, id_option, option, start_of
 from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -25,7 +23,7 @@ from frontdesk.privacy import has_pruned, last_pruning
 SETTLED_SECONDS = 60
 PAGE_ENTRIES = 10_000
 
-File = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file of JSON lines.")]
+File = Annotated[Path, argument("FILE", "The file of JSON lines.", dir_okay=False)]
 
 commands = CommandGroup("audit")
 

@@ -16,16 +16,9 @@ from frontdesk.cli.output import MISUSED, Output, describe, fail, opened_file, s
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations import get_deliverability, get_template, set_deliverability
+from frontdesk.invitations import get_deliverability, get_template, model, set_deliverability
 from frontdesk.invitations import message as templates
 from frontdesk.invitations.message import compose, derive_tokens
-from frontdesk.invitations.model import (
-    ClaimedInvitation,
-    Delivery,
-    MessageContext,
-    MessageTemplate,
-    SenderProfile,
-)
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text
@@ -183,18 +176,18 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     plan = get_plan(tx, None, plan_id)
     own = get_deliverability(tx, plan.account_id)
     sender = (own.sender_name, own.sender_address, own.registration_url)
-    invitation = ClaimedInvitation(
+    invitation = model.ClaimedInvitation(
         id=0,
         account_id=plan.account_id,
         plan_id=plan_id,
         member_id=0,
-        delivery=Delivery.IMMEDIATE,
+        delivery=model.Delivery.IMMEDIATE,
         address="somebody@example.com",
         message_id="preview@example.com",
     )
-    context = MessageContext(
+    context = model.MessageContext(
         {0: derive_tokens("", invitation.message_id)},
-        {plan_id: SenderProfile(plan.name, *sender, get_template(tx, plan.account_id))},
+        {plan_id: model.SenderProfile(plan.name, *sender, get_template(tx, plan.account_id))},
         format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
     )
     return compose(invitation, context, base_url=base_url, mail_from="invitations@example.com").content
@@ -208,7 +201,7 @@ def _content(path: Path | None) -> str | None:
         fail(f"{path} can't be read: {reason}.")
 
 
-def _described(template: MessageTemplate) -> Output:
+def _described(template: model.MessageTemplate) -> Output:
     own = {part: source for part, source in asdict(template).items() if source is not None}
     parts = {part: own.get(part) or templates.default_part(part) for part in PARTS}
     sends_html = "html" in own or "text" not in own

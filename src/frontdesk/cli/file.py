@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
@@ -27,21 +28,9 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import actions, get_file_settings, list_mappings, set_file_settings
+from frontdesk.files import actions, get_file_settings, list_mappings, model, set_file_settings
 from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
 from frontdesk.files.claims import options_of
-from frontdesk.files.model import (
-    COUNTS,
-    REFUSED,
-    WARNED,
-    EligibilityFile,
-    FileFilter,
-    FileKey,
-    FileState,
-    FileStep,
-    MappingName,
-    NewFile,
-)
 from frontdesk.files.report import ReportFilter, read_report, serialize_file
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
@@ -53,8 +42,8 @@ from frontdesk.plans import get_plan
 SOME_REFUSED, IS_HELD = 3, 4
 POLL_SECONDS = 0.5
 
-_ENDED = {FileState.DONE, FileState.FAILED, FileState.HELD, FileState.CANCELLED}
-_STEPS = {FileStep.CHECK: "checking", FileStep.APPLY: "applying", FileStep.END: "ending"}
+_ENDED = {model.FileState.DONE, model.FileState.FAILED, model.FileState.HELD, model.FileState.CANCELLED}
+_STEPS = {model.FileStep.CHECK: "checking", model.FileStep.APPLY: "applying", model.FileStep.END: "ending"}
 
 FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
@@ -110,10 +99,10 @@ def load(  # noqa: PLR0913 - one parameter per option
             fail("The file is empty: nothing was loaded.")
         check_start(start, encoding=encoding, format=format_)
 
-    def begin(context: CommandContext) -> EligibilityFile:
+    def begin(context: CommandContext) -> model.EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
         said = (own, mode and FileMode(mode), dry_run, mapping_name, sheet, header_row, path.name)
-        new = NewFile(account_id, plan, format_, encoding, *said)
+        new = model.NewFile(account_id, plan, format_, encoding, *said)
         return actions.begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)
@@ -122,7 +111,7 @@ def load(  # noqa: PLR0913 - one parameter per option
 @commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
     """Continue a waiting file where it stopped. A running worker does the same."""
-    return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
+    return _work_on(lambda context: get_file(context.tx, model.FileKey(file_id)))
 
 
 @commands.query("list", "--account 1")
@@ -131,10 +120,11 @@ def list_(
     account: OnlyAccount = None,
     limit: Annotated[int, option("The most to list, the newest first.", min=1, max=1000)] = 50,
     plan: Annotated[int | None, id_option("--plan", "Only files of this plan.")] = None,
-    state: Annotated[FileState | None, option("Only files in this state.")] = None,
+    state: Annotated[model.FileState | None, option("Only files in this state.")] = None,
 ) -> Output:
     """List eligibility files, newest first."""
-    items = [serialize_file(file) for file in actions.find_files(tx, FileFilter(account, limit, plan, state))]
+    found = actions.find_files(tx, model.FileFilter(account, limit, plan, state))
+    items = [serialize_file(file) for file in found]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
@@ -142,7 +132,7 @@ def list_(
 @commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem."""
-    return describe(serialize_file(get_file(tx, FileKey(file_id))))
+    return describe(serialize_file(get_file(tx, model.FileKey(file_id))))
 
 
 @commands.command("report")
@@ -167,7 +157,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     as_csv = format_ == "csv" and not as_json
 
     def record_read(context: CommandContext) -> None:
-        file = get_file(context.tx, FileKey(file_id))
+        file = get_file(context.tx, model.FileKey(file_id))
         context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
     with migrated_database(settings()) as db:
@@ -180,7 +170,7 @@ def report(  # noqa: PLR0913 - one parameter per option
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
     """Let a held file continue: it moves the members of other plans that it lists, and ends those that a full file omits."""
-    return _work_on(lambda context: actions.approve_file(context.tx, FileKey(file_id), context.requester))
+    return _act_on(file_id, actions.approve_file)
 
 
 @commands.standalone("accept", "7")
@@ -192,23 +182,19 @@ def accept(
 ) -> Output:
     """Give a held 834 a mapping: the suggested one, or your own. The file then continues."""
     own = {} if mapping is None else _read_mapping(mapping)
-    return _work_on(
-        lambda context: actions.accept_mapping(
-            context.tx, FileKey(file_id), context.requester, mapping=own, keep=keep
-        )
-    )
+    return _act_on(file_id, partial(actions.accept_mapping, mapping=own, keep=keep))
 
 
 @commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
     """Cancel a waiting, running or held file. Applied rows stay until an undo."""
-    return _described(actions.cancel_file(context.tx, FileKey(file_id), context.requester))
+    return _described(actions.cancel_file(context.tx, model.FileKey(file_id), context.requester))
 
 
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
     """Undo a file's changes, except of records changed since. The undo is a file too, and can be undone."""
-    return _work_on(lambda context: actions.undo_file(context.tx, FileKey(file_id), context.requester))
+    return _act_on(file_id, actions.undo_file)
 
 
 @commands.change("mapping", "--account 1 --name hr-export --set mapping.json --default")
@@ -229,7 +215,7 @@ def mapping_(
     if default and set_ is None:
         fail("--default needs --set.", status=MISUSED)
     usual = next((each.name for each in list_mappings(context.tx, account) if each.is_default), None)
-    key = MappingName(account, name or usual or DEFAULT_NAME)
+    key = model.MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
         is_default = True if default or name is None else None
         actions.save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
@@ -310,7 +296,11 @@ def suggest(
     return Output(found, parts)
 
 
-def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:
+def _act_on(file_id: int, action: Callable[..., model.EligibilityFile]) -> Output:
+    return _work_on(lambda context: action(context.tx, model.FileKey(file_id), context.requester))
+
+
+def _work_on(begin: Callable[[CommandContext], model.EligibilityFile], path: Path | None = None) -> Output:
     """Work to its end on the file that `begin` gives, with the content at `path`. The result has its exit status."""
     with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, begin)
@@ -319,19 +309,20 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
         file = work_on(db, settings(), file.id)
     if file.needs_approval:
         return _described(file, IS_HELD)
-    if file.state != FileState.DONE:
+    if file.state != model.FileState.DONE:
         return _described(file, FAILED)
-    return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
+    return _described(file, SOME_REFUSED if file.counts.get(model.REFUSED) else 0)
 
 
-def summary(file: EligibilityFile) -> list[str]:
+def summary(file: model.EligibilityFile) -> list[str]:
     """The result of the file in sentences, with the commands that come next."""
     kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
-    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
-    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
-    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in model.COUNTS if file.counts.get(name))
+    has_failed = file.state is model.FileState.FAILED
+    nothing = "nothing was applied" if file.needs_mapping or has_failed else "no rows"
+    became = f"{'has failed' if has_failed else f'is {file.state}'}: {counted or nothing}"
     lines = [f"{kind} {file.id} {became}."]
-    if file.state is FileState.WAITING:
+    if file.state is model.FileState.WAITING:
         lines.append(
             f"A worker continues where it stopped. To continue here: frontdesk file resume {file.id}"
         )
@@ -354,23 +345,23 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(again if file.dry_run else decide)
     lines += [
         f"Which members: frontdesk file report {file.id} --outcome {outcome}"
-        for outcome in COUNTS
+        for outcome in model.COUNTS
         if outcome.startswith("would_") and file.counts.get(outcome)
     ]
     if file.ignored:
         lines.append(
             "Columns or keys that are no field were left out: " + ", ".join(map(unquote, file.ignored)) + "."
         )
-    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+    if file.counts.get(model.REFUSED) or file.counts.get(model.WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines
 
 
-def _described(file: EligibilityFile, status: int = 0) -> Output:
+def _described(file: model.EligibilityFile, status: int = 0) -> Output:
     return Output(serialize_file(file), summary(file), status)
 
 
-def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
+def _upload(db: Database, file: model.EligibilityFile, path: Path) -> None:
     """Store the content. After a broken upload, the file is deleted within a day or two."""
     upload = actions.Upload(db, file)
     try:
@@ -399,19 +390,19 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return body
 
 
-def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
+def work_on(db: Database, config: Config, file_id: int) -> model.EligibilityFile:
     """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
     with progress(MofNCompleteColumn()) as bar, _stop_signals() as signals:
         task = bar.add_task("waiting", total=None)
 
-        def show(step: FileStep, done: int, total: int | None) -> None:
+        def show(step: model.FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
         options = options_of(config, should_stop=lambda: bool(signals), on_progress=show)
         try:
             while True:
                 worked = run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
+                file = db.ask(lambda tx: get_file(tx, model.FileKey(file_id)))
                 if file.state in _ENDED or signals:
                     return file
                 if not worked:

@@ -18,7 +18,7 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
 from frontdesk.cli.layout import field_table, picked, table
-from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
+from frontdesk.cli.options import AccountId, OnlyAccount, argument, id_argument, option
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
@@ -29,16 +29,10 @@ from frontdesk.invitations import (
     delivery,
     list_invitations,
     list_suppressions,
+    model,
     protocol,
     suppress,
     unsuppress,
-)
-from frontdesk.invitations.model import (
-    HoldReason,
-    Invitation,
-    InvitationState,
-    ReportEffect,
-    SuppressionReason,
 )
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
 from frontdesk.mailbox import delete_messages, get_message, list_messages
@@ -51,9 +45,7 @@ _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
 MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
-Address = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="The address; - reads addresses from stdin, one a line.")
-]
+Address = Annotated[str, argument("ADDRESS", "The address; - reads addresses from stdin, one a line.")]
 
 invitations = CommandGroup("invitations")
 suppression = CommandGroup("suppression")
@@ -65,7 +57,7 @@ mailbox = CommandGroup("mailbox")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    state: Annotated[InvitationState | None, option("Only those in this state.")] = None,
+    state: Annotated[model.InvitationState | None, option("Only those in this state.")] = None,
     limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
 ) -> Output:
     """List invitations, newest first."""
@@ -104,7 +96,8 @@ def settle(
     outcome: Annotated[Literal["sent", "failed"], option("What the look-up has shown.", "--as")],
 ) -> Output:
     """Settle an ambiguous invitation after looking it up at the relay."""
-    delivery.settle_invitation(context.tx, invitation_id, state=InvitationState(outcome), now=context.now)
+    state = model.InvitationState(outcome)
+    delivery.settle_invitation(context.tx, invitation_id, state=state, now=context.now)
     return _recorded(context, "invitation.settled", invitation_id)
 
 
@@ -117,7 +110,7 @@ def forecast(tx: Tx, account: AccountId) -> Output:
 @invitations.change("hold", "")
 def hold(context: CommandContext) -> Output:
     """Hold all delivery from now on, until `invitations release`."""
-    protocol.hold(context.tx, HoldReason.BY_OPERATOR)
+    protocol.hold(context.tx, model.HoldReason.BY_OPERATOR)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 
@@ -144,12 +137,12 @@ def _recorded(context: CommandContext, action: str, invitation_id: int) -> Outpu
     return describe(_details(invitation))
 
 
-def _details(invitation: Invitation) -> dict[str, Any]:
+def _details(invitation: model.Invitation) -> dict[str, Any]:
     names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
     return _item(invitation) | picked(invitation, names)
 
 
-def _item(invitation: Invitation) -> dict[str, Any]:
+def _item(invitation: model.Invitation) -> dict[str, Any]:
     names = "id account_id plan_id member_id kind delivery state created_at updated_at"
     return picked(invitation, names) | {"address_masked": masked(invitation.address)}
 
@@ -166,7 +159,7 @@ def add(address: Address) -> Output:
     """Suppress an address. Pending invitations to it are cancelled when their turn comes."""
 
     def suppressed(context: CommandContext, each: str) -> bool:
-        return suppress(context.tx, each, SuppressionReason.BY_HAND, now=context.now)
+        return suppress(context.tx, each, model.SuppressionReason.BY_HAND, now=context.now)
 
     return _change_each(address, suppressed, "added")
 
@@ -219,9 +212,7 @@ def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool
 
 @bounces.standalone("read", "/var/mail/invitations")
 def read(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="An mbox file or a single message; - reads stdin.")
-    ],
+    path: Annotated[str, argument("PATH", "An mbox file or a single message; - reads stdin.")],
 ) -> Output:
     """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
 
@@ -233,7 +224,7 @@ def read(
         messages = split_mailbox(stream)
         while batch := list(islice(messages, MESSAGES_PER_TRANSACTION)):
             found.update(change_in(db, partial(_receive, messages=batch)))
-    effects = (*ReportEffect, NOT_A_REPORT)
+    effects = (*model.ReportEffect, NOT_A_REPORT)
     counts = {"messages": found.total()} | {effect: found[effect] for effect in effects}
     sentence = (
         "{messages} messages: {applied} reports applied, {known} known already, {no_news} of delays, "
@@ -247,7 +238,7 @@ def _receive(context: CommandContext, messages: Sequence[bytes]) -> list[str]:
         receive_report(context.tx, report, now=context.now).value if report else NOT_A_REPORT
         for report in map(parse_report, messages)
     ]
-    if applied := effects.count(ReportEffect.APPLIED):
+    if applied := effects.count(model.ReportEffect.APPLIED):
         context.record("bounces.read", count=applied)
     return effects
 

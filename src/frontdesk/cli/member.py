@@ -14,7 +14,7 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
 from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
-from frontdesk.cli.options import LARGEST_ID, OnlyAccount, end_of, option, read_text
+from frontdesk.cli.options import LARGEST_ID, OnlyAccount, argument, end_of, option, read_text
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -32,16 +32,14 @@ _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that 
 REFERENCE_LENGTH = 100
 
 ExternalId = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
-    ),
+    str, argument("EXTERNAL_ID", "The member's external_id; letter case and inner spaces count.")
 ]
+AfterPair = Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")]
 ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
 LONGEST_CSV = 64 * 2**20  # bytes
 _PAIR = "account_id id external_id plan_id other_id other_external_id other_plan_id"
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The external_id of the other member.")]
+Other = Annotated[str, argument("OTHER", "The external_id of the other member.")]
 
 commands = CommandGroup("member")
 
@@ -92,10 +90,7 @@ def duplicates(
     account: OnlyAccount = None,
     *,
     limit: Annotated[int, option("How many pairs at most.", min=1, max=1000)] = 100,
-    after: Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")] = (
-        0,
-        0,
-    ),
+    after: AfterPair = (0, 0),
 ) -> Output:
     """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
     with migrated_database(settings()) as db, progress() as bar:

@@ -28,8 +28,12 @@ def id_option(name: str, sentence: str) -> Any:
     return option(sentence, name, metavar="ID", callback=checked_id)
 
 
+def argument(noun: str, sentence: str, **settings: Any) -> Any:
+    return typer.Argument(metavar=noun, help=sentence, **settings)
+
+
 def id_argument(noun: str, sentence: str) -> Any:
-    return typer.Argument(metavar=noun, callback=checked_id, help=sentence)
+    return argument(noun, sentence, callback=checked_id)
 
 
 def start_of(text: str) -> datetime:

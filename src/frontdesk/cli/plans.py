@@ -111,9 +111,8 @@ def create_group(
 ) -> Output:
     """Create a provider group and print it with its id."""
     identifier = read_text("external_id", external_id) if external_id else None
-    group = create_provider_group(
-        context.tx, name=read_text("name", name), external_id=identifier, now=context.now
-    )
+    called = read_text("name", name)
+    group = create_provider_group(context.tx, name=called, external_id=identifier, now=context.now)
     context.record("provider_group.created", subject_id=group.id)
     return describe(group.serialize())
 

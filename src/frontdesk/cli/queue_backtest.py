@@ -158,12 +158,8 @@ def _figures(
 def _item(figures: judge.BacktestFigures) -> dict[str, Any]:
     own, (best, rival) = figures.accuracy, figures.best_rival
     least = rival.mean_error_seconds
-    beside = {
-        "below_share": figures.below_share,
-        "above_share": figures.above_share,
-        "best_rival": best,
-        "below_best_rival_share": 1 - own.mean_error_seconds / least if least else None,
-    }
+    beside = picked(figures, "below_share above_share") | {"best_rival": best}
+    beside["below_best_rival_share"] = 1 - own.mean_error_seconds / least if least else None
     rivals = [{"name": name} | _rounded(picked(one, ERRORS)) for name, one in figures.rivals.items()]
     return accuracy_item(own) | _rounded(beside) | {"rivals": rivals}
 

@@ -123,9 +123,8 @@ def other_schema(revision: str | None) -> CheckFailure:
     what = f"The database is at revision {revision}, this program needs {HEAD}."
     if revision < HEAD:
         return CheckFailure(what, "Run: frontdesk migrate")
-    return CheckFailure(
-        what, "A newer frontdesk has migrated the database: use that version, or a newer one."
-    )
+    remedy = "A newer frontdesk has migrated the database: use that version, or a newer one."
+    return CheckFailure(what, remedy)
 
 
 def _server_problems(db: Database) -> Iterator[CheckFailure]:

@@ -116,10 +116,9 @@ class StateChanged(Exception):
 
 def lost_race(error: Exception) -> bool:
     """True if another transaction was first (unique violation, deadlock): a retry may succeed."""
-    return isinstance(error, StateChanged) or (
-        isinstance(error, DBAPIError)
-        and (unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES)
-    )
+    if isinstance(error, DBAPIError):
+        return unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
+    return isinstance(error, StateChanged)
 
 
 def is_deadlock(error: DBAPIError) -> bool:

@@ -39,12 +39,8 @@ _SETTINGS: Settings = {
 }
 # The statements that serve and load reach their rows by an index, one by one. A plan that was prepared while a table was small,
 # or that believes old statistics, would otherwise read the whole table when a million members have come.
-_INDEX_SCANS: Settings = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-}
+_INDEX_SCANS: Settings = {"plan_cache_mode": "force_generic_plan"}
+_INDEX_SCANS |= dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
 # The other way, for the rest of a transaction.
 ANY_SCAN = "SELECT " + ", ".join(
     f"set_config('{name}', '{'auto' if name == 'plan_cache_mode' else 'on'}', true)" for name in _INDEX_SCANS

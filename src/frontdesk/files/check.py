@@ -395,11 +395,8 @@ def _broken_rule(number: int, of: int) -> str:
     share = of * THRESHOLD_PERCENT // 100
     if number <= max(share, THRESHOLD_MEMBERS):
         return ""
-    return (
-        f"more than {THRESHOLD_PERCENT} % of {of}"
-        if share >= THRESHOLD_MEMBERS
-        else f"more than {THRESHOLD_MEMBERS}"
-    )
+    least = f"{THRESHOLD_PERCENT} % of {of}" if share >= THRESHOLD_MEMBERS else str(THRESHOLD_MEMBERS)
+    return f"more than {least}"
 
 
 def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAccess]]:

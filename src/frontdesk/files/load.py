@@ -265,12 +265,8 @@ class ChunkWriter:
         reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
             lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
         )
-        decide = (
-            dry_run.enrol
-            if dry_run
-            else partial(eligibility.enrol, uniqueness=claim.options.uniqueness, audited=False)
-        )
-        self._enrol = partial(decide, reopens_absent=reopens_absent)
+        write = partial(eligibility.enrol, uniqueness=claim.options.uniqueness, audited=False)
+        self._enrol = partial(dry_run.enrol if dry_run else write, reopens_absent=reopens_absent)
 
     def write(self, rows: Sequence[model.ChunkItem]) -> None:
         """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""

@@ -87,10 +87,8 @@ def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
 def find_undo(tx: Tx, file_id: int) -> int | None:
     """The newest undo of the file that has neither failed nor been cancelled."""
     void = (FileState.FAILED, FileState.CANCELLED)
-    query = sa.select(sa.func.max(_columns.id)).where(
-        _columns.undoes_id == file_id, _columns.state.not_in(void)
-    )
-    return tx.execute(query).scalar()
+    undoes = (_columns.undoes_id == file_id) & _columns.state.not_in(void)
+    return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
 
 
 def find_claimable(
@@ -166,13 +164,11 @@ def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     newest first. Undos don't count."""
     of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
     is_full, has_begun = _columns.mode == FileMode.FULL, _columns.started_at.is_not(None)
-    has_applied = (
-        _columns.undoes_id.is_(None) & (_columns.rows_done > 0) & (_columns.mode != FileMode.COMPARE)
-    )
+    is_written = _columns.undoes_id.is_(None) & (_columns.mode != FileMode.COMPARE)
+    has_applied = is_written & (_columns.rows_done > 0)
+    stands = is_full & has_begun & (_columns.state != FileState.CANCELLED)
     # A range of an index in its own order, as in `list_files`.
-    query = sa.select(_columns.id).where(
-        of_plan, has_applied | (is_full & has_begun & (_columns.state != FileState.CANCELLED))
-    )
+    query = sa.select(_columns.id).where(of_plan, has_applied | stands)
     return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
 
 
@@ -225,10 +221,8 @@ def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:
 
 
 def find_part(tx: Tx, file_id: int, number: int) -> bytes | None:
-    query = sa.select(file_parts.c.content).where(
-        file_parts.c.file_id == file_id, file_parts.c.number == number
-    )
-    return tx.execute(query).scalar()
+    mine = (file_parts.c.file_id == file_id) & (file_parts.c.number == number)
+    return tx.execute(sa.select(file_parts.c.content).where(mine)).scalar()
 
 
 def delete_parts(tx: Tx, file_id: int) -> bool:
@@ -244,9 +238,8 @@ def delete_parts(tx: Tx, file_id: int) -> bool:
 def ended_files_with_parts(tx: Tx) -> list[int]:
     """The ended files with content that is not deleted yet."""
     ids, last = [], 0
-    first_after = sa.select(sa.func.min(file_parts.c.file_id)).where(
-        file_parts.c.file_id > sa.bindparam("last")
-    )
+    of_file = file_parts.c.file_id
+    first_after = sa.select(sa.func.min(of_file)).where(of_file > sa.bindparam("last"))
     while (found := tx.execute(first_after, {"last": last}).scalar()) is not None:
         ids.append(last := found)
     query = sa.select(_columns.id).where(_columns.id.in_(ids), _columns.state.not_in(UNFINISHED))

@@ -30,32 +30,24 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from frontdesk.db import Tx
 from frontdesk.db.sets import insert_missing
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations import store
-from frontdesk.invitations.model import (
-    ClaimedInvitation,
-    LinkPurpose,
-    LinkTarget,
-    LinkTokens,
-    MessageContext,
-    MessageTemplate,
-)
+from frontdesk.invitations import model, store
 from frontdesk.invitations.tables import invitation_links
 from frontdesk.mail.model import MailMessage
 from frontdesk.text import Rejected, refuse_control_characters, stored_time
 
 
 def load_message_context(
-    tx: Tx, claimed: Sequence[ClaimedInvitation], *, link_secret: str, now: datetime
-) -> MessageContext:
+    tx: Tx, claimed: Sequence[model.ClaimedInvitation], *, link_secret: str, now: datetime
+) -> model.MessageContext:
     """Store the links of the messages, read their senders and templates, in the transaction that claims the invitations."""
     message_ids = {invitation.id: invitation.message_id for invitation in claimed}
     tokens = issue_tokens(tx, message_ids, link_secret=link_secret, now=now)
     senders = store.find_senders(tx, {invitation.plan_id for invitation in claimed})
-    return MessageContext(tokens, senders, format_datetime(now.astimezone(UTC)))
+    return model.MessageContext(tokens, senders, format_datetime(now.astimezone(UTC)))
 
 
 def compose(
-    invitation: ClaimedInvitation, context: MessageContext, *, base_url: str, mail_from: str
+    invitation: model.ClaimedInvitation, context: model.MessageContext, *, base_url: str, mail_from: str
 ) -> MailMessage:
     """The message as a relay gets it; pure, runs outside any transaction. Raises Invalid when it can't be written.
 
@@ -94,19 +86,19 @@ def compose(
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits in base64url
 
 
-def derive_tokens(link_secret: str, message_id: str) -> LinkTokens:
+def derive_tokens(link_secret: str, message_id: str) -> model.LinkTokens:
     """The tokens of the message with this Message-ID; the same each time."""
     # No purpose holds a space, so no two pairs of purpose and Message-ID are the same text.
     digests = (
         hmac.digest(link_secret.encode(), f"{purpose} {message_id}".encode(), "sha256")
         for purpose in ("registration", "unsubscribe")
     )
-    return LinkTokens(*(base64.urlsafe_b64encode(raw).rstrip(b"=").decode() for raw in digests))
+    return model.LinkTokens(*(base64.urlsafe_b64encode(raw).rstrip(b"=").decode() for raw in digests))
 
 
 def issue_tokens(
     tx: Tx, message_ids: Mapping[int, str], *, link_secret: str, now: datetime
-) -> dict[int, LinkTokens]:
+) -> dict[int, model.LinkTokens]:
     """The tokens of these messages (Message-IDs by invitation id), with their hashes stored so that the links work.
 
     Runs in the transaction that claims the invitations, before anything leaves. Stored tokens stay as they are.
@@ -127,7 +119,7 @@ def issue_tokens(
     return tokens
 
 
-def find_link_target(tx: Tx, purpose: LinkPurpose, token: str) -> LinkTarget | None:
+def find_link_target(tx: Tx, purpose: model.LinkPurpose, token: str) -> model.LinkTarget | None:
     """What the link with this token belongs to; None for a token that was never issued for the purpose."""
     return store.find_link_target(tx, purpose, digest(token)) if _TOKEN.fullmatch(token) else None
 
@@ -272,7 +264,7 @@ for _environment in (_plain, _markup):
     _environment.globals.clear()  # range, lipsum and the like: no template may call them, and each mail would pay for them
 
 
-def render(template: MessageTemplate, values: TemplateValues) -> RenderedMessage:
+def render(template: model.MessageTemplate, values: TemplateValues) -> RenderedMessage:
     """The message's three texts. `template` must have been checked when it was set."""
     names = values._asdict()
     subject = _compiled(template.subject or default_part("subject"), markup=False).render(names)
@@ -289,15 +281,11 @@ def default_part(part: str) -> str:
     return files("frontdesk.invitations").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> MessageTemplate:
+def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> model.MessageTemplate:
     """Change the parts named in `changes` (None: back to the product's template). Raises Invalid with every fault."""
     template = replace(store.get_template(tx, account_id), **changes)
-    faults = [
-        fault
-        for part, source in asdict(template).items()
-        if source
-        for fault in find_template_faults(part, source)
-    ]
+    given = {part: source for part, source in asdict(template).items() if source}
+    faults = [fault for part in given for fault in find_template_faults(part, given[part])]
     if template.html is not None and template.text is None:
         faults.append(Fault("text", "required", "must be given when html is: some people read only text"))
     if faults:

@@ -16,14 +16,7 @@ from functools import partial
 from itertools import groupby
 
 from frontdesk import events
-from frontdesk.db import Tx
-from frontdesk.db.database_identity import (
-    counter_path,
-    database_identity,
-    raise_counter,
-    read_counter,
-    set_counter,
-)
+from frontdesk.db import Tx, database_identity
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations import store
 from frontdesk.invitations.hourly_window import HourlyWindows, allowance
@@ -408,10 +401,10 @@ def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | N
     home = home or store.find_home(tx)
     if home.held_reason is not None:
         return HoldReason(home.held_reason)
-    counter = read_counter(tx)
+    counter = database_identity.read_counter(tx)
     if home.home is None:
         return HoldReason.OLDER if counter else None
-    if home.home != database_identity(tx, _HOME_TABLE) or counter is None:
+    if home.home != database_identity.database_identity(tx, _HOME_TABLE) or counter is None:
         return HoldReason.MOVED
     return HoldReason.OLDER if counter > home.offers else None
 
@@ -423,9 +416,9 @@ def hold(tx: Tx, reason: HoldReason) -> None:
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    store.save_home(tx, home=database_identity(tx, _HOME_TABLE), held_reason=None)
+    store.save_home(tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None)
     events.number_anew(tx)
-    set_counter(tx, store.find_home(tx).offers)
+    database_identity.set_counter(tx, store.find_home(tx).offers)
 
 
 def _count_offer(tx: Tx) -> Callable[[], None] | None:
@@ -433,5 +426,5 @@ def _count_offer(tx: Tx) -> Callable[[], None] | None:
 
     None on PostgreSQL, whose identity changes with every restore.
     """
-    path = counter_path(tx)
-    return None if path is None else partial(raise_counter, path, store.count_offers(tx))
+    path = database_identity.counter_path(tx)
+    return None if path is None else partial(database_identity.raise_counter, path, store.count_offers(tx))

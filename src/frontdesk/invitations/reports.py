@@ -91,13 +91,8 @@ _ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "messag
 _STATUSES = {"message/delivery-status", "message/global-delivery-status"}
 _LARGEST_PARTS = 20
 
-_ACTIONS = {
-    "failed": ReportEvent.BOUNCED,
-    "delivered": ReportEvent.DELIVERED,
-    "relayed": ReportEvent.DELIVERED,
-    "expanded": ReportEvent.DELIVERED,
-    "delayed": ReportEvent.DELAYED,
-}
+_ACTIONS = {"failed": ReportEvent.BOUNCED, "delayed": ReportEvent.DELAYED}
+_ACTIONS |= dict.fromkeys(("delivered", "relayed", "expanded"), ReportEvent.DELIVERED)
 
 
 def split_mailbox(stream: BinaryIO) -> Iterator[bytes]:

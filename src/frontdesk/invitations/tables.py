@@ -3,13 +3,7 @@
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required, words
-from frontdesk.invitations.model import (
-    Delivery,
-    InvitationState,
-    InvitationStep,
-    ReportEvent,
-    SuppressionReason,
-)
+from frontdesk.invitations import model
 
 deliverability = sa.Table(
     "deliverability",
@@ -26,7 +20,7 @@ suppressions = sa.Table(
     "suppressions",
     metadata,
     *key(sa.String(508), "address_folded"),
-    *required(words(SuppressionReason, 32), "reason"),
+    *required(words(model.SuppressionReason, 32), "reason"),
     *required(UtcTime(), "created_at"),
     # The account that mailed the address; null for an operator's. Only this account is told.
     *optional(Id, "account_id"),
@@ -45,8 +39,8 @@ invitations = sa.Table(
     *required(Id, "account_id", "plan_id"),
     *required(Id, "member_id", to="members.id"),
     *required(sa.String(16), "kind"),
-    *required(words(Delivery, 9), "delivery"),
-    *required(words(InvitationState, 9), "state"),
+    *required(words(model.Delivery, 9), "delivery"),
+    *required(words(model.InvitationState, 9), "state"),
     *required(sa.String(254), "address"),
     *required(UtcTime(), "created_at", "updated_at"),
     # `due_at`: when a worker has to process it next: to claim it, or because a lease or a hold has run out. NULL: never.
@@ -54,7 +48,7 @@ invitations = sa.Table(
     # The number of the claim: a write of an older claim is void. Attempts that the relay refused for now, and answers lost.
     *required(sa.Integer(), "epoch", "attempts", "losses", server_default="0"),
     *optional(sa.String(255), "message_id"),
-    *optional(words(InvitationStep, 32), "reason"),
+    *optional(words(model.InvitationStep, 32), "reason"),
     *optional(sa.Integer(), "relay_code"),
     *optional(sa.String(508), "address_folded"),  # null once the member is erased
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -96,7 +90,7 @@ delivery_reports = sa.Table(
     "delivery_reports",
     metadata,
     *key(sa.String(255), "message_id"),
-    *key(words(ReportEvent, 16), "kind"),
+    *key(words(model.ReportEvent, 16), "kind"),
     *required(Id, "invitation_id", to="invitations.id"),
     *optional(sa.String(11), "status"),
     *required(UtcTime(), "received_at"),
@@ -109,8 +103,8 @@ invitation_events = sa.Table(
     *key(Id, "id"),
     *required(Id, "invitation_id"),
     *required(UtcTime(), "at"),
-    *required(words(InvitationState, 9), "from_state", "to_state"),
-    *required(words(InvitationStep, 32), "reason"),
+    *required(words(model.InvitationState, 9), "from_state", "to_state"),
+    *required(words(model.InvitationStep, 32), "reason"),
     *optional(sa.Integer(), "code"),
     sa.Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )

@@ -22,14 +22,8 @@ from frontdesk.errors import Unavailable
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, IntervalRecord, note_wait
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import IntervalRecords, PlanQueue, QueueInfo, QueueSnapshot
+from frontdesk.queues.store import snapshots
 from frontdesk.queues.store.pools import plans_by_group, select_pools
-from frontdesk.queues.store.snapshots import (
-    find_snapshot,
-    list_outcomes,
-    list_records,
-    plan_ids_of,
-    save_snapshot,
-)
 
 # A renewal is waited for this long from its start: while there is an older snapshot to serve, and when there is none.
 READ_SECONDS = 1.0
@@ -126,8 +120,8 @@ class QueueSnapshots:
     def _compute(self, tx: Tx, account_id: int) -> tuple[QueueSnapshot | None, QueueSnapshot]:
         """The shared snapshot, and the one to serve: the shared one while it is in time, else the present state."""
         now = self._clock()
-        shared = find_snapshot(tx, account_id)
-        if shared is not None and shared.covers(plan_ids_of(tx, account_id), now):
+        shared = snapshots.find_snapshot(tx, account_id)
+        if shared is not None and shared.covers(snapshots.plan_ids_of(tx, account_id), now):
             return shared, shared
         # Whole seconds, as in cache_info, so that the values expire exactly when it says.
         taken_at = now.replace(microsecond=0)
@@ -142,13 +136,13 @@ class QueueSnapshots:
 
         A plan made since is added to a shared snapshot in time; the values of the other plans stay until it expires.
         """
-        shared, now = find_snapshot(tx, account_id, lock=True), self._clock()
+        shared, now = snapshots.find_snapshot(tx, account_id, lock=True), self._clock()
         logged: Collection[int] = ()
         if shared is not None and shared.in_time(now):
             if shared.covers(fresh.queues, now):
                 return shared
             logged, fresh = shared.queues, replace(shared, queues=fresh.queues | shared.queues)
-        save_snapshot(tx, account_id, fresh, logged=logged)
+        snapshots.save_snapshot(tx, account_id, fresh, logged=logged)
         return fresh
 
 
@@ -160,7 +154,7 @@ def queue_state(
     `records`: by plan, how the intervals have held; None: as stored, which takes one statement more.
     """
     if records is None:
-        records = list_records(tx, account_id)
+        records = snapshots.list_records(tx, account_id)
     plans = plans_by_group(tx, account_id)
     pools = select_pools(tx, plans.keys(), now)
     queues = {}
@@ -187,6 +181,6 @@ def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datet
         return records
     plans = dict(records.plans)
     ended = max(records.until, until - LONGEST_LOOK), until
-    for outcome in list_outcomes(tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended):
+    for outcome in snapshots.list_outcomes(tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended):
         note_wait(plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds)
     return IntervalRecords(until, plans)

@@ -21,6 +21,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time, write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
+from frontdesk.invitations import protocol
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import (
     AttemptOutcome,
@@ -29,14 +30,6 @@ from frontdesk.invitations.model import (
     DeliveryPolicy,
     InvitationStep,
     MessageContext,
-)
-from frontdesk.invitations.protocol import (
-    DeliveryContext,
-    claim,
-    expire_leases,
-    offer_and_settle,
-    renew_leases,
-    seconds_to_work,
 )
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
@@ -275,7 +268,7 @@ class WorkerOptions:
     poll_seconds: float = 0.2
     idle_seconds: float = IDLE_SECONDS
     read_time: Callable[[Tx], datetime] = database_time
-    context: DeliveryContext | None = None
+    context: protocol.DeliveryContext | None = None
     log: LogOutput = field(default_factory=lambda: LogOutput(sys.stdout))
 
 
@@ -289,7 +282,7 @@ class DeliveryWorker:
         self._config = config
         self._db = db
         self._log = self._options.log
-        self._context = self._options.context or DeliveryContext(policy_of(config))
+        self._context = self._options.context or protocol.DeliveryContext(policy_of(config))
         self._size = self._options.connections
         self._connections = ConnectionPool(mailer, self._size)
         self._breaker = CircuitBreaker(self._context.jitter)
@@ -361,7 +354,7 @@ class DeliveryWorker:
             return 0
         if not even_if_idle:
             self._due_in = self._db.ask(
-                lambda tx: seconds_to_work(tx, self._context, now=self._options.read_time(tx))
+                lambda tx: protocol.seconds_to_work(tx, self._context, now=self._options.read_time(tx))
             )
             if self._due_in > 0:
                 return 0
@@ -379,8 +372,8 @@ class DeliveryWorker:
 
     def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], MessageContext]:
         now = self._options.read_time(tx)
-        expire_leases(tx, self._context, now=now)
-        claimed = claim(tx, self._context, now=now, count=room, find_expired=find_expired)
+        protocol.expire_leases(tx, self._context, now=now)
+        claimed = protocol.claim(tx, self._context, now=now, count=room, find_expired=find_expired)
         return claimed, load_message_context(tx, claimed, link_secret=self._config.link_secret, now=now)
 
     def _submit(self, invitation: ClaimedInvitation, context: MessageContext) -> None:
@@ -439,7 +432,8 @@ class DeliveryWorker:
         claimed = [job.invitation for job in jobs]
         try:
             write_alone(
-                self._db, lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx))
+                self._db,
+                lambda tx: protocol.renew_leases(tx, self._context, claimed, now=self._options.read_time(tx)),
             )
         except Unavailable:
             return
@@ -479,7 +473,7 @@ class DeliveryWorker:
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
         offered = [job.invitation for job in self._ready]
-        return offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
+        return protocol.offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
 
 
 def policy_of(config: Config) -> DeliveryPolicy:
