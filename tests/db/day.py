@@ -24,6 +24,8 @@ from frontdesk.eligibility.people import (
     rename,
     unmerge,
 )
+from frontdesk.events import claim_due
+from frontdesk.events.delivery import Progress, save
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.run import FileTurns
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
@@ -149,7 +151,7 @@ class Installation:
             assert self.reader.get(listed + query).status_code == 200
 
     def _read_events(self, n: int) -> None:
-        for query in ("", "?page[after]=evt_1_1&page[size]=20", "?type=member.moved"):
+        for query in ("", "?page[after]=evt_1_1&page[size]=20"):
             assert self.reader.get("/v2/events" + query).status_code == 200
         made = self.reader.post(
             "/v2/webhook-endpoints", {"url": "http://127.0.0.1:9/"}
@@ -160,6 +162,12 @@ class Installation:
         event = self.reader.get("/v2/events").json()["data"][0]
         for again in ({"event_id": event["id"]}, {"since": event["timestamp"]}):
             assert self.reader.post(endpoint + "/replay", again).status_code == 202
+        with self.db.write() as tx:
+            [claimed] = claim_due(tx, [made.json()["data"]["id"]], self.clock())
+        assert self.reader.patch(endpoint, {"url": "http://127.0.0.1:9/moved"}).status_code == 200
+        with self.db.write() as tx:  # a worker that has lost its claim by that
+            nothing = Progress(claimed.place, delivered=False)
+            assert save(tx, claimed, nothing, now=self.clock(), ends=True) is None
         sender = WebhookSender(self.config, self.db, read_time=lambda _: self.clock())
         sender.step()
         sender.close()

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ CASES, RANDOM_REQUESTS, CHAINS = 2_000, times(20, long=3_600), times(10, long=60
 EXAMPLES = {"if_match": "*", "external_id": "plan-0", "page_size": 1, "prefer": "handling=strict"}
 
 FEW_NAMES = 20
+NUMBERS = count()  # of requests with a key
 
 ACCEPTED = ("2xx", "3xx", "401", "403", "404", "429")
 REJECTED = ("400", "401", "403", "404", "405", "406", "415", "422", "429")
@@ -166,6 +168,8 @@ def completed(_context: HookContext, case: Case[Any]) -> Case[Any]:
     if is_good and "/eligibility" in case.path:  # members have no versions, and conditions exclude each other
         for name in {"If-Match", "If-None-Match"} & {*case.headers}:
             del case.headers[name]
+    if is_good and "Idempotency-Key" in (case.headers or {}):  # of another request it would be refused
+        case.headers["Idempotency-Key"] = f"key-{next(NUMBERS)}"
     # Among the values of a wrong type are numbers, and a header is text.
     for name, value in (case.headers or {}).items():
         case.headers[name] = value if isinstance(value, str) else str(value)
