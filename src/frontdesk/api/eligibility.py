@@ -259,9 +259,10 @@ async def _change(
 def _intent(request: Request) -> Intent:
     """What the request lets its records do, by its conditions. Raises Malformed for conditions that exclude each other, and for a
     version in a condition."""
-    match, none_match = ((request.header(name) or "").strip() for name in (b"if-match", b"if-none-match"))
-    if not (match or none_match or request.parameters):
+    match, none_match = request.header(b"if-match"), request.header(b"if-none-match")
+    if match is none_match is None and not request.parameters:
         return ANY_INTENT
+    match, none_match = (match or "").strip(), (none_match or "").strip()
     if not {match, none_match} <= {"", "*"}:
         raise Malformed("If-Match and If-None-Match take * only here: a member is not compared by versions.")
     updates_only = bool(match) or "only" in request.parameters

@@ -51,6 +51,12 @@ class Request:
     percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`). `key_hash`
     is that of its Idempotency-Key, if the endpoint takes one."""
 
+    known_caller: Caller | None = None
+    allowance = NOT_COUNTED
+    extra_headers: tuple[Header, ...] = ()
+    key_hash: str | None = None
+    raw = b""  # the body, once `body` has read it
+
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
         self._receive = receive
@@ -62,13 +68,8 @@ class Request:
         self.path: str = scope["path"]
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
-        self.known_caller: Caller | None = None
-        self.allowance = NOT_COUNTED
-        self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean: dict[str, str] = {}
         self.parameters: dict[str, Any] = {}
-        self.key_hash: str | None = None
-        self.raw = b""  # the body, once `body` has read it
 
     @property
     def caller(self) -> Caller:
