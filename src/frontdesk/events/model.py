@@ -158,7 +158,8 @@ class WebhookEndpoint(NamedTuple):
 
     def serialize(self) -> dict[str, Any]:
         """The endpoint as every answer shows it, without its secret."""
-        names = ("url", "event_types", "state", "paused_reason", "attempts", "last_error", "failing_since")
-        shown = {name: getattr(self, name) for name in (*names, "delivered_at", "created_at")}
-        next_at = self.next_at if self.attempts else None
-        return {"id": self.id, "type": "webhook_endpoints", "next_attempt_at": next_at} | shown
+        names = ("url", "event_types", "state", "paused_reason", "attempts", "last_error")
+        shown = {"id": self.id, "type": "webhook_endpoints"} | {name: getattr(self, name) for name in names}
+        times = {name: getattr(self, name) for name in ("failing_since", "delivered_at", "created_at")}
+        times["next_attempt_at"] = self.next_at if self.attempts else None
+        return shown | {name: at and wire_time(at) for name, at in times.items()}
