@@ -170,7 +170,7 @@ class Request:
         pieces, left, is_last = [], limit_bytes, False
         try:
             with self._deadlines.body(crowd):
-                # The message after the last declared byte says only that no more follows, and took 5 % of a POST (0140).
+                # The message after the last declared byte says only that no more follows, and took 5 % of a POST (0043).
                 while not is_last and left != left_at_end:
                     piece, is_last = _piece(await self._receive(), left, limit_bytes, "body")
                     left -= len(piece)
