@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml  # type: ignore[import-untyped]  # schemathesis needs it, so it is there
 
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.cli.app import load
@@ -56,7 +56,9 @@ def parse(words: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in DEPLOY.rglob("*") if path.is_file() and "secrets" not in path.parts], ids=str
+    "path",
+    [path for path in DEPLOY.rglob("*") if path.is_file() and "secrets" not in path.parts],
+    ids=lambda path: path.name,
 )
 def test_each_file_names_only_settings_that_exist(path: Path) -> None:
     known = {setting.variable for setting in SETTINGS}
