@@ -65,7 +65,7 @@ def test_each_file_names_only_settings_that_exist(path: Path) -> None:
     known |= {setting.variable + FILE_ENDING for setting in SETTINGS if setting.is_secret}
     text = path.read_text()
     assert set(re.findall(r"FRONTDESK_[A-Z_]*[A-Z]\b", text)) <= known
-    assert "#" in text  # it says what to change
+    assert "#" in text or path.suffix == ".json"  # it says what to change
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
