@@ -109,6 +109,10 @@ def test_commands_of_root_get_the_settings_and_secrets_of_the_units(tmp_path: Pa
     for name in ("database_url", "link_secret"):  # an installation without a relay
         (tmp_path / name).touch()
     given = {"PATH": "/usr/bin:/bin", "FRONTDESK_DATABASE_URL_FILE": "/owner"}
+    by_path = subprocess.run(
+        ["sh", "-c", script, "sh", "/usr/bin/env", "-u", "PATH"], env=given, capture_output=True, check=True
+    )
+    assert b"\nPATH=" not in b"\n" + by_path.stdout  # another program got its arguments
     told = subprocess.run(["sh", "-c", script], env=given, capture_output=True, text=True, check=True).stdout
     found = dict(line.split("=", 1) for line in told.splitlines() if line.startswith("FRONTDESK_"))
     assert found["FRONTDESK_ENVIRONMENT"] == "production"
