@@ -33,7 +33,7 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
     DatabaseState.FULL: "Make room on its disk.",
     DatabaseState.DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
-    DatabaseState.SETTINGS: "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Connection poolers).",
+    DatabaseState.SETTINGS: "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Behind a pooler).",
     DatabaseState.RIGHTS: "As the owner run: frontdesk migrate --service-role NAME (docs/security.md, Two roles of PostgreSQL).",
     DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
     DatabaseState.LOGIN: "Correct user and password in FRONTDESK_DATABASE_URL, or give the role on the server this password.",
