@@ -124,11 +124,13 @@ def test_states_windows_and_the_oldest_are_told(post: Post) -> None:
     post.batches()
     post.enrol(2, immediate=False)
     post.worker().turn()
+    post.enrol(2, immediate=False)  # older, and they wait for their hour
+    post.clock.advance(30)
     post.enrol(3)
     post.clock.advance(30)
     registry.register(StoredMetrics(post.db, post.clock, delivery_metrics))
     lines = generate_latest(registry).decode().splitlines()
-    states = {f'{{state="{state}"}} {n}.0' for state, n in (("sent", 2), ("pending", 3), ("ambiguous", 0))}
+    states = {f'{{state="{state}"}} {n}.0' for state, n in (("sent", 2), ("pending", 5), ("ambiguous", 0))}
     used = f'_window_used{{account_id="{post.customer.account_id}"}} 2.0'
     expected = {*states, used, "_oldest_due_seconds 30.0", "_held 0.0"}
     assert {f"frontdesk_invitations{rest}" for rest in expected} <= set(lines)

@@ -13,6 +13,7 @@ from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
     IN_LINE,
     DeliverabilitySettings,
+    Delivery,
     DeliveryForecast,
     DeliveryStatistics,
     HourlyWindow,
@@ -176,8 +177,8 @@ def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWind
 
 
 def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
-    """The figures of /metrics."""
-    lanes = store.find_lanes(tx)
+    """The figures of /metrics. Batched invitations are due long before their hour, so they are not among the oldest."""
+    lanes = (lane for lane in store.find_lanes(tx) if lane.delivery is Delivery.IMMEDIATE)
     oldest = min((lane.first_due_at for lane in lanes if not lane.suspended), default=now)
     return DeliveryStatistics(
         by_state=store.count_by_state(tx),

@@ -376,7 +376,7 @@ class DeliveryForecast:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStatistics:
-    """Invitations by state, the age of the oldest due one, and the places taken in each account's hourly window."""
+    """Invitations by state, the age of the oldest due immediate one, and the places taken in each account's hourly window."""
 
     by_state: dict[str, int]
     oldest_due_seconds: float

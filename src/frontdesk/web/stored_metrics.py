@@ -54,11 +54,11 @@ class StoredMetrics:
 
 
 def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
-    """States of invitations, hourly windows, and the age of the oldest due invitation."""
+    """States of invitations, hourly windows, and the age of the oldest due immediate invitation."""
     found = delivery.read_statistics(tx, now=now)
     states = {state.value: found.by_state.get(state.value, 0) for state in InvitationState}
     window = "Batched invitations in the account's current hourly window."
-    oldest = "Age of the oldest due invitation, in seconds."
+    oldest = "Age of the oldest due immediate invitation, in seconds."
     held = "1 while delivery is held (`frontdesk invitations release`)."
     return [
         _gauges("frontdesk_invitations", "Invitations, by state.", "state", states),
