@@ -28,7 +28,7 @@ class Backups:
     def make(self) -> None:
         """As docs/operations.md does."""
         if self.tools is not None:
-            command: list[str | Path] = [self.tools / "pg_dump", "-Fc", "-f", self.file, self.owner]
+            command: list[str | Path] = [self.tools / "pg_dump", "-Fc", "-Z0", "-f", self.file, self.owner]
             subprocess.run(command, check=True, capture_output=True)
             return
         import pysqlite3 as sqlite3
@@ -65,9 +65,10 @@ def test_a_good_backup_is_proven_and_any_other_is_told(
         path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
         assert api.post(path, member_body(number)).status_code == 201
 
-    def refused(reason: str) -> None:
+    def refused(reason: str) -> str:
         status, text = backups.drill()
         assert (status, reason in text, text.count("PROVEN")) == (1, True, 1), text
+        return text
 
     refused("holds no *.d")
     enrol(1)
@@ -91,6 +92,9 @@ def test_a_good_backup_is_proven_and_any_other_is_told(
     whole = backups.file.read_bytes()
     backups.file.write_bytes(whole[: len(whole) // 2])
     refused("NOT PROVEN")
+    if not backups.is_sqlite:
+        backups.file.write_bytes(whole.replace(b"1977-01-11", b"1977-31-11"))
+        assert "1977" not in refused('COPY failed for table "members"')
     backups.file.write_bytes(whole)
     then = backups.file.stat().st_mtime - timedelta(hours=27).total_seconds()
     os.utime(backups.file, (then, then))
