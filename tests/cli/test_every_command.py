@@ -30,7 +30,7 @@ GROUPS = {
     "provider-group": "create list",
     "client": "create list rotate revoke secrets revoke-secret revoke-tokens",
     "plan": "create list show set",
-    "deliverability": "set show",
+    "deliverability": "check set show",
     "duty": "on off list",
     "queue": "join leave list watch accuracy backtest simulate rebuild prune",
     "member": "show eligible erase export hold release holds duplicates merge distinct rename",

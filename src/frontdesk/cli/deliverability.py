@@ -10,14 +10,15 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.layout import Part, heading
+from frontdesk.cli.layout import Part, field_table, heading
 from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
-from frontdesk.cli.output import MISUSED, Output, describe, fail, opened_file, settings
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, get_template, model, set_deliverability
 from frontdesk.invitations import message as templates
+from frontdesk.invitations.dns_records import check_records
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
@@ -73,6 +74,35 @@ def set_(  # noqa: PLR0913 - one parameter per option
 def show(tx: Tx, account: AccountId) -> Output:
     """Show an account's deliverability settings, or the defaults."""
     return describe(asdict(get_deliverability(tx, account)))
+
+
+@deliverability.standalone("check", "--selector s1")
+def check(
+    selector: Annotated[str | None, option("Selector of your relay's DKIM key.")] = None,
+    resolver: Annotated[str | None, option("Resolver, if not the usual one.", metavar="HOST:PORT")] = None,
+) -> Output:
+    """Check the DNS records of FRONTDESK_MAIL_FROM's domain: MX, SPF, DKIM, DMARC. Status 1 if there is a problem."""
+    from dns.exception import DNSException
+    from dns.resolver import Resolver
+
+    try:
+        asked = Resolver(configure=resolver is None)
+        if resolver is not None:
+            host, port = f"{resolver}:53".split(":")[:2]
+            asked.nameservers, asked.port = [host], int(port)
+        records, found = check_records(asked, settings().mail_from.rpartition("@")[2], selector)
+    except (DNSException, ValueError) as error:
+        fail(f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver 127.0.0.1:53")
+    parts: list[Part] = [
+        f"{'Warning' if each.is_warning else 'Problem'}: {each.what}\nRemedy: {each.remedy}" for each in found
+    ]
+    problems, warnings = (
+        [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
+        for is_warning in (False, True)
+    )
+    told = {"ok": not problems, "problems": problems, "warnings": warnings, "records": records}
+    parts = [field_table(records), *(parts or ["All is well: receivers can tell that this mail is yours."])]
+    return Output(told, parts, FAILED if problems else 0)
 
 
 def _checked(given: Mapping[str, object]) -> dict[str, object]:
