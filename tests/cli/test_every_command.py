@@ -37,7 +37,7 @@ GROUPS = {
     "file": "load resume list show report approve accept cancel undo mapping mappings settings suggest",
     "invitations": "list show cancel resend settle forecast hold release",
     "suppression": "add remove list",
-    "bounces": "read",
+    "bounces": "address read",
     "template": "show set preview",
     "mailbox": "list show open clear",
     "audit": "list export verify",

@@ -1,14 +1,13 @@
 """The DNS records of a sender's domain (docs/deliverability.md): MX, SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
-from frontdesk.db.checks import CheckFailure
-
-if TYPE_CHECKING:  # one command needs dnspython, so the others don't import it
-    from dns.resolver import Resolver
+Find = Callable[
+    ..., list[str]
+]  # the records of a name and a kind as texts, those that start with a text if one is given
 
 # What is wrong, and the remedy. A name with a question mark is that of a warning.
 _FAILURES = """\
@@ -27,58 +26,39 @@ _LOOKUP = re.compile(r"[-+~?]?((?:include|exists):|redirect=|(?:a|mx|ptr)(?=[:/]
 _TAG = re.compile(r"(\w+)\s*=\s*([^;\s]*)")
 
 
-def check_records(
-    resolver: "Resolver", domain: str, selector: str | None
-) -> tuple[dict[str, list[str]], list[CheckFailure]]:
-    """The records by kind, with the terms of SPF that cost a look-up, and their failures. Raises DNSException."""
-    spf, lookups = _texts(resolver, domain, "v=spf1"), [*islice(_lookups(resolver, domain), 11)]
+def check_records(find: Find, domain: str, selector: str) -> dict[str, Any]:
+    """The records by kind, and problems and warnings as `frontdesk check` shows them. `selector`: of DKIM, or empty."""
+    spf, lookups = find(domain, "TXT", "v=spf1"), [*islice(_lookups(find, domain), 11)]
     ending = spf[0].lower().split()[-1] if spf else ""
     parents = (domain.split(".", count)[-1] for count in range(max(1, domain.count("."))))
-    dmarc = next(filter(None, (_texts(resolver, f"_dmarc.{each}", "v=dmarc1") for each in parents)), [])
+    dmarc = next(filter(None, (find(f"_dmarc.{each}", "TXT", "v=dmarc1") for each in parents)), [])
     tags = dict(_TAG.findall(dmarc[0].lower())) if len(dmarc) == 1 else {}
-    keys = _texts(resolver, f"{selector}._domainkey.{domain}") if selector else []
-    found = [_find(resolver, domain, kind) for kind in ("MX", "A", "AAAA")]
+    keys = find(f"{selector}._domainkey.{domain}", "TXT") if selector else []
+    mx = find(domain, "MX")
     is_right = {
-        "exchanger": any(found) and found[0] != ["0 ."],
+        "exchanger": mx != ["0 ."] and any(mx or find(domain, kind) for kind in ("A", "AAAA")),
         "spf_record": len(spf) == 1,
         "spf_open": not spf or ending in ("-all", "~all") or ending.startswith("redirect="),
         "spf_lookups": len(lookups) <= 10,
-        "dkim?": selector is not None,
-        "dkim_key": selector is None or [bool(dict(_TAG.findall(key)).get("p")) for key in keys] == [True],
+        "dkim?": bool(selector),
+        "dkim_key": not selector or [bool(dict(_TAG.findall(key)).get("p")) for key in keys] == [True],
         "dmarc": tags.get("p") in ("none", "quarantine", "reject"),
         "dmarc_none?": tags.get("p") != "none",
         "dmarc_reports?": not tags or "rua" in tags,
         "dmarc_strict?": "s" not in (tags.get("aspf"), tags.get("adkim")),
     }
-    values = {"domain": domain, "spf_count": len(spf), "selector": selector}
-    failures = [
-        CheckFailure(what.format_map(values), remedy.format_map(values), name.endswith("?"))
-        for name, what, remedy in re.findall(r"(\S+): (.*?\.) (.*)", _FAILURES)
-        if not is_right[name]
-    ]
-    return {"mx": found[0], "spf": spf, "spf_lookups": lookups, "dkim": keys, "dmarc": dmarc}, failures
+    found: dict[str, Any] = {"problems": [], "warnings": []}
+    text = _FAILURES.format(domain=domain, spf_count=len(spf), selector=selector)
+    for name, what, remedy in re.findall(r"(\S+): (.*?\.) (.*)", text):
+        if not is_right[name]:
+            found["warnings" if name.endswith("?") else "problems"].append({"what": what, "mend": remedy})
+    return found | {"records": {"mx": mx, "spf": spf, "spf_lookups": lookups, "dkim": keys, "dmarc": dmarc}}
 
 
-def _lookups(resolver: "Resolver", domain: str) -> Iterator[str]:
+def _lookups(find: Find, domain: str) -> Iterator[str]:
     """Those of the domain's SPF record and of all that it includes; without end if one includes itself (RFC 7208, 4.6.4)."""
-    for term in " ".join(_texts(resolver, domain, "v=spf1")).split():
+    for term in " ".join(find(domain, "TXT", "v=spf1")).split():
         if found := _LOOKUP.fullmatch(term):
             yield term
             if found[1].lower() in ("include:", "redirect=") and "%" not in found[2]:
-                yield from _lookups(resolver, found[2])
-
-
-def _texts(resolver: "Resolver", name: str, start: str = "") -> list[str]:
-    """The TXT records that start with `start`, each of one or more quoted parts."""
-    joined = (re.sub(r'" "|^"|"$', "", text) for text in _find(resolver, name, "TXT"))
-    return [text for text in joined if text.lower().startswith(start)]
-
-
-def _find(resolver: "Resolver", name: str, kind: str) -> list[str]:
-    """The name's records as text; none where there is no such name."""
-    from dns.resolver import NXDOMAIN
-
-    try:
-        return [str(each) for each in resolver.resolve(name, kind, raise_on_no_answer=False, search=False)]
-    except NXDOMAIN:
-        return []
+                yield from _lookups(find, found[2])
