@@ -92,11 +92,8 @@ def check(
     nouns = {"problems": "Problem", "warnings": "Warning"}
     told = [f"{nouns[key]}: {each['what']}\nRemedy: {each['mend']}" for key in nouns for each in found[key]]
     told = told or ["All is well: receivers can tell that this mail is yours."]
-    return Output(
-        {"ok": not found["problems"]} | found,
-        [field_table(found["records"]), *told],
-        FAILED if found["problems"] else 0,
-    )
+    status = FAILED if found["problems"] else 0
+    return Output({"ok": not status} | found, [field_table(found["records"]), *told], status)
 
 
 def _finder(address: str) -> Find:

@@ -20,7 +20,7 @@ import typer
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
 from frontdesk.cli.layout import field_table, picked, table
 from frontdesk.cli.options import AccountId, OnlyAccount, argument, id_argument, option
-from frontdesk.cli.output import MISUSED, Output, describe, fail, listing, opened_file, settings
+from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
@@ -36,7 +36,7 @@ from frontdesk.invitations import (
     unsuppress,
 )
 from frontdesk.invitations.message import derive_token
-from frontdesk.invitations.provider_events import SIGNERS
+from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
@@ -215,17 +215,15 @@ def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool
 
 @bounces.standalone("address", "ses --signer arn:aws:sns:eu-west-1:123456789012:bounces")
 def address(
-    provider: Annotated[str, argument("PROVIDER", f"One of {', '.join(SIGNERS)}.")],
+    provider: Annotated[MailProvider, argument("PROVIDER", "The mail provider.")],
     signer: Annotated[str, option("The topic of SES, or the verification key of SendGrid.")] = "",
 ) -> Output:
     """Show the address that a mail provider is to call with bounces and complaints. It holds a secret."""
-    config = settings()
-    if provider not in SIGNERS or not SIGNERS[provider].fullmatch(signer):
-        fail("Name ses and its topic's ARN, sendgrid and its verification key, or postmark.", status=MISUSED)
-    if not config.link_secret:
-        fail("The address holds a secret that is made from FRONTDESK_LINK_SECRET. Set it first.")
-    url = f"{config.base_url}/operator/v1/email-events/{provider}/{derive_token(config.link_secret, provider, signer)}"
-    url += f"?{urlencode({'signer': signer})}" if signer else ""
+    secret, base_url = settings().link_secret, settings().base_url
+    if not secret or bool(signer) is (provider == "postmark"):
+        fail("Set FRONTDESK_LINK_SECRET, and give --signer for ses and sendgrid, not for postmark.")
+    query = f"?{urlencode({'signer': signer})}" if signer else ""
+    url = f"{base_url}/operator/v1/email-events/{provider}/{derive_token(secret, provider, signer)}{query}"
     return Output({"url": url}, [url])
 
 

@@ -1,44 +1,32 @@
 """Calls of Amazon SES, Postmark and SendGrid (docs/deliverability.md): whether one is genuine, and what its events report."""
 
-import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from frontdesk.invitations.reports import read_status
 
-# What the token in a called address vouches for besides the provider: the topic of SES, the verification key of SendGrid.
-SIGNERS = {
-    "ses": re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}"),
-    "postmark": re.compile(""),
-    "sendgrid": re.compile(r"[A-Za-z0-9+/]{100,400}={0,2}"),
-}
+MailProvider = Literal["ses", "sendgrid", "postmark"]
 OLDEST_SECONDS = 90_000  # SendGrid repeats for 24 hours, and an event that comes twice counts once
 _SIGNED_BY_SNS = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 
-# What an event says by its type and subtypes: ours, and whether a bounce is permanent (None: its status decides).
+# Ours by the providers' types and subtypes. The status of a bounce decides on the address, unless the bounce is `passing`.
 # A transient bounce of SES without another word is left out: it may be an absence note.
 _MEANINGS = {
-    ("bounced", None): "Bounce Permanent,Bounce HardBounce,Bounce BadEmailAddress,bounce",
-    (
-        "bounced",
-        False,
-    ): "Bounce Transient MailboxFull,Bounce Transient MessageTooLarge,Bounce Transient ContentRejected,Reject,"
+    "bounced": "Bounce Permanent,Bounce HardBounce,Bounce BadEmailAddress,bounce",
+    "passing": "Bounce Transient MailboxFull,Bounce Transient MessageTooLarge,Bounce Transient ContentRejected,Reject,"
     "Bounce Transient AttachmentRejected,Bounce SoftBounce,Bounce DnsError,Bounce Blocked,Bounce SpamNotification,"
     "Bounce DMARCPolicy,Bounce VirusNotification,Bounce ManuallyDeactivated,bounce blocked,dropped",
-    ("complained", None): "Complaint,SpamComplaint,spamreport",
-    ("delivered", None): "Delivery,delivered",
-    (None, None): "Complaint not-spam",
+    "complained": "Complaint,SpamComplaint,spamreport",
+    "delivered": "Delivery,delivered",
+    "": "Complaint not-spam",
 }
 _BY_TYPE = {key: meaning for meaning, keys in _MEANINGS.items() for key in keys.split(",")}
-# Where the providers name things, as dotted paths.
 _TYPE = "eventType notificationType RecordType event"
 _SUBTYPE = "bounce.bounceType complaint.complaintFeedbackType Type type"
-_STATUS = "bounce.bouncedRecipients.status status"
-_MESSAGE_ID = "mail.headers.value Metadata.message-id message_id smtp-id"
 
 
 def read_events(body: object) -> Iterator[dict[str, object]]:
@@ -46,22 +34,22 @@ def read_events(body: object) -> Iterator[dict[str, object]]:
     for event in body if isinstance(body, list) else [body]:
         words = [_first(event, paths) for paths in (_TYPE, _SUBTYPE, "bounce.bounceSubType")]
         keys = (" ".join(words[:count]) for count in (3, 2, 1))
-        kind, permanent = next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), (None, None))
-        if kind is not None:
-            report = {"message_id": _first(event, _MESSAGE_ID), "status": read_status(_first(event, _STATUS))}
-            yield {**report, "event": kind, "permanent": permanent}
+        if kind := next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), ""):
+            report = {"event": "bounced", "permanent": False} if kind == "passing" else {"event": kind}
+            status = read_status(_first(event, "bounce.bouncedRecipients.status status"))
+            yield report | {
+                "message_id": _first(event, "message_id Metadata.message-id smtp-id"),
+                "status": status,
+            }
 
 
 def _first(event: object, paths: str) -> str:
-    """The first text at one of the dotted paths, or "". Of an array, in its first object, or in that of the header Message-ID."""
+    """The first text at one of the dotted paths, or "". Of an array its first value counts: a mail has one recipient."""
     for path in paths.split():
         value = event
         for name in path.split("."):
-            some = [
-                each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
-            ]
-            named = (each for each in some if str(each.get("name", "Message-ID")).lower() == "message-id")
-            value = next(named, {}).get(name)
+            value = value[0] if isinstance(value, list) and value else value
+            value = value.get(name) if isinstance(value, dict) else None
         if isinstance(value, str):
             return value
     return ""
@@ -84,10 +72,11 @@ def read_sns(body: Any, topic: str, fetch: Callable[[str], bytes]) -> object:
     key.verify(b64decode(body["Signature"]), signed.encode(), PKCS1v15(), digest)
     if body["Type"] == "SubscriptionConfirmation":
         fetch(body["SubscribeURL"])
-    is_event = body["Type"] == "Notification" and body["Message"].startswith(
-        "{"
-    )  # a test of SES is a sentence
-    return orjson.loads(body["Message"]) if is_event else None
+    if body["Type"] != "Notification" or not body["Message"].startswith("{"):  # a test of SES is a sentence
+        return None
+    event = orjson.loads(body["Message"])
+    headers = {each["name"].lower(): each["value"] for each in event.get("mail", {}).get("headers", ())}
+    return event | {"message_id": headers.get("message-id")}
 
 
 def check_sendgrid(raw: bytes, key: str, headers: Sequence[str], now: datetime) -> None:

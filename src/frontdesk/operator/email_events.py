@@ -45,10 +45,9 @@ async def receive_from_provider(app: App, request: Request) -> Response:
 
     Raises NotFound unless the token is that of the provider and the signer, Unauthorized for a call that is not genuine.
     """
-    provider, token = request.path_parameters["provider"], request.path_parameters["token"]
-    signer = dict(request.query_pairs).get("signer", "")
-    expected = derive_token(app.config.link_secret, provider, signer)
-    if not app.config.link_secret or not hmac.compare_digest(token.encode(), expected.encode()):
+    secret, provider = app.config.link_secret, request.path_parameters["provider"]
+    token = derive_token(secret, provider, signer := dict(request.query_pairs).get("signer", ""))
+    if not secret or not hmac.compare_digest(request.path_parameters["token"].encode(), token.encode()):
         raise NotFound("address", "There is nothing at this address.")
     raw = await request.body(limit_bytes=LARGEST_CALL_BYTES)
     headers = [request.header(_OF_SENDGRID + name) or "" for name in (b"signature", b"timestamp")]
