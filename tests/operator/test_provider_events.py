@@ -23,6 +23,7 @@ from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.model import InvitationState
+from frontdesk.invitations.provider_events import _BY_TYPE
 from frontdesk.operator import email_events
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
@@ -141,7 +142,7 @@ def postmark(message_id: str, kind: str, **more: Any) -> dict[str, Any]:
 
 def call(api: Api, provider: str, event: Any, **options: Any) -> Any:
     """The provider's call with the event, signed as it signs."""
-    content, headers = json.dumps(event).encode() + b"\r\n", {"Content-Type": "application/json"}
+    content, headers = json.dumps(event).encode() + b"\r\n", {"Accept": "text/html"}
     if provider == "ses":
         body = sns(json.dumps(event), version=options.pop("version", "2"))
         content, headers = json.dumps(body).encode(), {"Content-Type": "text/plain; charset=UTF-8"}
@@ -204,6 +205,11 @@ def test_each_providers_events_become_reports_and_count_once(
         assert suppressed(db) == reasons
     assert "x@example.com" not in api.log.getvalue()
     assert path_of("postmark").rpartition("/")[2] not in api.log.getvalue()
+
+
+def test_the_page_names_every_type() -> None:
+    page = (Path(__file__).parents[2] / "docs/deliverability.md").read_text()
+    assert [key for key in _BY_TYPE if not all(word in page for word in key.split())] == []
 
 
 def test_sendgrid_sends_many_at_once_and_a_foreign_message_is_unknown(

@@ -60,5 +60,5 @@ def _lookups(find: Find, domain: str) -> Iterator[str]:
     for term in " ".join(find(domain, "TXT", "v=spf1")).split():
         if found := _LOOKUP.fullmatch(term):
             yield term
-            if found[1].lower() in ("include:", "redirect=") and "%" not in found[2]:
+            if found[1].lower() in ("include:", "redirect="):
                 yield from _lookups(find, found[2])

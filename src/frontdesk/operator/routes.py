@@ -10,7 +10,8 @@ from frontdesk.web.endpoint import Endpoint
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST",  "/operator/v1/queue-events",           queues.post, Scope.OPERATOR, takes_json=True),
     Endpoint("POST",  "/operator/v1/email-events",           email_events.receive, Scope.OPERATOR, takes_json=True),
-    Endpoint("POST",  "/operator/v1/email-events/{provider}/{token}", email_events.receive_from_provider, None),
+    Endpoint("POST",  "/operator/v1/email-events/{provider}/{token}",
+             email_events.receive_from_provider, None, serves_json=False),
     Endpoint("GET",   "/operator/v1/plans/{plan_id}/queue",  queues.show, Scope.OPERATOR),
     Endpoint("DELETE", "/operator/v1/members/{member_id}",       personal_data.erase, Scope.OPERATOR),
     Endpoint("GET",   "/operator/v1/members/{member_id}/export", personal_data.export, Scope.OPERATOR),
