@@ -245,6 +245,9 @@ def test_a_subscription_is_confirmed_once_it_is_genuine(api: Api, fetched: list[
     assert fetched == [CERTIFICATE]
     assert call(api, "ses", None, content=json.dumps(sent)).status_code == 200
     assert fetched == [CERTIFICATE, CERTIFICATE, SUBSCRIBE]
+    odd = [sns('{"mail": null}'), sns('{"mail": {"headers": [7]}}'), sns("{")]  # no provider sends these
+    assert {call(api, "ses", None, content=json.dumps(each)).status_code for each in odd} == {401}
+    del fetched[3:]
     ended = sns("You have unsubscribed.", kind="UnsubscribeConfirmation")
     assert call(api, "ses", None, content=json.dumps(ended)).status_code == 200
     assert fetched[3:] == [CERTIFICATE]
@@ -310,6 +313,9 @@ def test_an_address_that_was_not_made_here_is_not_there(api: Api, db: Database, 
         path_of("postmark") + "?signer=x",
         path_of("ses"),
         path_of("ses") + "?signer=" + FOREIGN,
+        # What the reader of a mail knows: its Message-ID, and the token of its link.
+        f"/operator/v1/email-events/registration/{derive_token(SECRET, 'registration', 'a@b')}?signer=a@b",
+        f"/operator/v1/email-events/registration%20a@b/{derive_token(SECRET, 'registration', 'a@b')}",
     ]  # fmt: skip
     assert [stranger.post(path, event).status_code for path in paths] == [404] * len(paths)
     large = stranger.request("POST", path_of("postmark"), content=b"[" + b" " * 1024 * 1024)

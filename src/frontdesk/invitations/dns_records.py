@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-Find = Callable[
-    ..., list[str]
-]  # the records of a name and a kind as texts, those that start with a text if one is given
+# The records of a name and a kind as texts, those that start with a text if one is given.
+Find = Callable[..., list[str]]
 
 # What is wrong, and the remedy. A name with a question mark is that of a warning.
 _FAILURES = """\

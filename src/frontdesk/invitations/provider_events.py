@@ -3,13 +3,14 @@
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
 from frontdesk.invitations.reports import read_status
 
 MailProvider = Literal["ses", "sendgrid", "postmark"]
+PROVIDERS = get_args(MailProvider)  # and purposes of tokens: a link's token opens no address of theirs
 OLDEST_SECONDS = 90_000  # SendGrid repeats for 24 hours, and an event that comes twice counts once
 _SIGNED_BY_SNS = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 
@@ -36,11 +37,8 @@ def read_events(body: object) -> Iterator[dict[str, object]]:
         keys = (" ".join(words[:count]) for count in (3, 2, 1))
         if kind := next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), ""):
             report = {"event": "bounced", "permanent": False} if kind == "passing" else {"event": kind}
-            status = read_status(_first(event, "bounce.bouncedRecipients.status status"))
-            yield report | {
-                "message_id": _first(event, "message_id Metadata.message-id smtp-id"),
-                "status": status,
-            }
+            report["message_id"] = _first(event, "message_id Metadata.message-id smtp-id")
+            yield report | {"status": read_status(_first(event, "bounce.bouncedRecipients.status status"))}
 
 
 def _first(event: object, paths: str) -> str:

@@ -18,7 +18,7 @@ from frontdesk.db.engine import write_together
 from frontdesk.errors import Fault, Invalid, NotFound, Unauthorized, Unavailable
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
-from frontdesk.invitations.provider_events import check_sendgrid, read_events, read_sns
+from frontdesk.invitations.provider_events import PROVIDERS, check_sendgrid, read_events, read_sns
 from frontdesk.invitations.reports import read_message_id, read_status, receive_report
 from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import Response, json_response
@@ -47,13 +47,14 @@ async def receive_from_provider(app: App, request: Request) -> Response:
     """
     secret, provider = app.config.link_secret, request.path_parameters["provider"]
     token = derive_token(secret, provider, signer := dict(request.query_pairs).get("signer", ""))
-    if not secret or not hmac.compare_digest(request.path_parameters["token"].encode(), token.encode()):
+    is_ours = hmac.compare_digest(request.path_parameters["token"].encode(), token.encode())
+    if not secret or provider not in PROVIDERS or not is_ours:
         raise NotFound("address", "There is nothing at this address.")
     raw = await request.body(limit_bytes=LARGEST_CALL_BYTES)
     headers = [request.header(_OF_SENDGRID + name) or "" for name in (b"signature", b"timestamp")]
 
     def read() -> list[DeliveryReport | list[Fault]]:
-        from cryptography.exceptions import InvalidSignature
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
         try:
             body = orjson.loads(raw)
@@ -61,7 +62,7 @@ async def receive_from_provider(app: App, request: Request) -> Response:
                 body = read_sns(body, signer, fetch)
             elif provider == "sendgrid":
                 check_sendgrid(raw, signer, headers, app.clock())
-        except (ValueError, TypeError, KeyError, InvalidSignature):
+        except (ValueError, TypeError, KeyError, AttributeError, InvalidSignature, UnsupportedAlgorithm):
             raise Unauthorized("This is no call of the provider that the address is for.") from None
         return [_parse_event(event) for event in read_events(body)]
 
