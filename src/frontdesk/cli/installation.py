@@ -1,6 +1,7 @@
 """`frontdesk check`, `migrate` and `retention`: the problems of the installation, its tables, and the pruning of old data."""
 
 import os
+import threading
 from typing import Annotated, Any
 
 from frontdesk.cli.command_group import change_in, migrated_database, new_request, opened_database, printing
@@ -10,12 +11,20 @@ from frontdesk.cli.output import FAILED, Output, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, CheckFailure, problems
+from frontdesk.db.checks import HEAD, CheckFailure, has_members, problems
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
+from frontdesk.mail.model import RelayRefused
+from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 
+RELAY_SECONDS = 15.0
+RELAY_REMEDIES = {
+    "connect": "Correct FRONTDESK_SMTP_URL, or look at the relay, and at the network and firewalls on the way.",
+    "starttls": "Give the relay a certificate that this machine trusts, or correct host and port in FRONTDESK_SMTP_URL.",
+    "login": "Correct user and password in FRONTDESK_SMTP_URL.",
+}
 FIRST = "0001"  # the revision that makes a database
 
 # What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
@@ -29,11 +38,12 @@ UNIQUENESS_TELLS = {
 
 @printing
 def check() -> Output:
-    """Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.
+    """Check settings, database, clock, disk, files, migrations and the relay, with which it speaks up to AUTH and sends nothing;
+    show every problem with its remedy. Status 1 if there is one.
 
     A warning keeps nothing from serving. Example: frontdesk check --json
     """
-    failures, role = _findings()
+    failures, role, is_new = _findings()
     found = sorted(failures, key=lambda failure: failure.is_warning)
     items, warnings = (
         [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
@@ -42,7 +52,7 @@ def check() -> Output:
     nouns = {True: "Warning", False: "Problem"}
     parts = [f"{nouns[each.is_warning]}: {each.what}\nRemedy: {each.remedy}" for each in found]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
-    notes = [] if items else [UNIQUENESS_TELLS[settings().uniqueness]]
+    notes = [UNIQUENESS_TELLS[settings().uniqueness]] if is_new else []
     told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "notes": notes}
     told["database_role"] = role and role._asdict()
     if role is not None:
@@ -51,20 +61,54 @@ def check() -> Output:
     return Output(told, [*(parts if found else [well, *parts]), *notes], FAILED if items else 0)
 
 
-def _findings() -> tuple[list[CheckFailure], DatabaseRole | None]:
+def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
+    """The problems, the role, and whether the database is good and still without members: uniqueness can be changed."""
     try:
         config = read_config(os.environ)
     except ConfigError as error:
         remedy = "Correct or remove this variable in the environment."
-        return [CheckFailure(problem, remedy) for problem in error.problems], None
+        return [CheckFailure(problem, remedy) for problem in error.problems], None, False
     try:
         with opened_database(config) as db:
             found = problems(db, config)
             is_usable = all(each.is_warning for each in found)
-            return found, current_role(db) if is_usable else None
+            role, is_new = (current_role(db), not has_members(db)) if is_usable else (None, False)
+            return [*found, *_relay_failures(config)], role, is_new
     except FrontdeskError as error:
         remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
-        return [CheckFailure(error.detail, remedy)], None
+        return [CheckFailure(error.detail, remedy), *_relay_failures(config)], None, False
+
+
+def _relay_failures(config: Config) -> list[CheckFailure]:
+    """The failure of a session with the relay, up to AUTH and RSET. It is given up after RELAY_SECONDS: no limit of a socket
+    holds for the look-up of a name."""
+    if config.smtp_url is None:
+        return []
+    limits = SmtpTimeouts(*[RELAY_SECONDS] * 6)
+    mailer, outcome = (
+        SmtpMailer(config.smtp_url, config.host_name or None, limits),
+        list[RelayRefused | None](),
+    )
+
+    def probe() -> None:
+        try:
+            mailer.open().probe()
+            outcome.append(None)
+        except RelayRefused as refused:
+            outcome.append(refused)
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    thread.join(RELAY_SECONDS)
+    if not outcome:
+        what = f"The relay has not answered within {RELAY_SECONDS:.0f} s."
+    elif (refused := outcome[0]) is None:
+        return []
+    else:
+        reply = f"{refused.code} {refused.words or ''}" if refused.code else refused.cause or "no reply"
+        what = f"The relay can't be used: {refused.stage} failed ({reply.strip()})."
+    stage = outcome[0].stage if outcome and outcome[0] else "connect"
+    return [CheckFailure(what, RELAY_REMEDIES.get(stage, RELAY_REMEDIES["connect"]), is_warning=True)]
 
 
 @printing

@@ -17,13 +17,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
-from frontdesk.cli.layout import field_table, picked, table
-from frontdesk.cli.options import AccountId, OnlyAccount, argument, id_argument, option
+from frontdesk.cli.layout import field_table, picked, table, timeline_of
+from frontdesk.cli.options import WHO_NAMES, AccountId, OnlyAccount, argument, id_argument, option, read_text
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
+from frontdesk.eligibility.people import find_member
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import (
     delivery,
@@ -34,9 +35,10 @@ from frontdesk.invitations import (
     suppress,
     unsuppress,
 )
-from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.invitations.reports import enhanced_code, parse_report, receive_report, split_mailbox
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
+from frontdesk.privacy import erasure
 from frontdesk.text import Rejected
 
 MESSAGES_PER_TRANSACTION = 50
@@ -53,15 +55,22 @@ bounces = CommandGroup("bounces")
 mailbox = CommandGroup("mailbox")
 
 
-@invitations.query("list", "--account 1 --state pending --limit 20")
+@invitations.query("list", "--account 1 --state pending --member robin@example.com --limit 20")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
     state: Annotated[model.InvitationState | None, option("Only those in this state.")] = None,
     limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
+    member: Annotated[
+        str | None, option(f"Only those of this member: {WHO_NAMES}.", "--member", metavar="WHO")
+    ] = None,
 ) -> Output:
     """List invitations, newest first."""
-    found = list_invitations(tx, account_id=account, state=state, limit=limit)
+    ids = None
+    if member is not None:
+        named = find_member(tx, read_text("member", member), account)
+        ids = [each.member_id for each in erasure.find_persons_of(tx, named["id"])]
+    found = list_invitations(tx, account_id=account, state=state, limit=limit, member_ids=ids)
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
 
@@ -70,8 +79,7 @@ def list_(
 def show(tx: Tx, invitation_id: InvitationId) -> Output:
     """Show one invitation and its timeline: every step with its reason."""
     invitation, events = delivery.get_invitation(tx, invitation_id)
-    item, names = _details(invitation), ("at", "from", "to", "reason", "code")
-    timeline = [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
+    item, timeline = _details(invitation), timeline_of(events)
     return Output(item | {"timeline": timeline}, [field_table(item), table(timeline, "at from to code why")])
 
 
@@ -103,7 +111,8 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, its mails of the last hour, and when the last will be sent within the present limits."""
+    """Show an account's pending mails, batched and immediate, those of the last hour, and when the last will be sent within the
+    present limits."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
@@ -138,8 +147,9 @@ def _recorded(context: CommandContext, action: str, invitation_id: int) -> Outpu
 
 
 def _details(invitation: model.Invitation) -> dict[str, Any]:
-    names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
-    return _item(invitation) | picked(invitation, names)
+    names = "attempts losses reason relay_code message_id due_at offered_at settled_at"  # the words may name the address
+    enhanced = {"enhanced_code": enhanced_code(invitation.relay_words)}
+    return _item(invitation) | picked(invitation, names) | enhanced
 
 
 def _item(invitation: model.Invitation) -> dict[str, Any]:

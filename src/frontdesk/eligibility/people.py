@@ -23,9 +23,10 @@ from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations.protocol import cancel_of_members
-from frontdesk.text import stored_time
+from frontdesk.text import fold_email, stored_time
 
 SEARCHED_TOGETHER = 1000  # ids
+LONGEST_ID = 19  # digits; shorter numbers fit into both databases
 RENAMED, UNCHANGED = "renamed", "unchanged"
 NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
@@ -54,18 +55,30 @@ class EligibilityAnswer(NamedTuple):
     known_since: datetime | None = None
 
 
-def find_member(tx: Tx, external_id: str, account_id: int | None) -> Values:
-    """The member's record by column, of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError
-    `several_accounts`."""
-    [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
-    return kept
+def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
+    """The record by column of the member with this external_id, member_id, e-mail address or id, tried in this order; of a merged
+    one that of the member it leads to. Withdrawn and erased members come last, the newest first. Raises NotFound, and
+    FrontdeskError `several_accounts`."""
+    given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
+    if who.isascii() and who.isdigit() and len(who) < LONGEST_ID:
+        given["id"] = int(who)
+    for withdrawn in (False, True):
+        for column, value in given.items():
+            found = store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
+            if found:
+                [*_, kept] = _led(tx, _of_one_account(found)[-1])
+                return kept
+    return _of_one_account([])[0]
 
 
 def get_members_named(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[Values]:
     """The members with this identifier of their own, at most one that is not withdrawn; errors as of `find_member`."""
-    found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
+    return _of_one_account(store.find_members(tx, external_id, account_id, withdrawn=withdrawn))
+
+
+def _of_one_account(found: list[Values]) -> list[Values]:
     if not found:
         detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
         raise NotFound("eligible member", detail)

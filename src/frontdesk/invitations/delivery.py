@@ -13,6 +13,7 @@ from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
     IN_LINE,
     DeliverabilitySettings,
+    Delivery,
     DeliveryForecast,
     DeliveryStatistics,
     HourlyWindow,
@@ -20,10 +21,11 @@ from frontdesk.invitations.model import (
     InvitationEvent,
     InvitationState,
     InvitationStep,
+    Obstacle,
     StateChange,
 )
 from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, wire_time
 
 PAGE_ROWS = 1000
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
@@ -115,22 +117,62 @@ def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: date
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
-    waiting, held_back = store.count_batched(tx, account_id, now=now)
+    waiting, held_back = store.count_pending(tx, account_id, Delivery.BATCHED, now=now)
+    immediate, _ = store.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now)
     stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
     window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
     suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
-    goes = settings.enabled and held is None and not suspended
-    seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
+    ends = [seconds for seconds, _ in immediate]
+    if settings.enabled and waiting:
+        ends.append(seconds_until_last(waiting, settings, window, frees) or 0.0)
+    stands_still = held is not None or suspended or (waiting and not settings.enabled)
+    seconds = None if stands_still else max(ends, default=None)
     return DeliveryForecast(
         enabled=settings.enabled,
         backlog=sum(count for _, count in waiting),
+        immediate=sum(count for _, count in immediate),
         held_back=held_back,
         sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
         held=held,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
+
+
+def find_obstacle(
+    tx: Tx, invitation: Invitation, *, has_relay: bool, now: datetime
+) -> tuple[Obstacle, dict[str, Any]]:
+    """What keeps a pending invitation from leaving, apart from its member and address; and the values of its sentence."""
+    outlook = forecast(tx, invitation.account_id, now=now)
+    lanes = store.find_lanes(tx)
+    place = (invitation.delivery, invitation.account_id, invitation.plan_id)
+    lane = next(each for each in lanes if (each.delivery, each.account_id, each.plan_id) == place)
+    is_batched, due_at = invitation.delivery is Delivery.BATCHED, invitation.due_at or now
+    obstacles = {
+        Obstacle.HELD: outlook.held is not None,
+        Obstacle.SUSPENDED: lane.suspended,
+        Obstacle.NO_RELAY: not has_relay,
+        Obstacle.RETRY: due_at > now,
+        Obstacle.BATCHES_OFF: is_batched and not lane.batches_enabled,
+        Obstacle.PLAN_CLOSED: is_batched and not lane.accepting_patients,
+        Obstacle.HOURLY_WINDOW: is_batched and outlook.sent_this_hour >= outlook.hourly_limit,
+        Obstacle.BATCH: is_batched,
+        Obstacle.WORKER: True,
+    }
+    code, last_at = invitation.relay_code, outlook.last_at
+    values = {
+        "held": outlook.held,
+        "account_id": invitation.account_id,
+        "sent": outlook.sent_this_hour,
+        "limit": outlook.hourly_limit,
+        "attempt": invitation.attempts + 1,
+        "due_at": wire_time(due_at),
+        "last_at": last_at and wire_time(last_at),
+        "step": invitation.reason.description if invitation.reason else "",
+        "reply": f" It said: {code} {invitation.relay_words or ''}." if code else "",
+    }
+    return next(each for each, applies in obstacles.items() if applies), values
 
 
 def seconds_until_last(

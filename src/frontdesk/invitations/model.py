@@ -109,6 +109,31 @@ class InvitationStep(DescribedEnum):
     RESTORED = "restored", "A backup was restored; whether it has been sent since then is not known."
 
 
+class Obstacle(DescribedEnum):
+    """What a pending invitation waits for: the first that is in its way. The names in braces are filled in."""
+
+    HELD = "held", "All delivery is held ({held}). To start it again: frontdesk invitations release"
+    SUSPENDED = "suspended", "The account is suspended. To resume it: frontdesk account resume {account_id}"
+    SUPPRESSED = "suppressed", "The address is suppressed: the invitation is cancelled when its turn comes."
+    EXPIRED = "expired", "The member's access has ended: the invitation is cancelled when its turn comes."
+    NO_RELAY = "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."
+    RETRY = "retry", "{step}{reply} The next attempt, number {attempt}, is due at {due_at}."
+    BATCHES_OFF = (
+        "disabled",
+        "The account's batches are off: frontdesk deliverability set --account {account_id} --enabled",
+    )
+    PLAN_CLOSED = "plan_inactive", "Its plan accepts no patients, so its batched invitations wait."
+    HOURLY_WINDOW = (
+        "hourly_window",
+        "The account's hourly limit is used up ({sent} of {limit} mails). At the latest it leaves at {last_at}.",
+    )
+    BATCH = "batch", "It waits for its batch, and at the latest leaves at {last_at}, if a worker runs."
+    WORKER = (
+        "worker",
+        "It is due since {due_at}, and no worker has claimed it. See that one runs: frontdesk worker",
+    )
+
+
 class Invitation(NamedTuple):
     """A stored invitation; the fields are the columns of its table, in their order."""
 
@@ -132,6 +157,9 @@ class Invitation(NamedTuple):
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None
+    relay_words: (
+        str | None
+    )  # the text of the reply with `relay_code`; its first word is often an enhanced code (RFC 3463)
 
 
 class InvitationChange(NamedTuple):
@@ -265,6 +293,14 @@ class SuppressionReason(StrEnum):
     BY_HAND = "by_hand"
 
 
+class Suppression(NamedTuple):
+    """The suppression of one address. `account_id`: the account that mailed it, None for an operator's."""
+
+    reason: SuppressionReason
+    created_at: datetime
+    account_id: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
@@ -320,7 +356,7 @@ class InvitationEvent(NamedTuple):
 class StateChange(NamedTuple):
     """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
 
-    `attempts` and `losses` stay as they are when None.
+    `attempts` and `losses` stay as they are when None. `words`: the relay's own, beside their `code`.
     """
 
     from_state: InvitationState
@@ -330,6 +366,7 @@ class StateChange(NamedTuple):
     code: int | None = None
     attempts: int | None = None
     losses: int | None = None
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +376,7 @@ class AttemptOutcome:
     invitation: ClaimedInvitation
     result: InvitationStep
     code: int | None = None
+    words: str | None = None
     offered: bool = False
 
 
@@ -361,12 +399,14 @@ class HourlyWindow(NamedTuple):
 class DeliveryForecast:
     """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
-    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves, None when
-    none waits or delivery stands still.
+    `immediate`: pending immediate invitations, which no batch and no hourly limit holds up. `held`: why no account's
+    invitations are delivered at present. `last_at`: when the last invitation leaves, None when none waits or delivery stands
+    still.
     """
 
     enabled: bool
     backlog: int
+    immediate: int
     held_back: int
     sent_this_hour: int
     hourly_limit: int

@@ -30,6 +30,7 @@ from frontdesk.invitations.model import (
     MessageTemplate,
     ReportEvent,
     SenderProfile,
+    Suppression,
     SuppressionReason,
 )
 from frontdesk.invitations.tables import (
@@ -101,14 +102,21 @@ def _hashing(tx: SetTransaction) -> Callable[[str], str]:
 
 
 def list_invitations(
-    tx: Tx, *, account_id: int | None, state: InvitationState | None, limit: int
+    tx: Tx,
+    *,
+    account_id: int | None,
+    state: InvitationState | None,
+    limit: int,
+    member_ids: Collection[int] | None = None,
 ) -> list[Invitation]:
-    """The newest `limit` invitations of the account and in the state (None: any), newest first."""
+    """The newest `limit` invitations of the account, in the state and of the members (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
+    if member_ids is not None:
+        query = query.where(invitations.c.member_id.in_(sorted(member_ids)))
     return [Invitation._make(row) for row in tx.execute(query)]
 
 
@@ -202,6 +210,14 @@ def unsuppress(tx: Tx, address: str) -> bool:
     folded, column = fold_email(address), suppressions.c.address_folded
     stored = (folded, _hashing(tx)(folded))
     return tx.execute(delete(suppressions).where(column.in_(stored))).rowcount > 0
+
+
+def find_suppression(tx: Tx, address_folded: str) -> Suppression | None:
+    """The suppression of a folded address, None if it may be mailed."""
+    columns, stored = suppressions.c, (address_folded, _hashing(tx)(address_folded))
+    query = select(*columns[Suppression._fields]).where(columns.address_folded.in_(stored))
+    row = tx.execute(query.limit(1)).first()
+    return None if row is None else Suppression._make(row)
 
 
 def list_suppressions(tx: Tx, *, limit: int) -> list[Any]:
@@ -314,7 +330,7 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 _CHANGE = (
     "key bigint, epoch integer, message_id text, from_state text, state text, reason text, due_at timestamptz, "
-    "code integer, attempts integer, losses integer, updated_at timestamptz"
+    "code integer, attempts integer, losses integer, words text, updated_at timestamptz"
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
 _ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
@@ -326,9 +342,11 @@ _CHANGED = f"""
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
-        reason = r.reason, relay_code = r.code, updated_at = r.updated_at
+        reason = r.reason, relay_code = r.code, updated_at = r.updated_at,
+        relay_words = CASE WHEN i.address_folded IS NOT NULL THEN r.words END
     FROM {{rows}} WHERE {{same_id}} AND {_IS_CURRENT} RETURNING id, account_id, delivery
 """  # noqa: S608 - constants only
+# The relay's words can name the address, so an invitation that was erased meanwhile gets none.
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
 _STEPS = " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"
@@ -450,21 +468,23 @@ def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool])
     return tx.execute(query).first() is not None
 
 
-def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[float, int]], int]:
-    """In how many seconds how many of the account's pending batched invitations are due of plans that accept patients; and the
-    number of all of other plans."""
+def count_pending(
+    tx: Tx, account_id: int, delivery: Delivery, *, now: datetime
+) -> tuple[list[tuple[float, int]], int]:
+    """In how many seconds how many of the account's pending invitations are due; and the number of batched ones of plans that
+    accept no patients, which are not among them."""
     columns = invitations.c
     # Those that are due count as one moment, so that the result is as short as the list of those that are tried again later.
     due_at = case((columns.due_at > now, columns.due_at), else_=None)
     query = (
         select(plans.c.accepting_patients, due_at, func.count())
         .join(plans, SameKey(plans.c.id, columns.plan_id))
-        .where(IS_PENDING, columns.delivery == Delivery.BATCHED, columns.account_id == account_id)
+        .where(IS_PENDING, columns.delivery == delivery, columns.account_id == account_id)
         .group_by(text("1, 2"))
     )
-    found = tx.execute(query).all()
-    due = [((at - now).total_seconds() if at else 0.0, count) for accepts, at, count in found if accepts]
-    return due, sum(count for accepts, _, count in found if not accepts)
+    found = [(accepts or delivery is Delivery.IMMEDIATE, *rest) for accepts, *rest in tx.execute(query)]
+    due = [((at - now).total_seconds() if at else 0.0, count) for goes, at, count in found if goes]
+    return due, sum(count for goes, _, count in found if not goes)
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
