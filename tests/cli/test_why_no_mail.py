@@ -41,7 +41,7 @@ def post(api: Api, **fields: Any) -> Any:
 def why(cli: CommandLine, who: str = WHO, **settings: str) -> tuple[str, str]:
     """The reason for programs, and the sentence; people read the same."""
     mail = cli.json("member", "show", who, **settings)["mail"]
-    assert f"Mail: {mail['why'][:30]}" in cli.text("member", "show", who, **settings)
+    assert f"Mail: {mail['why'][:25]}" in cli.text("member", "show", who, **settings)
     return mail["reason"], mail["why"]
 
 

@@ -19,7 +19,7 @@ from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 
-RELAY_SECONDS = 15.0
+STEP_SECONDS, RELAY_SECONDS = 5.0, 15.0
 RELAY_REMEDIES = {
     "connect": "Correct FRONTDESK_SMTP_URL, or look at the relay, and at the network and firewalls on the way.",
     "starttls": "Give the relay a certificate that this machine trusts, or correct host and port in FRONTDESK_SMTP_URL.",
@@ -80,35 +80,32 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
 
 
 def _relay_failures(config: Config) -> list[CheckFailure]:
-    """The failure of a session with the relay, up to AUTH and RSET. It is given up after RELAY_SECONDS: no limit of a socket
+    """The failure of a session with the relay up to AUTH and RSET, which is given up after RELAY_SECONDS: no limit of a socket
     holds for the look-up of a name."""
     if config.smtp_url is None:
         return []
-    limits = SmtpTimeouts(*[RELAY_SECONDS] * 6)
-    mailer, outcome = (
-        SmtpMailer(config.smtp_url, config.host_name or None, limits),
-        list[RelayRefused | None](),
-    )
+    mailer = SmtpMailer(config.smtp_url, config.host_name or None, SmtpTimeouts(*[STEP_SECONDS] * 6))
+    silent = RelayRefused("connect", permanent=False, cause=f"no answer within {RELAY_SECONDS:.0f} s")
+    failed = [silent]
 
     def probe() -> None:
         try:
             mailer.open().probe()
-            outcome.append(None)
+            failed.clear()
         except RelayRefused as refused:
-            outcome.append(refused)
+            failed[0] = refused
 
     thread = threading.Thread(target=probe, daemon=True)
     thread.start()
     thread.join(RELAY_SECONDS)
-    if not outcome:
-        what = f"The relay has not answered within {RELAY_SECONDS:.0f} s."
-    elif (refused := outcome[0]) is None:
-        return []
-    else:
-        reply = f"{refused.code} {refused.words or ''}" if refused.code else refused.cause or "no reply"
-        what = f"The relay can't be used: {refused.stage} failed ({reply.strip()})."
-    stage = outcome[0].stage if outcome and outcome[0] else "connect"
-    return [CheckFailure(what, RELAY_REMEDIES.get(stage, RELAY_REMEDIES["connect"]), is_warning=True)]
+    return [
+        CheckFailure(
+            f"The relay can't be used: {each.stage} failed ({each.reply or each.cause or 'no reply'}).",
+            RELAY_REMEDIES.get(each.stage, RELAY_REMEDIES["connect"]),
+            is_warning=True,
+        )
+        for each in failed
+    ]
 
 
 @printing

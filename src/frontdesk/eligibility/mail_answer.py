@@ -71,16 +71,14 @@ def explain_mail(
         return MailAnswer(found, found.description.format(**values))
     if invitation.state in IN_LINE:
         return MailAnswer(invitation.state, "A worker is handing it to the relay at this moment.")
-    step = invitation.reason
-    reply = f" The relay said: {invitation.relay_code} {invitation.relay_words or ''}".rstrip()
-    said = f"The invitation is {invitation.state} since {wire_time(invitation.updated_at)}"
-    next_step = _NEXT_BY_STEP.get(step, _NEXT[invitation.state]).format(id=invitation.id)
-    because = f": {step.description}" if step else "."
-    told = reply.removesuffix(".") + "." if invitation.relay_code else ""
-    again = ""
+    step, code = invitation.reason, invitation.relay_code
+    why = [f"The invitation is {invitation.state} since {wire_time(invitation.updated_at)}."]
+    why += [step.description] if step else []
+    why += [f"The relay said: {code} {invitation.relay_words or ''}".rstrip(" .") + "."] if code else []
+    why.append(_NEXT_BY_STEP.get(step, _NEXT[invitation.state]).format(id=invitation.id))
     if invitation.state is InvitationState.AMBIGUOUS and invitation.due_at:
-        again = f" Otherwise it is sent once more at {wire_time(invitation.due_at)}."
-    return MailAnswer(step or invitation.state, f"{said}{because}{told} {next_step}{again}")
+        why.append(f"Otherwise it is sent once more at {wire_time(invitation.due_at)}.")
+    return MailAnswer(step or invitation.state, " ".join(why))
 
 
 def _not_invited(tx: Tx, member: store.Values, suppression: Suppression | None) -> MailAnswer:
@@ -98,7 +96,8 @@ def _not_invited(tx: Tx, member: store.Values, suppression: Suppression | None) 
     decision = decide_invitation(
         is_new=True,
         has_email=came.get("email") is not None,
-        suppressed=suppression is not None and suppression.created_at <= came_at,
+        suppressed=suppression is not None
+        and (suppression.account_id == account_id and suppression.created_at <= came_at),
         expired=expiry is not None and expiry < stored_time(came_at)[:10],
         asked=False,
         batches_enabled=context().batches_enabled.get(account_id),

@@ -56,6 +56,11 @@ class RelayRefused(Exception):
         self.permanent = self.permanent and self.code not in _WANTS_LOGIN  # an operator can correct a login
 
     @property
+    def reply(self) -> str | None:
+        """The reply's code and words; None when there was no reply."""
+        return f"{self.code} {self.words or ''}".rstrip() if self.code else None
+
+    @property
     def is_about_message(self) -> bool:
         """False when the relay as a whole is out of order, so that other messages would fail too."""
         if self.code in _WANTS_LOGIN:

@@ -268,9 +268,10 @@ def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
     return options
 
 
-def _words(text: bytes) -> str | None:
+def _words(text: bytes | str) -> str | None:
     """The words of a reply in one line, without what a terminal would obey."""
-    printable = "".join(each if each.isprintable() else " " for each in text.decode("utf-8", "replace"))
+    decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+    printable = "".join(each if each.isprintable() else " " for each in decoded)
     return " ".join(printable.split())[:RELAY_WORDS] or None
 
 
