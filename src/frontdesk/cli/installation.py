@@ -38,10 +38,11 @@ UNIQUENESS_TELLS = {
 
 @printing
 def check() -> Output:
-    """Check settings, database, clock, disk, files, migrations and the relay, with which it speaks up to AUTH and sends nothing;
-    show every problem with its remedy. Status 1 if there is one.
+    """Check settings, database, files, relay, clock, disk; show each problem with its remedy. Status 1 if there is one.
 
-    A warning keeps nothing from serving. Example: frontdesk check --json
+    A warning keeps nothing from serving. The relay gets EHLO, STARTTLS, AUTH and RSET, and no message.
+
+    Example: frontdesk check --json
     """
     failures, role, is_new = _findings()
     found = sorted(failures, key=lambda failure: failure.is_warning)

@@ -28,6 +28,7 @@ from frontdesk.eligibility.people import find_member
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import (
     delivery,
+    find_of_members,
     list_invitations,
     list_suppressions,
     model,
@@ -66,11 +67,12 @@ def list_(
     ] = None,
 ) -> Output:
     """List invitations, newest first."""
-    ids = None
-    if member is not None:
+    if member is None:
+        found = list_invitations(tx, account_id=account, state=state, limit=limit)
+    else:
         named = find_member(tx, read_text("member", member), account)
-        ids = [each.member_id for each in erasure.find_persons_of(tx, named["id"])]
-    found = list_invitations(tx, account_id=account, state=state, limit=limit, member_ids=ids)
+        own = find_of_members(tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])])
+        found = [each for each in reversed(own) if state in (None, each.state)][:limit]
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
 

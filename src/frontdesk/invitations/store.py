@@ -102,21 +102,14 @@ def _hashing(tx: SetTransaction) -> Callable[[str], str]:
 
 
 def list_invitations(
-    tx: Tx,
-    *,
-    account_id: int | None,
-    state: InvitationState | None,
-    limit: int,
-    member_ids: Collection[int] | None = None,
+    tx: Tx, *, account_id: int | None, state: InvitationState | None, limit: int
 ) -> list[Invitation]:
-    """The newest `limit` invitations of the account, in the state and of the members (None: any), newest first."""
+    """The newest `limit` invitations of the account and in the state (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
-    if member_ids is not None:
-        query = query.where(invitations.c.member_id.in_(sorted(member_ids)))
     return [Invitation._make(row) for row in tx.execute(query)]
 
 
