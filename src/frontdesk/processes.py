@@ -17,6 +17,7 @@ from types import FrameType
 
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
+from frontdesk.systemd import ServiceManager
 
 SUPERVISED = "FRONTDESK_SUPERVISED"  # set for the children of a supervisor
 STOP_SECONDS = 3.0  # less than the 5 s in which `frontdesk serve` promises to stop
@@ -106,6 +107,7 @@ class Supervisor:
     ) -> None:
         self._children = [_Child(program) for program in programs]
         self._first_command = first_command
+        self._manager = ServiceManager()
         self._environment = {**os.environ, **(variables or {}), SUPERVISED: "yes"}
         self._log = log
         self._early_ends: dict[str, int] = {}
@@ -130,6 +132,7 @@ class Supervisor:
                 self._children[0].listen()
             if self._first_command is None or self._children[0].is_ready:
                 self._first_command = None
+                self._manager.beat()
                 for child in self._children:
                     if not child.started_at:
                         self._start(child)
@@ -139,9 +142,13 @@ class Supervisor:
         return True
 
     def _wait(self, signals: socket.socket) -> None:
-        """Until a signal comes (also for the end of a child), the first child reports, or a start is due."""
-        due = [child.starts_at for child in self._children if child.process is None and child.started_at]
-        seconds = max(0.0, min(due) - time.monotonic()) if due else None
+        """Until a signal comes (also for the end of a child), the first child reports, or a start or a beat is due."""
+        now = time.monotonic()
+        waits = [
+            child.starts_at - now for child in self._children if child.process is None and child.started_at
+        ]
+        waits += [self._manager.beat_seconds] * bool(self._manager.beat_seconds)
+        seconds = max(0.0, min(waits)) if waits else None
         first = self._children[0]
         lines = [first.line] if self._first_command is not None and first.line is not None else []
         select.select([signals, *lines], [], [], seconds)
@@ -150,6 +157,7 @@ class Supervisor:
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         self._is_stopping = True
+        self._manager.stopping()
 
     def _start(self, child: _Child) -> int:
         return child.start(self._first_command or child.program.command, self._environment)
@@ -227,7 +235,7 @@ def _signals_as_bytes(stop: Callable[[int, FrameType | None], None]) -> Iterator
 
 
 def report_ready() -> None:
-    """Tell the supervisor, if there is one, that this process is about to work: the other children may start."""
+    """Tell the supervisor, if there is one, that this process accepts connections: the other children may start."""
     _report(_READY)
 
 
@@ -238,7 +246,8 @@ def report_refusal(reason: str) -> None:
 
 def _report(what: bytes) -> None:
     if SUPERVISED in os.environ:
-        os.write(_STANDARD_INPUT, what)
+        with suppress(BrokenPipeError):  # the supervisor is gone: `stop_with_parent` ends this process
+            os.write(_STANDARD_INPUT, what)
 
 
 def stop_with_parent(stop: Callable[[], None]) -> None:

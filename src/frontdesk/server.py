@@ -53,7 +53,6 @@ def main() -> None:
     try:
         config = read_config(os.environ)
         db = _checked_database(config) if first else open_database(config.database_url)
-        report_ready()
         app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(app, address, int(port), int(processes)))
@@ -125,6 +124,8 @@ def _drop_unread(loop: asyncio.AbstractEventLoop) -> None:
     """Let the system close a connection when its caller does not read the response; granian keeps it for ever."""
     if hasattr(socket, "TCP_USER_TIMEOUT") and not _limit_unread(socket.TCP_USER_TIMEOUT):
         loop.call_later(LISTENING_SECONDS, _drop_unread, loop)
+    else:
+        report_ready()  # not earlier: a proxy, or systemd, then sends callers
 
 
 def _limit_unread(option: int) -> bool:

@@ -135,8 +135,8 @@ def mailing(relay_port: int) -> dict[str, str]:
     }
 
 
-def _stat(pid: int) -> list[str]:
-    """State, parent and group of a process; empty when there is none."""
+def _stat(pid: int | str) -> list[str]:
+    """State, parent and group of a process, or of a thread (`pid/task/tid`); empty when there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
     except OSError:
@@ -150,5 +150,7 @@ def _processes(place: int, value: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process holds anything; one that only waits to be reaped does not."""
-    return _stat(pid)[:1] not in ([], ["Z"], ["X"])
+    """Whether a process holds anything; one that only waits to be reaped does not. The first thread of a killed process may be
+    gone before the others, which still hold its files and its port."""
+    threads = [f"{pid}/task/{path.name}" for path in Path(f"/proc/{pid}/task").glob("*")]
+    return any(_stat(thread)[:1] not in ([], ["Z"], ["X"]) for thread in threads)

@@ -58,6 +58,16 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(
     check_promises(db, callers)
 
 
+def send_by_key(
+    server: Server, path: str, token: str, body: object, *, key: str
+) -> http.client.HTTPConnection:
+    """A POST whose answer is not read."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}", "Idempotency-Key": key}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+    connection.request("POST", path, json.dumps(body), headers)
+    return connection
+
+
 def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
@@ -66,11 +76,8 @@ def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
     def send(number: int) -> http.client.HTTPConnection:
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {customer.token}"}
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
-        body = json.dumps(member_body(number, last_name=f"Name{number}"))
-        connection.request("POST", path, body, headers | {"Idempotency-Key": f"key-{number}"})
-        return connection
+        body = member_body(number, last_name=f"Name{number}")
+        return send_by_key(server, path, customer.token, body, key=f"key-{number}")
 
     def answer(number: int) -> tuple[int, str, str | None]:
         with closing(send(number)) as connection:
@@ -107,11 +114,8 @@ def test_a_retry_of_a_batch_after_a_kill_gets_the_first_results_and_writes_the_o
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility/batch"
 
     def send(batch: int) -> http.client.HTTPConnection:
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {customer.token}"}
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
-        body = json.dumps([member_body(1000 * batch + n) for n in range(1000)])
-        connection.request("POST", path, body, headers | {"Idempotency-Key": f"batch-{batch}"})
-        return connection
+        body = [member_body(1000 * batch + n) for n in range(1000)]
+        return send_by_key(server, path, customer.token, body, key=f"batch-{batch}")
 
     def answer(batch: int) -> tuple[dict[str, Any], str | None]:
         with closing(send(batch)) as connection:

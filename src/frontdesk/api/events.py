@@ -1,8 +1,7 @@
 """The feed of events: what has happened to the account's members (docs/interface.md, Events)."""
 
-from urllib.parse import urlencode
-
 from frontdesk import audit, events
+from frontdesk.api.eligibility_files import next_page
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.events.model import EVENTS_PER_PAGE, FEED_START, EventPlace
@@ -34,5 +33,5 @@ async def list_events(app: App, request: Request) -> Response:
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
         following = query | {"page[size]": size, "page[after]": found[size - 1].event_id}
-        links["next"] = f"{app.config.base_url}{request.path}?{urlencode(following)}"
+        links["next"] = next_page(app, request, following)
     return json_response({"links": links, "data": [event.serialize() for event in found[:size]]})

@@ -14,6 +14,7 @@ from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
+from frontdesk.systemd import ServiceManager
 from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 from frontdesk.worker.webhooks import WebhookSender
@@ -28,7 +29,7 @@ def worker(
 
     Example: frontdesk worker --connections 4
     """
-    config = settings()
+    config, manager = settings(), ServiceManager()
     with migrated_database(config, index_scans=True) as db:
         db.outage.tell = LogOutput(sys.stdout).write
         loader, sender = FileLoader(config, db), WebhookSender(config, db)
@@ -41,6 +42,7 @@ def worker(
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
 
         def stop(*_: object) -> None:
+            manager.stopping()
             for task in tasks:
                 task.stop()
             if delivery is not None:
@@ -59,6 +61,7 @@ def worker(
             for task in tasks:
                 running.enter_context(task)
             running.enter_context(WorkListener(db.engine, wake))
+            running.enter_context(manager.beating())
             if delivery is None:
                 loader.join()
             else:

@@ -1,0 +1,58 @@
+"""Messages to systemd from a service of `Type=notify` (sd_notify(3)): ready, alive, stopping. Elsewhere nothing is sent."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+
+SEND_SECONDS = 1.0  # at most; a signal handler sends, too
+
+
+class ServiceManager:
+    """The systemd that started this process, as the variables NOTIFY_SOCKET and WATCHDOG_USEC describe it.
+
+    The variables are removed: systemd listens to the main process only, and its children are no services.
+    """
+
+    def __init__(self, variables: MutableMapping[str, str] = os.environ) -> None:
+        address = variables.pop("NOTIFY_SOCKET", "")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        microseconds, process = variables.pop("WATCHDOG_USEC", ""), variables.pop("WATCHDOG_PID", "")
+        is_watched = bool(address) and microseconds.isdecimal() and process in ("", str(os.getpid()))
+        self.beat_seconds = int(microseconds) / 2_000_000 if is_watched else 0.0  # 0: nothing watches
+        self._is_ready = False
+
+    def beat(self) -> None:
+        """Say that the process is ready; in later calls that it is alive. Call it once in `beat_seconds`, or more often."""
+        if not self._is_ready:
+            self._is_ready = True
+            self._send(b"READY=1")
+        elif self.beat_seconds:
+            self._send(b"WATCHDOG=1")
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Call `beat` at once and then from a thread: this shows that the process runs, not that its work advances."""
+        self.beat()
+        ended = threading.Event()
+
+        def keep_on() -> None:
+            while not ended.wait(self.beat_seconds):
+                self.beat()
+
+        if self.beat_seconds:
+            threading.Thread(target=keep_on, name="watchdog", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+    def stopping(self) -> None:
+        self._send(b"STOPPING=1")
+
+    def _send(self, message: bytes) -> None:
+        if self._address:
+            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+                line.settimeout(SEND_SECONDS)
+                line.sendto(message, self._address)

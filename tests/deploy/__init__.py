@@ -1,0 +1,1 @@
+"""deploy/, and the wheel that an operator installs."""
