@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database
+from frontdesk.eligibility.tables import members
 from frontdesk.invitations import find_of_members, set_deliverability, suppress
 from frontdesk.invitations.model import (
     HoldReason,
@@ -25,7 +26,7 @@ from frontdesk.plans.tables import plans
 from frontdesk.worker.delivery import DeliveryWorker
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, Customer, member_body
+from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
 from tests.invitations.mails import mailed
 
@@ -41,7 +42,7 @@ def post(api: Api, **fields: Any) -> Any:
 def why(cli: CommandLine, who: str = WHO, **settings: str) -> tuple[str, str]:
     """The reason for programs, and the sentence; people read the same."""
     mail = cli.json("member", "show", who, **settings)["mail"]
-    assert f"Mail: {mail['why'][:25]}" in cli.text("member", "show", who, **settings)
+    assert mail["why"][:25] in cli.text("member", "show", who, **settings)
     return mail["reason"], mail["why"]
 
 
@@ -114,7 +115,7 @@ def test_a_pending_invitation_says_what_it_waits_for(
         }
         tx.execute(delivery_windows.insert().values(window | {"sent": [[33, 2]]}))
     reason, said = why(cli)
-    assert (reason, "(2 of 2 mails)" in said) == ("hourly_window", True)
+    assert (reason, "(2 of 2 mails)" in said) == ("batch", True)
     with db.write() as tx:
         tx.execute(update(plans).values(accepting_patients=False))
     assert why(cli)[0] == "plan_inactive"
@@ -122,12 +123,12 @@ def test_a_pending_invitation_says_what_it_waits_for(
         set_deliverability(tx, 1, enabled=False)
     assert why(cli)[0] == "disabled"
     soon = NOW + timedelta(days=3650)
-    words = "4.7.1 <robin.1@example.com>: try later"
+    words = "4.7.1 <robin.1@example.com>: {try} later"
     change(
         db, due_at=soon, reason=InvitationStep.REFUSED_FOR_NOW, relay_code=451, relay_words=words, attempts=2
     )
     reason, said = why(cli)
-    assert (reason, f"It said: 451 {words}" in said, "number 3" in said) == ("retry", True, True)
+    assert (reason, f"The relay said: 451 {words}. The next" in said) == ("retry", True)
     [shown] = cli.json("member", "show", WHO)["invitations"]
     assert (shown["relay_words"], shown["enhanced_code"]) == (words, "4.7.1")
     listed = cli.json("invitations", "show", str(shown["id"]))
@@ -149,10 +150,45 @@ def test_a_pending_invitation_says_what_it_waits_for(
     assert member["id"] == cli.json("member", "show", WHO)["id"]
 
 
-def test_an_immediate_invitation_waits_for_a_worker(api: Api, cli: CommandLine, customer: Customer) -> None:
+def test_an_immediate_invitation_waits_for_a_worker_or_the_relay(
+    api: Api, cli: CommandLine, db: Database, customer: Customer
+) -> None:
     post(api, invite_immediately=True)
     reason, said = why(cli)
-    assert (reason, "See that one runs: frontdesk worker" in said) == ("worker", True)
+    assert (reason, "see that a worker runs and, by frontdesk check" in said) == ("worker", True)
+    change(db, reason=InvitationStep.NOT_OFFERED, relay_code=421, relay_words="closing")
+    reason, said = why(cli)
+    assert (reason, "before anything was sent. The relay said: 421 closing." in said) == ("worker", True)
+
+
+def test_an_invitation_that_a_merge_cancelled_says_so(api: Api, cli: CommandLine, customer: Customer) -> None:
+    post(api, last_name="Same", invite_immediately=True)
+    assert api.post("/v2/plans/1/eligibility", member_body(2, last_name="Same")).status_code == 201
+    cli.json("member", "merge", "AB 000002", WHO)
+    assert why(cli)[0] == "not_requested"  # of the member that is left
+    [shown] = cli.json("member", "show", WHO)["invitations"]
+    steps = [each["why"] for each in shown["timeline"]]
+    assert (shown["reason"], steps) == ("merged", ["The member was merged with another."])
+    cli.json("member", "merge", "--undo", "AB 000002", WHO)
+    reason, said = why(cli)
+    assert (reason, "merged with another. To send it after all" in said) == ("merged", True)
+
+
+def test_a_name_of_two_accounts_needs_the_account_and_an_unknown_one_is_refused(
+    api: Api, cli: CommandLine, db: Database, customer: Customer
+) -> None:
+    member = post(api)
+    stranger = make_customer(db)
+    other = stranger.account_id
+    for who in (WHO, member["member_id"], "robin.1@example.com", str(member["id"])):
+        foreign = cli.refused("member", "show", who, "--account", str(other))
+        assert foreign == cli.refused("invitations", "list", "--member", who, "--account", str(other))
+        assert "There is no such eligible member" in foreign
+    with db.write() as tx:  # as if FRONTDESK_UNIQUENESS were account
+        row = dict(tx.execute(select(members)).mappings().one())
+        changed = {"id": 99, "account_id": other, "plan_id": stranger.plan_ids[0], "uniqueness_scope": other}
+        tx.execute(members.insert().values(row | changed))
+    assert "Say which with --account" in cli.refused("member", "show", "robin.1@example.com")
 
 
 @pytest.mark.parametrize(
@@ -161,13 +197,13 @@ def test_an_immediate_invitation_waits_for_a_worker(api: Api, cli: CommandLine, 
         (
             InvitationState.SENT,
             InvitationStep.ACCEPTED,
-            "The relay said: 250 2.0.0 queued as 7F. If it is missing",
+            "The relay said: 250 2.0.0 queued as 7F. Look its Message-ID up",
         ),
         (InvitationState.FAILED, InvitationStep.REFUSED, "invitations resend 1"),
         (InvitationState.CANCELLED, InvitationStep.SUPPRESSED, "frontdesk suppression remove"),
-        (InvitationState.CANCELLED, InvitationStep.EXPIRED, "without access"),
+        (InvitationState.CANCELLED, InvitationStep.EXPIRED, "The member's access has ended."),
         (InvitationState.AMBIGUOUS, InvitationStep.ANSWER_LOST, "invitations settle 1 --as sent"),
-        (InvitationState.OFFERED, InvitationStep.RELAY_ASKED, "handing it to the relay"),
+        (InvitationState.OFFERED, InvitationStep.RELAY_ASKED, "the content is about to be sent"),
     ],
 )
 def test_an_invitation_that_is_settled_or_ambiguous_says_what_to_do(

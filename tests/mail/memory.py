@@ -44,7 +44,7 @@ class _MemorySession:
             mailer.accepted += 1
             if mailer.keep:
                 mailer.messages.append(message)
-        return RelayReply(250)
+        return 250, None
 
     def abandon(self) -> None:
         self._message = None

@@ -1,7 +1,6 @@
 """`frontdesk check`, `migrate` and `retention`: the problems of the installation, its tables, and the pruning of old data."""
 
 import os
-import threading
 from typing import Annotated, Any
 
 from frontdesk.cli.command_group import change_in, migrated_database, new_request, opened_database, printing
@@ -11,20 +10,17 @@ from frontdesk.cli.output import FAILED, Output, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, CheckFailure, has_members, problems
+from frontdesk.db.checks import HEAD, CheckFailure, problems
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
+from frontdesk.eligibility import last_member_id
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.model import RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 
-STEP_SECONDS, RELAY_SECONDS = 5.0, 15.0
-RELAY_REMEDIES = {
-    "connect": "Correct FRONTDESK_SMTP_URL, or look at the relay, and at the network and firewalls on the way.",
-    "starttls": "Give the relay a certificate that this machine trusts, or correct host and port in FRONTDESK_SMTP_URL.",
-    "login": "Correct user and password in FRONTDESK_SMTP_URL.",
-}
+STEP_SECONDS = 5.0  # for each step with the relay
+_RELAY_REMEDY = "Correct FRONTDESK_SMTP_URL, or look at the relay, its certificate, and the network and firewalls on the way."
 FIRST = "0001"  # the revision that makes a database
 
 # What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
@@ -40,9 +36,7 @@ UNIQUENESS_TELLS = {
 def check() -> Output:
     """Check settings, database, files, relay, clock, disk; show each problem with its remedy. Status 1 if there is one.
 
-    A warning keeps nothing from serving. The relay gets EHLO, STARTTLS, AUTH and RSET, and no message.
-
-    Example: frontdesk check --json
+    A warning keeps nothing from serving. The relay gets no message. Example: frontdesk check --json
     """
     failures, role, is_new = _findings()
     found = sorted(failures, key=lambda failure: failure.is_warning)
@@ -73,7 +67,7 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
         with opened_database(config) as db:
             found = problems(db, config)
             is_usable = all(each.is_warning for each in found)
-            role, is_new = (current_role(db), not has_members(db)) if is_usable else (None, False)
+            role, is_new = (current_role(db), not db.ask(last_member_id)) if is_usable else (None, False)
             return [*found, *_relay_failures(config)], role, is_new
     except FrontdeskError as error:
         remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
@@ -81,32 +75,17 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
 
 
 def _relay_failures(config: Config) -> list[CheckFailure]:
-    """The failure of a session with the relay up to AUTH and RSET, which is given up after RELAY_SECONDS: no limit of a socket
-    holds for the look-up of a name."""
+    """Talks to the relay up to AUTH and RSET; gives each step up after STEP_SECONDS."""
     if config.smtp_url is None:
         return []
-    mailer = SmtpMailer(config.smtp_url, config.host_name or None, SmtpTimeouts(*[STEP_SECONDS] * 6))
-    silent = RelayRefused("connect", permanent=False, cause=f"no answer within {RELAY_SECONDS:.0f} s")
-    failed = [silent]
-
-    def probe() -> None:
-        try:
-            mailer.open().probe()
-            failed.clear()
-        except RelayRefused as refused:
-            failed[0] = refused
-
-    thread = threading.Thread(target=probe, daemon=True)
-    thread.start()
-    thread.join(RELAY_SECONDS)
-    return [
-        CheckFailure(
-            f"The relay can't be used: {each.stage} failed ({each.reply or each.cause or 'no reply'}).",
-            RELAY_REMEDIES.get(each.stage, RELAY_REMEDIES["connect"]),
-            is_warning=True,
-        )
-        for each in failed
-    ]
+    try:
+        mailer = SmtpMailer(config.smtp_url, config.host_name or None, SmtpTimeouts(*[STEP_SECONDS] * 7))
+        mailer.open().probe()
+    except RelayRefused as refused:
+        said = " ".join(str(each) for each in (refused.code or refused.cause, refused.words) if each)
+        what = f"The relay can't be used: {refused.stage} failed ({said or 'no reply'})."
+        return [CheckFailure(what, _RELAY_REMEDY, is_warning=True)]
+    return []
 
 
 @printing

@@ -5,7 +5,7 @@ Text is never read as markup, because names may look like markup.
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import getitem
@@ -32,12 +32,6 @@ _COPIED = {"id", "client_id", "state", "delivery"}
 def picked(thing: object, names: str) -> dict[str, Any]:
     """Some fields of an object, by their names."""
     return {name: getattr(thing, name) for name in names.split()}
-
-
-def timeline_of(events: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """The steps of an invitation, as programs and people read them."""
-    names = ("at", "from", "to", "reason", "code")
-    return [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
 
 
 def json_text(value: object) -> str:

@@ -7,33 +7,27 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
-from itertools import chain, compress
-from operator import itemgetter
+from itertools import compress
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
-from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table, timeline_of
+from frontdesk.cli.invitations import describe_mail, parts_of
+from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
 from frontdesk.cli.options import LARGEST_ID, WHO_NAMES, OnlyAccount, argument, end_of, option, read_text
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
-from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
 from frontdesk.eligibility.enrol import dry_run as dry_runs
-from frontdesk.eligibility.mail_answer import explain_mail
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
 from frontdesk.files.actions import get_file
 from frontdesk.files.model import FileKey
-from frontdesk.invitations import find_of_members, find_reports, find_suppression
-from frontdesk.invitations.delivery import get_invitation
-from frontdesk.invitations.reports import enhanced_code
-from frontdesk.privacy import erasure, find_holds
+from frontdesk.privacy import erasure, find_holds, report_rows_of
 from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
 
@@ -43,6 +37,7 @@ REFERENCE_LENGTH = 100
 ExternalId = Annotated[
     str, argument("EXTERNAL_ID", "The member's external_id; letter case and inner spaces count.")
 ]
+Who = Annotated[str, argument("WHO", f"The member: {WHO_NAMES}.")]
 AfterPair = Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")]
 ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
@@ -54,76 +49,37 @@ commands = CommandGroup("member")
 
 
 @commands.change("show", "robin@example.com --account 1")
-def show(
-    context: CommandContext,
-    who: Annotated[str, argument("WHO", f"The member: {WHO_NAMES}.")],
-    account: OnlyAccount = None,
-) -> Output:
-    """Show a member: why no mail came, the record, its invitation, the files that touched it, its history. The reading is
-    recorded in the audit trail."""
+def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Output:
+    """Show a member: why no mail came, the record, its invitation, files and history. The audit trail records the reading."""
     tx = context.tx
     member = find_member(tx, read_text("WHO", who), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
     names = "changed_at outcome plan_id changes member_id client request_id file_id"
     persons = erasure.find_persons_of(tx, member["id"])
-    history = [picked(entry, names) for entry in list_history(tx, *(each.member_id for each in persons))]
-    mail = _mail(context, member, persons)
+    ids = [person.member_id for person in persons]
+    history = [picked(entry, names) for entry in list_history(tx, *ids)]
+    mail = describe_mail(tx, member, ids)
     files = _files(tx, persons, history)
-    timelines = [table(each["timeline"], "at from to code why") for each in mail["invitations"]]
-    shown = [field_table(each | {"timeline": len(each["timeline"])}) for each in mail["invitations"]]
-    parts: list[Part] = [
-        Text(f"Mail: {mail['mail']['why']}", style="bold yellow"),
-        heading("\nRecord"),
-        field_table(record | {"suppression": mail["suppression"]}),
-        heading("\nInvitation"),
-        *(chain(*zip(shown, timelines, strict=True)) if shown else ["None."]),
-        heading("\nFiles"),
-        table(files, "file_id file_name state created_at place outcome faults") if files else "None.",
-        heading("\nHistory: of each field its value before, and after"),
-        table(history, "changed_at outcome changes plan_id member_id client file_id"),
-    ]
-    return Output(record | mail | {"files": files, "history": history}, parts)
-
-
-def _mail(context: CommandContext, member: people.Values, persons: Sequence[Person]) -> dict[str, Any]:
-    """The invitations of the member, and of those that were merged with it; the suppression; why no mail came."""
-    tx, config = context.tx, settings()
-    found = find_of_members(tx, [person.member_id for person in persons])
-    own = next((each for each in found if each.member_id == member["id"]), None)
-    folded = (own and own.address_folded) or member["email_folded"]
-    suppression = find_suppression(tx, folded) if folded else None
-    has_relay = config.smtp_url is not None or config.environment is Environment.SANDBOX
-    answer = explain_mail(tx, member, own, suppression=suppression, has_relay=has_relay, now=context.now)
-    return {
-        "mail": answer._asdict(),
-        "suppression": suppression and picked(suppression, "reason created_at"),
-        "invitations": [_invitation(tx, each.id) for each in found],
+    sections: dict[str, list[Part]] = {
+        "Record": [field_table(record | {"suppression": mail["suppression"]})],
+        "Invitation": [part for each in mail["invitations"] for part in parts_of(each)],
+        "Files": [table(files, "file_id file_name state created_at place outcome faults")],
+        "History": [table(history, "changed_at outcome changes plan_id member_id client file_id")],
     }
-
-
-def _invitation(tx: Tx, invitation_id: int) -> dict[str, Any]:
-    invitation, events = get_invitation(tx, invitation_id)
-    names = "id plan_id member_id delivery state address created_at due_at attempts message_id relay_code relay_words"
-    reports = find_reports(tx, [invitation.message_id]) if invitation.message_id else []
-    return {
-        **picked(invitation, names),
-        "enhanced_code": enhanced_code(invitation.relay_words),
-        "reports": [picked(each, "event status") for each in reports],
-        "timeline": timeline_of(events),
-    }
+    parts = [part for title, content in sections.items() for part in ("", heading(title), *content)]
+    value = record | mail | {"files": files, "history": history}
+    return Output(value, [heading(mail["mail"]["why"]), *parts])
 
 
 def _files(tx: Tx, persons: Sequence[Person], history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of files about the member; of a file without its report, the entries of the history."""
-    rows = [row for person in persons for row in erasure.report_rows_of(tx, person)]
-    reported = {row["file_id"] for row in rows}
-    rows += [each for each in history if each["file_id"] not in {None, *reported}]
-    files = {file_id: get_file(tx, FileKey(file_id)) for file_id in sorted({row["file_id"] for row in rows})}
+    rows = [row for person in persons for row in report_rows_of(tx, person)]
+    rows += [each for each in history if each["file_id"] not in {None, *(row["file_id"] for row in rows)}]
     return [
-        {"file_id": row["file_id"], **picked(files[row["file_id"]], "file_name format state created_at")}
-        | {name: row.get(name) for name in ("place", "outcome", "faults")}
-        for row in sorted(rows, key=itemgetter("file_id"))
+        {name: row.get(name) for name in ("file_id", "place", "outcome", "faults")}
+        | picked(get_file(tx, FileKey(row["file_id"])), "file_name state created_at")
+        for row in sorted(rows, key=lambda row: row["file_id"])
     ]
 
 

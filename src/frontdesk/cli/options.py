@@ -57,7 +57,6 @@ def _span(text: str) -> tuple[datetime, datetime]:
 
 
 WHO_NAMES = "its external_id, member_id, e-mail address or id, tried in this order"
-
 Json = Annotated[bool, option("Print JSON, for programs, instead of text for people.", "--json")]
 AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
 OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]

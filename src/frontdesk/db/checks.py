@@ -31,7 +31,6 @@ FREE_SHARE, FREE_BYTES = 0.05, 2**30  # less of either is a warning
 # The revision that this program needs: the newest migration's. Alembic would know it too, and takes 0.3 s to import.
 HEAD = max(file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py"))
 
-_ROOM = "Make room on this disk, or move them: FRONTDESK_DATABASE_URL names the database, TMPDIR the temporary folder."
 _REMEDIES: dict[str, str] = {
     DatabaseState.BUSY: "Another program holds a lock on it (a migration, a backup?). Wait until it ends, then try again.",
     DatabaseState.READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
@@ -132,34 +131,17 @@ def other_schema(revision: str | None) -> CheckFailure:
 
 
 def _server_problems(db: Database) -> Iterator[CheckFailure]:
-    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')"
-    version, encoding = db.ask(lambda tx: tx.exec_driver_sql(sql).one())
+    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
+    version, encoding, now = db.ask(lambda tx: tx.exec_driver_sql(sql).one())
+    skew = abs((now - system_clock()).total_seconds())
     if version // 10_000 < OLDEST_POSTGRESQL:
         what = f"PostgreSQL {version // 10_000} is too old."
         yield CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer.")
     if encoding != "UTF8":
         yield CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
-    skew = abs(clock_difference(db))
     if skew > SKEW_WARNED:
         what = f"The database server's clock and this machine's differ by {skew:.1f} s."
         yield CheckFailure(what, "Let both follow a time server.", is_warning=skew <= SKEW_SECONDS)
-
-
-def clock_difference(db: Database) -> float:
-    """By how many seconds PostgreSQL's clock is ahead of this machine's; half of the round trip is taken off."""
-
-    def read(tx: Tx) -> float:
-        tx.exec_driver_sql("SELECT 1")  # BEGIN has been sent
-        before = system_clock()
-        there = tx.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
-        return float((there - before - (system_clock() - before) / 2).total_seconds())
-
-    return db.ask(read)
-
-
-def has_members(db: Database) -> bool:
-    """Whether any member was ever stored. Raises Unavailable."""
-    return db.ask(lambda tx: tx.exec_driver_sql("SELECT 1 FROM members LIMIT 1").first()) is not None
 
 
 def _problem(error: Exception, remedy: str) -> CheckFailure:
@@ -171,28 +153,18 @@ def _problem(error: Exception, remedy: str) -> CheckFailure:
 
 def deployment_failures(config: Config) -> Iterator[CheckFailure]:
     """The problems of settings and machine, without the database."""
+    folders = [Path(tempfile.gettempdir())]
     if config.environment is Environment.PRODUCTION:
         yield from _production_failures(config)
     if config.database_url.startswith("sqlite:///"):
         path = Path(config.database_url.removeprefix("sqlite:///")).absolute()
         yield from _disk_failures(path, is_warning=config.environment is not Environment.PRODUCTION)
         yield from _rights_failures(path)
-    yield from _space_failures(config)
-
-
-def _space_failures(config: Config) -> Iterator[CheckFailure]:
-    """Little room where the SQLite database and the temporary files of eligibility files lie. PostgreSQL's disk is its own."""
-    places = {"temporary files": Path(tempfile.gettempdir())}
-    if config.database_url.startswith("sqlite:///"):
-        places["the database"] = Path(config.database_url.removeprefix("sqlite:///")).absolute().parent
-    for noun, folder in places.items():
-        try:
-            disk = shutil.disk_usage(folder)
-        except OSError:
-            continue  # opening the database gives a better error
-        if disk.free < FREE_BYTES or disk.free < FREE_SHARE * disk.total:
-            free = f"{disk.free // 2**20:,} MiB, {disk.free / max(1, disk.total):.0%}"
-            yield CheckFailure(f"Little room is left for {noun} in {folder}: {free}.", _ROOM, is_warning=True)
+        folders.append(path.parent)
+    for folder in filter(Path.is_dir, folders):
+        if (disk := shutil.disk_usage(folder)).free < max(FREE_BYTES, FREE_SHARE * disk.total):
+            what = f"Only {disk.free // 2**20:,} MiB are free on the disk of {folder}."
+            yield CheckFailure(what, "Make room there.", is_warning=True)
 
 
 def _production_failures(config: Config) -> Iterator[CheckFailure]:

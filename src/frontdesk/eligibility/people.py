@@ -22,11 +22,11 @@ from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Ou
 from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.events.model import AccountEventType, NewEvent
+from frontdesk.invitations.model import InvitationStep
 from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.text import fold_email, stored_time
 
 SEARCHED_TOGETHER = 1000  # ids
-LONGEST_ID = 19  # digits; shorter numbers fit into both databases
 RENAMED, UNCHANGED = "renamed", "unchanged"
 NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
 
@@ -56,19 +56,18 @@ class EligibilityAnswer(NamedTuple):
 
 
 def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
-    """The record by column of the member with this external_id, member_id, e-mail address or id, tried in this order; of a merged
-    one that of the member it leads to. Withdrawn and erased members come last, the newest first. Raises NotFound, and
-    FrontdeskError `several_accounts`."""
+    """The record of the member with this external_id, member_id, e-mail address or id, tried in this order, withdrawn ones last;
+    of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError `several_accounts`."""
     given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
-    if who.isascii() and who.isdigit() and len(who) < LONGEST_ID:
+    if who.isascii() and who.isdigit() and len(who) < 19:  # digits of the largest id
         given["id"] = int(who)
-    for withdrawn in (False, True):
-        for column, value in given.items():
-            found = store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
-            if found:
-                [*_, kept] = _led(tx, _of_one_account(found)[-1])
-                return kept
-    return _of_one_account([])[0]
+    found = (
+        store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
+        for withdrawn in (False, True)
+        for column, value in given.items()
+    )
+    [*_, kept] = _led(tx, _of_one_account(next(filter(None, found), []))[-1])
+    return kept
 
 
 def get_members_named(
@@ -169,7 +168,7 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
     lost = {name: [dropped[name], None] for name in ("member_id", "email")}
     lost["merged_into"] = [None, kept["id"]]
     _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, lost))
-    cancel_of_members(tx, [dropped["id"]], now=requester.now)
+    cancel_of_members(tx, [dropped["id"]], now=requester.now, reason=InvitationStep.MERGED)
     gone = {"eligibility_id": dropped["id"], "plan_id": dropped["plan_id"], "fields": [], "file_id": None}
     ended = NewEvent(dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id)
     events.publish(tx, [ended], now=requester.now)

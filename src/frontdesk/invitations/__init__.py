@@ -3,7 +3,6 @@
 from frontdesk.invitations.store import find_of_members as find_of_members
 from frontdesk.invitations.store import find_reports as find_reports
 from frontdesk.invitations.store import find_states as find_states
-from frontdesk.invitations.store import find_suppression as find_suppression
 from frontdesk.invitations.store import get_deliverability as get_deliverability
 from frontdesk.invitations.store import get_template as get_template
 from frontdesk.invitations.store import hash_suppressions as hash_suppressions

@@ -21,11 +21,10 @@ from frontdesk.invitations.model import (
     InvitationEvent,
     InvitationState,
     InvitationStep,
-    Obstacle,
     StateChange,
 )
 from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
-from frontdesk.text import fold_email, wire_time
+from frontdesk.text import fold_email
 
 PAGE_ROWS = 1000
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
@@ -123,9 +122,8 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
     suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
-    ends = [seconds for seconds, _ in immediate]
-    if settings.enabled and waiting:
-        ends.append(seconds_until_last(waiting, settings, window, frees) or 0.0)
+    last = seconds_until_last(waiting, settings, window, frees)
+    ends = [seconds for seconds, _ in immediate] + ([] if last is None else [last])
     stands_still = held is not None or suspended or (waiting and not settings.enabled)
     seconds = None if stands_still else max(ends, default=None)
     return DeliveryForecast(
@@ -136,43 +134,9 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
         sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
         held=held,
+        suspended=suspended,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
-
-
-def find_obstacle(
-    tx: Tx, invitation: Invitation, *, has_relay: bool, now: datetime
-) -> tuple[Obstacle, dict[str, Any]]:
-    """What keeps a pending invitation from leaving, apart from its member and address; and the values of its sentence."""
-    outlook = forecast(tx, invitation.account_id, now=now)
-    lanes = store.find_lanes(tx)
-    place = (invitation.delivery, invitation.account_id, invitation.plan_id)
-    lane = next(each for each in lanes if (each.delivery, each.account_id, each.plan_id) == place)
-    is_batched, due_at = invitation.delivery is Delivery.BATCHED, invitation.due_at or now
-    obstacles = {
-        Obstacle.HELD: outlook.held is not None,
-        Obstacle.SUSPENDED: lane.suspended,
-        Obstacle.NO_RELAY: not has_relay,
-        Obstacle.RETRY: due_at > now,
-        Obstacle.BATCHES_OFF: is_batched and not lane.batches_enabled,
-        Obstacle.PLAN_CLOSED: is_batched and not lane.accepting_patients,
-        Obstacle.HOURLY_WINDOW: is_batched and outlook.sent_this_hour >= outlook.hourly_limit,
-        Obstacle.BATCH: is_batched,
-        Obstacle.WORKER: True,
-    }
-    code, last_at = invitation.relay_code, outlook.last_at
-    values = {
-        "held": outlook.held,
-        "account_id": invitation.account_id,
-        "sent": outlook.sent_this_hour,
-        "limit": outlook.hourly_limit,
-        "attempt": invitation.attempts + 1,
-        "due_at": wire_time(due_at),
-        "last_at": last_at and wire_time(last_at),
-        "step": invitation.reason.description if invitation.reason else "",
-        "reply": f" It said: {code} {invitation.relay_words or ''}." if code else "",
-    }
-    return next(each for each, applies in obstacles.items() if applies), values
 
 
 def seconds_until_last(

@@ -101,37 +101,13 @@ class InvitationStep(DescribedEnum):
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
+    MERGED = "merged", "The member was merged with another."
     ERASED = "erased", "The member was erased."
     NOT_WRITABLE = "not_writable", "No message could be written, for instance because a template is at fault."
     BY_OPERATOR = "by_operator", "An operator decided so."
     BY_REPORT = "by_report", "A delivery report says so."
     COMPLAINED = "complained", "The reader complained about the message."
     RESTORED = "restored", "A backup was restored; whether it has been sent since then is not known."
-
-
-class Obstacle(DescribedEnum):
-    """What a pending invitation waits for: the first that is in its way. The names in braces are filled in."""
-
-    HELD = "held", "All delivery is held ({held}). To start it again: frontdesk invitations release"
-    SUSPENDED = "suspended", "The account is suspended. To resume it: frontdesk account resume {account_id}"
-    SUPPRESSED = "suppressed", "The address is suppressed: the invitation is cancelled when its turn comes."
-    EXPIRED = "expired", "The member's access has ended: the invitation is cancelled when its turn comes."
-    NO_RELAY = "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."
-    RETRY = "retry", "{step}{reply} The next attempt, number {attempt}, is due at {due_at}."
-    BATCHES_OFF = (
-        "disabled",
-        "The account's batches are off: frontdesk deliverability set --account {account_id} --enabled",
-    )
-    PLAN_CLOSED = "plan_inactive", "Its plan accepts no patients, so its batched invitations wait."
-    HOURLY_WINDOW = (
-        "hourly_window",
-        "The account's hourly limit is used up ({sent} of {limit} mails). At the latest it leaves at {last_at}.",
-    )
-    BATCH = "batch", "It waits for its batch, and at the latest leaves at {last_at}, if a worker runs."
-    WORKER = (
-        "worker",
-        "It is due since {due_at}, and no worker has claimed it. See that one runs: frontdesk worker",
-    )
 
 
 class Invitation(NamedTuple):
@@ -157,9 +133,7 @@ class Invitation(NamedTuple):
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None
-    relay_words: (
-        str | None
-    )  # the text of the reply with `relay_code`; its first word is often an enhanced code (RFC 3463)
+    relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
 
 
 class InvitationChange(NamedTuple):
@@ -293,14 +267,6 @@ class SuppressionReason(StrEnum):
     BY_HAND = "by_hand"
 
 
-class Suppression(NamedTuple):
-    """The suppression of one address. `account_id`: the account that mailed it, None for an operator's."""
-
-    reason: SuppressionReason
-    created_at: datetime
-    account_id: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
@@ -399,9 +365,8 @@ class HourlyWindow(NamedTuple):
 class DeliveryForecast:
     """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
-    `immediate`: pending immediate invitations, which no batch and no hourly limit holds up. `held`: why no account's
-    invitations are delivered at present. `last_at`: when the last invitation leaves, None when none waits or delivery stands
-    still.
+    `immediate`: pending immediate ones, which no batch and no limit delays. `held`: why no account's invitations are delivered at
+    present. `last_at`: when the last invitation leaves, None when none waits or delivery stands still.
     """
 
     enabled: bool
@@ -411,6 +376,7 @@ class DeliveryForecast:
     sent_this_hour: int
     hourly_limit: int
     held: HoldReason | None
+    suspended: bool
     last_at: datetime | None
 
 

@@ -30,7 +30,6 @@ from frontdesk.invitations.model import (
     MessageTemplate,
     ReportEvent,
     SenderProfile,
-    Suppression,
     SuppressionReason,
 )
 from frontdesk.invitations.tables import (
@@ -205,18 +204,12 @@ def unsuppress(tx: Tx, address: str) -> bool:
     return tx.execute(delete(suppressions).where(column.in_(stored))).rowcount > 0
 
 
-def find_suppression(tx: Tx, address_folded: str) -> Suppression | None:
-    """The suppression of a folded address, None if it may be mailed."""
-    columns, stored = suppressions.c, (address_folded, _hashing(tx)(address_folded))
-    query = select(*columns[Suppression._fields]).where(columns.address_folded.in_(stored))
-    row = tx.execute(query.limit(1)).first()
-    return None if row is None else Suppression._make(row)
-
-
-def list_suppressions(tx: Tx, *, limit: int) -> list[Any]:
-    """The first `limit` (`address`, `reason`, `created_at`), in the order of the addresses."""
+def list_suppressions(tx: Tx, *, limit: int, address: str | None = None) -> list[Any]:
+    """The first `limit` (`address`, `reason`, `created_at`), in the order of the addresses; of one folded address, or of all."""
     columns = suppressions.c
     query = select(columns.address_folded.label("address"), columns.reason, columns.created_at)
+    if address is not None:
+        query = query.where(columns.address_folded.in_((address, _hashing(tx)(address))))
     return list(tx.execute(query.order_by(columns.address_folded).limit(limit)))
 
 

@@ -5,7 +5,7 @@ over. Up to RCPT a failure is definite: nothing was sent. Once the content is ou
 """
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,7 @@ class MailMessage:
 
 
 RELAY_WORDS = 500  # characters that are kept of a reply
-
-
-class RelayReply(NamedTuple):
-    """The reply that accepted a message: its code and its words, which often have the relay's own id of the message."""
-
-    code: int
-    words: str | None = None
-
-
+RelayReply = tuple[int, str | None]  # its code and words
 SHUT_DOWN = 421  # the relay ends the session
 # The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
@@ -54,11 +46,6 @@ class RelayRefused(Exception):
 
     def __post_init__(self) -> None:
         self.permanent = self.permanent and self.code not in _WANTS_LOGIN  # an operator can correct a login
-
-    @property
-    def reply(self) -> str | None:
-        """The reply's code and words; None when there was no reply."""
-        return f"{self.code} {self.words or ''}".rstrip() if self.code else None
 
     @property
     def is_about_message(self) -> bool:

@@ -89,7 +89,7 @@ class SmtpSession:
             raise AnswerLost from None
         if 200 <= code < 300:
             self._trusted = True
-            return RelayReply(code, _words(text))
+            return code, _words(text)
         if not 400 <= code < 600:
             client.close()
             raise AnswerLost
@@ -107,8 +107,7 @@ class SmtpSession:
             self._client.close()
 
     def probe(self) -> None:
-        """Everything before a message: connect, EHLO, STARTTLS and AUTH as the address of the relay asks for, RSET, QUIT. Raises
-        RelayRefused."""
+        """Everything before a message, as the relay's address asks for it: EHLO, STARTTLS, AUTH; RSET. Raises RelayRefused."""
         self._connect()
         self._step("reset", self._client.rset)
         self.close()
@@ -270,9 +269,11 @@ def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
 
 def _words(text: bytes | str) -> str | None:
     """The words of a reply in one line, without what a terminal would obey."""
-    decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-    printable = "".join(each if each.isprintable() else " " for each in decoded)
-    return " ".join(printable.split())[:RELAY_WORDS] or None
+    decoded = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return (
+        " ".join("".join(each if each.isprintable() else " " for each in decoded).split())[:RELAY_WORDS]
+        or None
+    )
 
 
 def _ehlo_name(name: str | None) -> str:

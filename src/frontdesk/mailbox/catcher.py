@@ -69,7 +69,7 @@ class MailCatcher:
         if outcome is CaughtOutcome.SLOW:
             self.sleep(SLOW_SECONDS)
         self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
-        return RelayReply(250, "2.0.0 Caught by the sandbox")
+        return 250, "2.0.0 Caught by the sandbox"
 
     def abandon(self) -> None:
         self._offered = None

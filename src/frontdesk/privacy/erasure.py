@@ -52,11 +52,6 @@ def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
     return store.with_merged(tx, [get_person(tx, member_id)])
 
 
-def report_rows_of(tx: Tx, person: Person) -> list[dict[str, Any]]:
-    """The member's rows of all files, also refused ones with an identifier of it, without those that changed nothing."""
-    return store.report_rows_of(tx, person, store.identifiers(tx, [person.member_id])[0])
-
-
 def erase_person(
     db: Database, persons: Sequence[Person], requester: Requester, clock: Clock = system_clock
 ) -> list[Erasure]:
@@ -168,7 +163,7 @@ def export_person(db: Database, person: Person, requester: Requester) -> dict[st
     """`member_id`, `account_id`, and in `tables` all rows of the member by table, by id. The audit trail records the export."""
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
-    tables["file_rows"] = db.ask(lambda tx: report_rows_of(tx, person))
+    tables["file_rows"] = db.ask(lambda tx: store.report_rows_of(tx, person))
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
     write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
     return {"member_id": member_id, "account_id": account_id, "tables": tables}

@@ -166,8 +166,7 @@ class ConnectionPool:
 
 def _finish(session: MailSession, job: SendJob) -> SendReport:
     try:
-        reply = session.finish()
-        return SendReport(job, InvitationStep.ACCEPTED, *reply)
+        return SendReport(job, InvitationStep.ACCEPTED, *session.finish())
     except RelayRefused as refused:
         return _report_refusal(job, refused)
     except AnswerLost:
