@@ -58,7 +58,12 @@ def test_a_member_is_found_by_each_of_its_names(api: Api, cli: CommandLine, cust
         [found] = cli.json("invitations", "list", "--member", who)
         assert found["member_id"] == member["id"]
     assert {each["action"] for each in cli.audit_trail()} >= {"member.read"}
-    for words in ("member show 99", "member show 9999999999999999999", "invitations list --member nobody"):
+    for words in (
+        "member show 99",
+        "member show 0001",
+        "member show 9999999999999999999",
+        "invitations list --member nobody",
+    ):
         assert "There is no such eligible member" in cli.refused(*words.split())
 
 
@@ -253,3 +258,9 @@ def test_the_files_that_touched_a_member_are_shown_with_their_outcome(
     assert (first["place"], first["outcome"], first["state"]) == (2, "created", "done")
     assert (second["outcome"], second["faults"][0][0]) == ("refused", "dob")
     assert first["created_at"] in cli.text("member", "show", "E00001")
+    cli.json("file", "undo", "1")
+    assert [each["outcome"] for each in cli.json("member", "show", "E00001")["files"]] == [
+        "created",
+        "refused",
+        "withdrawn",
+    ]

@@ -60,7 +60,7 @@ def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Outp
     ids = [person.member_id for person in persons]
     history = [picked(entry, names) for entry in list_history(tx, *ids)]
     mail = describe_mail(tx, member, ids)
-    files = _files(tx, persons, history)
+    files = _files(tx, persons)
     sections: dict[str, list[Part]] = {
         "Record": [field_table(record | {"suppression": mail["suppression"]})],
         "Invitation": [part for each in mail["invitations"] for part in parts_of(each)],
@@ -72,12 +72,11 @@ def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Outp
     return Output(value, [heading(mail["mail"]["why"]), *parts])
 
 
-def _files(tx: Tx, persons: Sequence[Person], history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of files about the member; of a file without its report, the entries of the history."""
+def _files(tx: Tx, persons: Sequence[Person]) -> list[dict[str, Any]]:
+    """The rows of files about the member that changed something or were refused."""
     rows = [row for person in persons for row in report_rows_of(tx, person)]
-    rows += [each for each in history if each["file_id"] not in {None, *(row["file_id"] for row in rows)}]
     return [
-        {name: row.get(name) for name in ("file_id", "place", "outcome", "faults")}
+        {name: row[name] for name in ("file_id", "place", "outcome", "faults")}
         | picked(get_file(tx, FileKey(row["file_id"])), "file_name state created_at")
         for row in sorted(rows, key=lambda row: row["file_id"])
     ]

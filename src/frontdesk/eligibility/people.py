@@ -59,7 +59,7 @@ def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
     """The record of the member with this external_id, member_id, e-mail address or id, tried in this order, withdrawn ones last;
     of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError `several_accounts`."""
     given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
-    if who.isascii() and who.isdigit() and len(who) < 19:  # digits of the largest id
+    if who.isascii() and who.isdigit() and len(who) < 19 and who[0] != "0":  # 00042 is a sender's number
         given["id"] = int(who)
     found = (
         store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
