@@ -160,7 +160,7 @@ def test_an_immediate_invitation_waits_for_a_worker_or_the_relay(
 ) -> None:
     post(api, invite_immediately=True)
     reason, said = why(cli)
-    assert (reason, "see that a worker runs and, by frontdesk check" in said) == ("worker", True)
+    assert (reason, "Does the relay answer (frontdesk check)" in said) == ("worker", True)
     change(db, reason=InvitationStep.NOT_OFFERED, relay_code=421, relay_words="closing")
     reason, said = why(cli)
     assert (reason, "before anything was sent. The relay said: 421 closing." in said) == ("worker", True)

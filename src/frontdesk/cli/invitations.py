@@ -210,7 +210,7 @@ def _why_pending(tx: Tx, own: model.Invitation, member: Values, *, is_suppressed
     has_ended = (member["expiry_date"] or "9999") < stored_time(now)[:10]
     has_relay = config.smtp_url is not None or config.environment is Environment.SANDBOX
     due_at, last = own.due_at or now, outlook.last_at and wire_time(outlook.last_at)
-    wait = f"{_last_step(own)} Due {wire_time(due_at)}: see that a worker runs and, by frontdesk check, that the relay answers."
+    wait = f"{_last_step(own)} It is due since {wire_time(due_at)}. Does a worker run? Does the relay answer (frontdesk check)?"
     limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
     enable = f"frontdesk deliverability set --account {account_id} --enabled"
     obstacles = [
