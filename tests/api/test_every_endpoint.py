@@ -23,12 +23,15 @@ from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer, make_operator, member_body
 
-# The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
+# The operator's routes ask for a token; those of the sandbox's mailbox look at it themselves. Mail providers have none.
+PROVIDERS = "POST /operator/v1/email-events/{provider}/{token}"
 ASKING = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None or endpoint.any_scope]
-PROTECTED = [*ASKING, *OPERATORS, *SANDBOX]
+TAKING = [endpoint for endpoint in OPERATORS if f"{endpoint.method} {endpoint.path}" != PROVIDERS]
+PROTECTED = [*ASKING, *TAKING, *SANDBOX]
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
     *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),
+    PROVIDERS,
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
 }
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -44,7 +47,9 @@ def example_path(endpoint: Endpoint) -> str:
 
 
 def test_only_these_routes_need_no_token() -> None:
-    routes = [endpoint for endpoint in (*ENTRANCE, *ENDPOINTS, *PAGES) if endpoint not in PROTECTED]
+    routes = [
+        endpoint for endpoint in (*ENTRANCE, *ENDPOINTS, *PAGES, *OPERATORS) if endpoint not in PROTECTED
+    ]
     assert {f"{endpoint.method} {endpoint.path}" for endpoint in routes} == OPEN
 
 

@@ -1,6 +1,7 @@
 """`frontdesk deliverability` and `template`: whether, how fast and from which sender an account's batched invitations go out, and
 what stands in them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,14 +11,15 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.layout import Part, heading
+from frontdesk.cli.layout import Part, field_table, heading
 from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
-from frontdesk.cli.output import MISUSED, Output, describe, fail, opened_file, settings
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, get_template, model, set_deliverability
 from frontdesk.invitations import message as templates
+from frontdesk.invitations.dns_records import Find, check_records
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
@@ -73,6 +75,45 @@ def set_(  # noqa: PLR0913 - one parameter per option
 def show(tx: Tx, account: AccountId) -> Output:
     """Show an account's deliverability settings, or the defaults."""
     return describe(asdict(get_deliverability(tx, account)))
+
+
+@deliverability.standalone("check", "--selector s1")
+def check(
+    selector: Annotated[str, option("Selector of your relay's DKIM key.")] = "",
+    resolver: Annotated[str, option("Resolver, if not the usual one.", metavar="HOST:PORT")] = "",
+) -> Output:
+    """Check the DNS records of FRONTDESK_MAIL_FROM's domain: MX, SPF, DKIM, DMARC. Status 1 if there is a problem."""
+    from dns.exception import DNSException
+
+    try:
+        found = check_records(_finder(resolver), settings().mail_from.rpartition("@")[2], selector)
+    except (DNSException, ValueError) as error:
+        fail(f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver 127.0.0.1:53")
+    nouns = {"problems": "Problem", "warnings": "Warning"}
+    told = [f"{nouns[key]}: {each['what']}\nRemedy: {each['mend']}" for key in nouns for each in found[key]]
+    told = told or ["All is well: receivers can tell that this mail is yours."]
+    status = FAILED if found["problems"] else 0
+    return Output({"ok": not status} | found, [field_table(found["records"]), *told], status)
+
+
+def _finder(address: str) -> Find:
+    """Finds records by the resolver at the address, else by the machine's. Raises ValueError; `find` raises DNSException."""
+    from dns.resolver import NXDOMAIN, Resolver
+
+    resolver = Resolver(configure=not address)
+    if address:
+        host, port = f"{address}:53".split(":")[:2]
+        resolver.nameservers, resolver.port = [host], int(port)
+
+    def find(name: str, kind: str, start: str = "") -> list[str]:
+        try:
+            found = [*resolver.resolve(name, kind, raise_on_no_answer=False, search=False)]
+        except NXDOMAIN:
+            return []
+        texts = (re.sub(r'" "|^"|"$', "", str(each)) for each in found)  # TXT has several quoted parts
+        return [text for text in texts if text.lower().startswith(start)]
+
+    return find
 
 
 def _checked(given: Mapping[str, object]) -> dict[str, object]:

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 import typer
 
@@ -39,6 +40,8 @@ from frontdesk.invitations import (
     unsuppress,
 )
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
+from frontdesk.invitations.message import derive_token
+from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import enhanced_code, parse_report, receive_report, split_mailbox
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
@@ -316,6 +319,20 @@ def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool
     unchanged = len(addresses) - changed
     sentence = f"Addresses {done}: {changed}; {unchanged} needed no change."
     return Output({"changed": changed, "unchanged": unchanged}, [sentence])
+
+
+@bounces.standalone("address", "ses --signer arn:aws:sns:eu-west-1:123456789012:bounces")
+def address(
+    provider: Annotated[MailProvider, argument("PROVIDER", "The mail provider.")],
+    signer: Annotated[str, option("The topic of SES, or the verification key of SendGrid.")] = "",
+) -> Output:
+    """Show the address that a mail provider is to call with bounces and complaints. It holds a secret."""
+    secret, base_url = settings().link_secret, settings().base_url
+    if not secret or bool(signer) is (provider == "postmark"):
+        fail("Set FRONTDESK_LINK_SECRET, and give --signer for ses and sendgrid, not for postmark.")
+    query = f"?{urlencode({'signer': signer})}" if signer else ""
+    url = f"{base_url}/operator/v1/email-events/{provider}/{derive_token(secret, provider, signer)}{query}"
+    return Output({"url": url}, [url])
 
 
 @bounces.standalone("read", "/var/mail/invitations")

@@ -75,6 +75,9 @@ def compose(
             ("List-Unsubscribe", f"<{unsubscribe}>"),
             ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
             ("Auto-Submitted", "auto-generated"),
+            # By these SendGrid and Postmark name the message in their events. Postmark takes 80 characters.
+            ("X-SMTPAPI", f'{{"unique_args": {{"message_id": "{invitation.message_id}"}}}}'),
+            ("X-PM-Metadata-message-id", invitation.message_id[:80]),
         )
         content = mail_bytes(headers, text=rendered.text, html=rendered.html, seed=invitation.message_id)
         return MailMessage(mailable(mail_from), recipient, invitation.message_id, content)
@@ -88,12 +91,15 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits in base64url
 
 def derive_tokens(link_secret: str, message_id: str) -> model.LinkTokens:
     """The tokens of the message with this Message-ID; the same each time."""
-    # No purpose holds a space, so no two pairs of purpose and Message-ID are the same text.
-    digests = (
-        hmac.digest(link_secret.encode(), f"{purpose} {message_id}".encode(), "sha256")
-        for purpose in ("registration", "unsubscribe")
+    return model.LinkTokens(
+        *(derive_token(link_secret, purpose, message_id) for purpose in ("registration", "unsubscribe"))
     )
-    return model.LinkTokens(*(base64.urlsafe_b64encode(raw).rstrip(b"=").decode() for raw in digests))
+
+
+def derive_token(link_secret: str, purpose: str, subject: str) -> str:
+    """The token of a purpose and a subject. No purpose holds a space, so no two pairs of them are the same text."""
+    raw = hmac.digest(link_secret.encode(), f"{purpose} {subject}".encode(), "sha256")
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def issue_tokens(

@@ -1,18 +1,33 @@
-"""Delivery reports of relays that call back: each event is parsed and applied by itself, and may come twice."""
+"""Delivery reports of relays and providers that call back: each event is parsed and applied by itself, and may come twice."""
 
+import asyncio
+import hmac
+import re
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing, suppress
+from functools import lru_cache, partial
+from http.client import HTTPException, HTTPSConnection
 from typing import Any
+
+import orjson
 
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_together
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, Invalid, NotFound, Unauthorized, Unavailable
+from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
+from frontdesk.invitations.provider_events import PROVIDERS, check_sendgrid, read_events, read_sns
 from frontdesk.invitations.reports import read_message_id, read_status, receive_report
 from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import Response, json_response
 
 LARGEST_COUNT = 500
+LARGEST_CALL_BYTES, LARGEST_ANSWER_BYTES = 1024 * 1024, 64 * 1024
+FETCH_SECONDS = 3.0
+_OF_SNS = re.compile(r"https://(sns\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?)(/[!-~]*)")
+_OF_SENDGRID = b"x-twilio-email-event-webhook-"
 
 
 async def receive(app: App, request: Request) -> Response:
@@ -23,6 +38,53 @@ async def receive(app: App, request: Request) -> Response:
     parsed = [_parse_event(event) for event in events]
     results = await app.in_thread(lambda: _results(app, parsed))
     return json_response({"results": results})
+
+
+async def receive_from_provider(app: App, request: Request) -> Response:
+    """`POST /operator/v1/email-events/:provider/:token`: 200 with the number of events by result. Unknown events are left out.
+
+    Raises NotFound unless the token is that of the provider and the signer, Unauthorized for a call that is not genuine.
+    """
+    secret, provider = app.config.link_secret, request.path_parameters["provider"]
+    token = derive_token(secret, provider, signer := dict(request.query_pairs).get("signer", ""))
+    is_ours = hmac.compare_digest(request.path_parameters["token"].encode(), token.encode())
+    if not secret or provider not in PROVIDERS or not is_ours:
+        raise NotFound("address", "There is nothing at this address.")
+    raw = await request.body(limit_bytes=LARGEST_CALL_BYTES)
+    headers = [request.header(_OF_SENDGRID + name) or "" for name in (b"signature", b"timestamp")]
+
+    def read() -> list[DeliveryReport | list[Fault]]:
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+        try:
+            body = orjson.loads(raw)
+            if provider == "ses":
+                body = read_sns(body, signer, fetch)
+            elif provider == "sendgrid":
+                check_sendgrid(raw, signer, headers, app.clock())
+        except (ValueError, TypeError, KeyError, AttributeError, InvalidSignature, UnsupportedAlgorithm):
+            raise Unauthorized("This is no call of the provider that the address is for.") from None
+        return [_parse_event(event) for event in read_events(body)]
+
+    parsed = await app.in_time(asyncio.to_thread(read))  # no writer waits for SNS
+    counts = Counter[str]()
+    for at in range(0, len(parsed), LARGEST_COUNT):
+        results = await app.in_thread(partial(_results, app, parsed[at : at + LARGEST_COUNT]))
+        counts.update(each["result"] for each in results)
+    return json_response(counts)
+
+
+@lru_cache(maxsize=8)  # one certificate signs for months
+def fetch(url: str) -> bytes:
+    """What Amazon SNS serves at an address of its own. Raises ValueError for another address, Unavailable without an answer."""
+    if (found := _OF_SNS.fullmatch(url)) is None:
+        raise ValueError
+    with closing(HTTPSConnection(found[1], timeout=FETCH_SECONDS)) as sns, suppress(OSError, HTTPException):
+        sns.request("GET", found[2])
+        answer = sns.getresponse()
+        if answer.status == 200:
+            return answer.read(LARGEST_ANSWER_BYTES)
+    raise Unavailable("Amazon SNS does not serve what it names. Send the call again.")
 
 
 def _results(app: App, parsed: Sequence[DeliveryReport | list[Fault]]) -> list[dict[str, Any]]:
