@@ -57,6 +57,7 @@ def test_a_member_is_found_by_each_of_its_names(api: Api, cli: CommandLine, cust
         assert cli.json("member", "show", who)["id"] == member["id"]
         [found] = cli.json("invitations", "list", "--member", who)
         assert found["member_id"] == member["id"]
+        assert cli.json("invitations", "list", "--member", who, "--state", "sent") == []
     assert {each["action"] for each in cli.audit_trail()} >= {"member.read"}
     for words in (
         "member show 99",
