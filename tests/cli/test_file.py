@@ -57,7 +57,7 @@ def test_a_file_is_loaded_and_undone(cli: CommandLine, plan: str, load: Words, t
     ]
     undone = cli.json("file", "undo", "2")
     assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2})
-    assert "There is no such eligible member" in cli.refused("member", "show", "E00001")
+    assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
     assert "can't be written" in cli.refused("file", "report", "2", "--out", str(tmp_path / "no" / "a.csv"))
     out = tmp_path / "report.csv"

@@ -62,7 +62,7 @@ def test_reading_a_record_is_audited_and_errors_repeat_no_value(
     foreign = cli.refused("member", "show", KEEP, "--account", other)
     assert "There is no such eligible member." in foreign
     assert cli.refused("member", "show", "ab 000001") == foreign
-    assert "EXTERNAL_ID must not be blank" in cli.refused("member", "show", " ")
+    assert "WHO must not be blank" in cli.refused("member", "show", " ")
 
 
 def test_only_member_show_prints_a_persons_data(api: Api, cli: CommandLine, pair: Pair) -> None:
@@ -95,7 +95,9 @@ def test_a_merged_identifier_leads_to_the_one_that_is_kept(api: Api, cli: Comman
     before = cli.json("member", "show", KEEP)
     cli.json("member", "merge", KEEP, DROP)
     shown = cli.json("member", "show", DROP)
-    assert shown == {**before, "history": shown["history"], "updated_at": shown["updated_at"]}
+    new = ("history", "updated_at", "invitations")
+    assert shown == {**before, **{name: shown[name] for name in new}}
+    assert [each["state"] for each in shown["invitations"]] == ["cancelled"]
     assert [entry["member_id"] for entry in shown["history"]] == [pair[0], pair[1], pair[1], pair[0]]
     assert cli.json("member", "duplicates") == []
     [invitation] = [each for each in cli.json("invitations", "list") if each["delivery"] == "immediate"]
@@ -119,7 +121,8 @@ def test_a_merge_can_be_taken_back_unless_a_key_is_taken(api: Api, cli: CommandL
     change(api, KEEP, member_id="M-000001")
     cli.json("member", "merge", "--undo", KEEP, DROP)
     after = cli.json("member", "show", DROP)
-    assert {**after, "history": 0, "updated_at": 0} == {**before, "history": 0, "updated_at": 0}
+    changed = dict.fromkeys(("history", "updated_at", "mail", "invitations"))
+    assert {**after, **changed} == {**before, **changed}
     assert len(cli.json("member", "duplicates")) == 1
     assert "not merged" in cli.refused("member", "merge", "--undo", KEEP, DROP)
 

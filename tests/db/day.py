@@ -6,11 +6,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
+from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
@@ -19,11 +21,13 @@ from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
     find_eligibility,
+    find_member,
     lock_pair,
     merge,
     rename,
     unmerge,
 )
+from frontdesk.errors import NotFound
 from frontdesk.events import claim_due
 from frontdesk.events.delivery import Progress, save
 from frontdesk.files.claims import RunOptions
@@ -233,6 +237,7 @@ class Installation:
 
     def _deliver(self, n: int) -> None:
         self._enrol(member_body(n, email=f"x{n}@example.com", invite_immediately=True))
+        self._enrol(member_body(n + 1, email=None))
         self.clock.advance(100)  # a new batch
         worker = self.post.worker()
         while worker.turn():
@@ -243,6 +248,22 @@ class Installation:
         assert answer.json()["results"] == [{"result": "applied"}]
         with self.db.write() as tx:
             expire_leases(tx, DeliveryContext(policy_of(self.config)), now=self.clock())
+        self._ask(n)
+
+    def _ask(self, n: int) -> None:
+        """An operator asks for a member by each of its names, and where its mail is."""
+        with self.db.read() as tx:
+            member = find_member(tx, f"AB {n:06d}", None)
+            for who in (member["member_id"], member["email"], str(member["id"])):
+                for account_id in (None, member["account_id"]):
+                    assert find_member(tx, who, account_id) == member
+            with pytest.raises(NotFound):
+                find_member(tx, f"{n}{n}", None)
+            for shown, reason in (
+                (member, "accepted"),
+                (find_member(tx, f"AB {n + 1:06d}", None), "no_email"),
+            ):
+                assert describe_mail(tx, shown, [shown["id"]])["mail"]["reason"] == reason
 
     def forget(self) -> None:
         """One member is exported, held, released and erased by request, another one by retention, others by a reset."""

@@ -57,6 +57,8 @@ BY_OPERATORS = """
     suppression remove a@example.com
     suppression list
     invitations list
+    invitations list --member {ambiguous_member}
+    member show {ambiguous_member}
     invitations show 1
     invitations settle {ambiguous} --as sent
     invitations resend {ambiguous}
@@ -131,6 +133,7 @@ def live(one: Installation, folder: Path) -> None:
     cli = CommandLine(one.db.url)
     (folder / "mapping.json").write_text(json.dumps({"columns": {"Key": "external_id"}}))
     names = {"client": limited.client_id, "folder": folder, "secret": secret.id, "ambiguous": mail.id}
+    names["ambiguous_member"] = mail.address
     for line in BY_OPERATORS.strip().splitlines():
         assert cli.text(*shlex.split(line.format(**names, caught=caught.id)))
     one.clock.advance(401 * 86_400)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from frontdesk.mail.model import MailMessage, MailSession
+from frontdesk.mail.model import MailMessage, MailSession, RelayReply
 
 # Told the step ("offer" or "finish") and the message; raises RelayRefused or AnswerLost to be a relay with a fault.
 FaultInjector = Callable[[str, MailMessage], None]
@@ -33,7 +33,7 @@ class _MemorySession:
             self._mailer.fault("offer", message)
         self._message = message
 
-    def finish(self) -> int:
+    def finish(self) -> RelayReply:
         message, self._message = self._message, None
         if message is None:
             raise RuntimeError("finish() without offer()")
@@ -44,7 +44,7 @@ class _MemorySession:
             mailer.accepted += 1
             if mailer.keep:
                 mailer.messages.append(message)
-        return 250
+        return 250, None
 
     def abandon(self) -> None:
         self._message = None

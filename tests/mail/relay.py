@@ -146,6 +146,10 @@ class Misbehaving(SMTP):
         if not await self._misbehave("data"):
             await super().smtp_DATA(arg)
 
+    async def smtp_RSET(self, arg: str) -> None:  # noqa: N802
+        if not await self._misbehave("rset"):
+            await super().smtp_RSET(arg)
+
     async def _misbehave(self, step: str) -> bool:
         """Whether the step has been dealt with."""
         fault = self._relay.plan(step)

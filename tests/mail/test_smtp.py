@@ -48,7 +48,7 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
     session = mailer.open()
     try:
         session.offer(message())
-        return ("accepted", "", None, session.finish())
+        return ("accepted", "", None, session.finish()[0])
     except RelayRefused as refused:
         return ("refused", refused.stage, refused.permanent, refused.code)
     except AnswerLost:

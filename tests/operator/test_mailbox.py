@@ -29,7 +29,7 @@ def catch(db: Database, clock: SetClock, mail: EmailMessage = EVIL, number: int 
     conversation = MailCatcher(db, clock).open()
     ids = ("mail@example.com", "robin@example.com", f"mail-{number}@example.com")
     conversation.offer(MailMessage(*ids, mail.as_bytes(policy=SMTP)))
-    assert conversation.finish() == 250
+    assert conversation.finish()[0] == 250
 
 
 @pytest.fixture

@@ -1,13 +1,18 @@
 """When the last one will have gone: as the batches, the window and the moments at which they are due allow it."""
 
+from datetime import timedelta
+
 import pytest
+from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.invitations import delivery, protocol
 from frontdesk.invitations.delivery import seconds_until_last
 from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
-from frontdesk.invitations.model import DeliverabilitySettings, HoldReason, HourlyWindow
+from frontdesk.invitations.model import DeliverabilitySettings, DeliveryForecast, HoldReason, HourlyWindow
+from frontdesk.invitations.tables import invitations
 from frontdesk.mail.model import RelayRefused
+from frontdesk.plans.tables import plans
 from tests.factories import NOW
 from tests.mail.memory import failing
 from tests.worker.conftest import Post
@@ -112,3 +117,26 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     off = db.ask(lambda tx: delivery.forecast(tx, post.customer.account_id, now=post.clock()))
     assert (held.held, held.backlog, held.last_at) == (HoldReason.BY_OPERATOR, 3, None)
     assert (off.held, off.enabled, off.last_at) == (None, False, None)
+
+
+def test_immediate_mail_counts_and_waits_for_no_batch(post: Post, db: Database) -> None:
+    post.batches(batch_size=1, batch_interval_seconds=600, hourly_limit=100)
+    post.enrol(2)
+
+    def forecast() -> DeliveryForecast:
+        return db.ask(lambda tx: delivery.forecast(tx, post.customer.account_id, now=post.clock()))
+
+    found = forecast()
+    assert (found.immediate, found.backlog, found.last_at) == (2, 0, post.clock())
+    post.batches(enabled=False)
+    assert forecast().last_at == post.clock()  # the account's settings don't hold immediate mail up
+    with db.write() as tx:
+        tx.execute(update(plans).values(accepting_patients=False))
+    assert (forecast().immediate, forecast().held_back) == (2, 0)
+    later = post.clock() + timedelta(seconds=90)
+    with db.write() as tx:
+        tx.execute(update(invitations).values(due_at=later))
+    assert forecast().last_at == later
+    with db.write() as tx:
+        protocol.hold(tx, HoldReason.BY_OPERATOR)
+    assert (forecast().immediate, forecast().last_at) == (2, None)

@@ -46,11 +46,14 @@ def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_gets_the_backlog_a
 def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -> None:
     """A password that was lost or changed is no fault of a message: none may fail for good because of it."""
     post.enrol(3)
-    refusal = RelayRefused("sender", permanent=True, code=code)
+    words = "5.7.0 <robin.1@example.com> may not"
+    refusal = RelayRefused("sender", permanent=True, code=code, words=words)
     post.worker(connections=1, fault=failing("offer", refusal)).turn()
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
     [told, *_] = [json.loads(line) for line in post.log.getvalue().splitlines()]
     assert (told["event"], told["stage"], told["code"]) == ("relay_down", "sender", code)
+    assert "robin" not in post.log.getvalue()
+    assert {row["relay_words"] for row in post.rows()} - {None} == {words}
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -1479,6 +1479,7 @@ export interface components {
              *     - `suppressed`: The address is on the suppression list.
              *     - `expired`: The member's access has ended.
              *     - `withdrawn`: The file that created the member was undone.
+             *     - `merged`: The member was merged with another.
              *     - `erased`: The member was erased.
              *     - `not_writable`: No message could be written, for instance because a template is at fault.
              *     - `by_operator`: An operator decided so.

@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "worker": "Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.",
     "migrate": "Create or update the database's tables; safe to run again.",
     "demo": "Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.",
-    "check": "Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.",
+    "check": "Check settings, database, files, relay, clock, disk; show each problem with its remedy. Status 1 if there is one.",
     "sample": "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
     "account": "Accounts: the customers that own plans and members.",
     "provider-group": "Provider groups: the doctors that serve the plans.",

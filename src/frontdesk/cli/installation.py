@@ -12,10 +12,15 @@ from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import HEAD, CheckFailure, problems
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
+from frontdesk.eligibility import last_member_id
 from frontdesk.errors import FrontdeskError
+from frontdesk.mail.model import RelayRefused
+from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 
+STEP_SECONDS = 5.0  # for each step with the relay
+_RELAY_REMEDY = "Correct FRONTDESK_SMTP_URL, or look at the relay, its certificate, and the network and firewalls on the way."
 FIRST = "0001"  # the revision that makes a database
 
 # What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
@@ -29,11 +34,11 @@ UNIQUENESS_TELLS = {
 
 @printing
 def check() -> Output:
-    """Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.
+    """Check settings, database, files, relay, clock, disk; show each problem with its remedy. Status 1 if there is one.
 
-    A warning keeps nothing from serving. Example: frontdesk check --json
+    A warning keeps nothing from serving. The relay gets no message. Example: frontdesk check --json
     """
-    failures, role = _findings()
+    failures, role, is_new = _findings()
     found = sorted(failures, key=lambda failure: failure.is_warning)
     items, warnings = (
         [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
@@ -42,7 +47,7 @@ def check() -> Output:
     nouns = {True: "Warning", False: "Problem"}
     parts = [f"{nouns[each.is_warning]}: {each.what}\nRemedy: {each.remedy}" for each in found]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
-    notes = [] if items else [UNIQUENESS_TELLS[settings().uniqueness]]
+    notes = [UNIQUENESS_TELLS[settings().uniqueness]] if is_new else []
     told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "notes": notes}
     told["database_role"] = role and role._asdict()
     if role is not None:
@@ -51,20 +56,36 @@ def check() -> Output:
     return Output(told, [*(parts if found else [well, *parts]), *notes], FAILED if items else 0)
 
 
-def _findings() -> tuple[list[CheckFailure], DatabaseRole | None]:
+def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
+    """The problems, the role, and whether the database is good and still without members: uniqueness can be changed."""
     try:
         config = read_config(os.environ)
     except ConfigError as error:
         remedy = "Correct or remove this variable in the environment."
-        return [CheckFailure(problem, remedy) for problem in error.problems], None
+        return [CheckFailure(problem, remedy) for problem in error.problems], None, False
     try:
         with opened_database(config) as db:
             found = problems(db, config)
             is_usable = all(each.is_warning for each in found)
-            return found, current_role(db) if is_usable else None
+            role, is_new = (current_role(db), not db.ask(last_member_id)) if is_usable else (None, False)
+            return [*found, *_relay_failures(config)], role, is_new
     except FrontdeskError as error:
         remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
-        return [CheckFailure(error.detail, remedy)], None
+        return [CheckFailure(error.detail, remedy), *_relay_failures(config)], None, False
+
+
+def _relay_failures(config: Config) -> list[CheckFailure]:
+    """Talks to the relay up to AUTH and RSET; gives each step up after STEP_SECONDS."""
+    if config.smtp_url is None:
+        return []
+    try:
+        mailer = SmtpMailer(config.smtp_url, config.host_name or None, SmtpTimeouts(*[STEP_SECONDS] * 7))
+        mailer.open().probe()
+    except RelayRefused as refused:
+        said = " ".join(str(each) for each in (refused.code or refused.cause, refused.words) if each)
+        what = f"The relay can't be used: {refused.stage} failed ({said or 'no reply'})."
+        return [CheckFailure(what, _RELAY_REMEDY, is_warning=True)]
+    return []
 
 
 @printing

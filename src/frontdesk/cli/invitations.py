@@ -18,16 +18,20 @@ from urllib.parse import urlencode
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
-from frontdesk.cli.layout import field_table, picked, table
-from frontdesk.cli.options import AccountId, OnlyAccount, argument, id_argument, option
+from frontdesk.cli.layout import Part, field_table, picked, table
+from frontdesk.cli.options import WHO_NAMES, AccountId, OnlyAccount, argument, id_argument, option, read_text
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
+from frontdesk.eligibility import list_history
 from frontdesk.eligibility.fields import parse_email
+from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import (
     delivery,
+    find_of_members,
+    find_reports,
     list_invitations,
     list_suppressions,
     model,
@@ -35,15 +39,30 @@ from frontdesk.invitations import (
     suppress,
     unsuppress,
 )
+from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
-from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.invitations.reports import enhanced_code, parse_report, receive_report, split_mailbox
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
-from frontdesk.text import Rejected
+from frontdesk.plans import get_plan
+from frontdesk.privacy import erasure
+from frontdesk.text import Rejected, stored_time, wire_time
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
+_STEP = ("at", "from", "to", "reason", "code")
+_RESEND = "To send it after all: frontdesk invitations resend {0}"
+# The next step, by the reason of the last one, else by the state.
+_ADVICE: dict[str | None, str] = {
+    model.InvitationState.SENT: "Look its Message-ID up in the relay's log, and look into the reader's spam folder.",
+    model.InvitationState.AMBIGUOUS: "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)",
+    model.InvitationState.FAILED: f"Correct the cause. {_RESEND}",
+    model.InvitationStep.SUPPRESSED: f"To allow it: frontdesk suppression remove ADDRESS. {_RESEND}",
+    model.InvitationStep.BY_OPERATOR: _RESEND,
+    model.InvitationStep.MERGED: _RESEND,
+}
+_LATER = "Only a new member is invited, so a later change of the record or the settings brought no mail."
 _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
@@ -56,15 +75,21 @@ bounces = CommandGroup("bounces")
 mailbox = CommandGroup("mailbox")
 
 
-@invitations.query("list", "--account 1 --state pending --limit 20")
+@invitations.query("list", "--account 1 --state pending --member robin@example.com --limit 20")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
     state: Annotated[model.InvitationState | None, option("Only those in this state.")] = None,
     limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
+    member: Annotated[str | None, option(f"Only of this member: {WHO_NAMES}.", metavar="WHO")] = None,
 ) -> Output:
     """List invitations, newest first."""
-    found = list_invitations(tx, account_id=account, state=state, limit=limit)
+    if member is None:
+        found = list_invitations(tx, account_id=account, state=state, limit=limit)
+    else:
+        named = find_member(tx, read_text("member", member), account)
+        own = find_of_members(tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])])
+        found = [each for each in sorted(own, reverse=True) if state in (None, each.state)][:limit]
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
 
@@ -72,10 +97,8 @@ def list_(
 @invitations.query("show", "1")
 def show(tx: Tx, invitation_id: InvitationId) -> Output:
     """Show one invitation and its timeline: every step with its reason."""
-    invitation, events = delivery.get_invitation(tx, invitation_id)
-    item, names = _details(invitation), ("at", "from", "to", "reason", "code")
-    timeline = [dict(zip(names, event, strict=True)) | {"why": event[3].description} for event in events]
-    return Output(item | {"timeline": timeline}, [field_table(item), table(timeline, "at from to code why")])
+    item = details(tx, invitation_id)
+    return Output(item, parts_of(item))
 
 
 @invitations.change("cancel", "1")
@@ -106,7 +129,7 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's backlog, its mails of the last hour, and when the last will be sent within the present limits."""
+    """Show an account's pending mails, batched and immediate, its mails of the last hour, and when the last will be sent."""
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
@@ -135,14 +158,99 @@ def release(
 
 def _recorded(context: CommandContext, action: str, invitation_id: int) -> Output:
     """What the invitation is now, after an action that gets its audit entry here."""
-    invitation, _ = delivery.get_invitation(context.tx, invitation_id)
-    context.record(action, account_id=invitation.account_id, subject_id=invitation_id)
-    return describe(_details(invitation))
+    item = details(context.tx, invitation_id)
+    context.record(action, account_id=item["account_id"], subject_id=invitation_id)
+    return Output(item, parts_of(item))
 
 
-def _details(invitation: model.Invitation) -> dict[str, Any]:
+def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
+    """An invitation, its timeline and reports, without its address and the relay's words, which may name the address."""
+    invitation, events = delivery.get_invitation(tx, invitation_id)
     names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
-    return _item(invitation) | picked(invitation, names)
+    timeline = [dict(zip(_STEP, each, strict=True)) | {"why": each.reason.description} for each in events]
+    reports = [picked(each, "event status") for each in find_reports(tx, [invitation.message_id or ""])]
+    more = {"enhanced_code": enhanced_code(invitation.relay_words), "reports": reports, "timeline": timeline}
+    return _item(invitation) | picked(invitation, names) | more
+
+
+def parts_of(item: dict[str, Any]) -> list[Part]:
+    """An invitation's details for people."""
+    fields = {name: value for name, value in item.items() if name != "timeline"}
+    return [field_table(fields), table(item["timeline"], "at from to code why")]
+
+
+def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
+    """The member's invitations and its address's suppression, and why no mail came. `ids`: also of those merged with it."""
+    found = find_of_members(tx, ids)
+    own = next((each for each in found if each.member_id == member["id"]), None)
+    address = (own and own.address_folded) or member["email_folded"] or ""
+    suppression = next(iter(list_suppressions(tx, limit=1, address=address)), None)
+    if own is None:
+        reason, why = _why_not_invited(tx, member, address)
+    elif own.state is model.InvitationState.PENDING:
+        reason, why = _why_pending(tx, own, member, is_suppressed=suppression is not None)
+    else:
+        reason, advice = own.reason or own.state, _ADVICE.get(own.reason, _ADVICE.get(own.state, ""))
+        why = f"The invitation is {own.state} since {wire_time(own.updated_at)}. {_last_step(own)} {advice.format(own.id)}"
+    return {
+        "mail": {"reason": reason, "why": why.strip()},
+        "suppression": suppression and picked(suppression, "reason created_at"),
+        "invitations": [details(tx, each.id) | picked(each, "address relay_words") for each in found],
+    }
+
+
+def _last_step(own: model.Invitation) -> str:
+    """The reason of the last step, and what the relay said."""
+    code, words = own.relay_code, own.relay_words or ""
+    said = f" The relay said: {code} {words}".rstrip(" .") + "." if code else ""
+    return (own.reason.description if own.reason else "") + said
+
+
+def _why_pending(tx: Tx, own: model.Invitation, member: Values, *, is_suppressed: bool) -> tuple[str, str]:
+    """The first thing that keeps it from leaving."""
+    account_id, config, now = own.account_id, settings(), system_clock()
+    plan, outlook = get_plan(tx, account_id, own.plan_id), delivery.forecast(tx, account_id, now=now)
+    has_ended = (member["expiry_date"] or "9999") < stored_time(now)[:10]
+    has_relay = config.smtp_url is not None or config.environment is Environment.SANDBOX
+    due_at, last = own.due_at or now, outlook.last_at and wire_time(outlook.last_at)
+    wait = f"{_last_step(own)} It is due since {wire_time(due_at)}. Does a worker run? Does the relay answer (frontdesk check)?"
+    limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
+    enable = f"frontdesk deliverability set --account {account_id} --enabled"
+    obstacles = [
+        (is_suppressed, "suppressed", "The address is suppressed, so the invitation will be cancelled."),
+        (has_ended, "expired", "The member's access has ended, so the invitation will be cancelled."),
+        (outlook.held, "held", f"All delivery is held ({outlook.held}): frontdesk invitations release"),
+        (outlook.suspended, "suspended", f"The account is suspended: frontdesk account resume {account_id}"),
+        (not has_relay, "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."),
+        (due_at > now, "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."),
+        (own.delivery is model.Delivery.IMMEDIATE, "worker", wait),
+        (not outlook.enabled, "disabled", f"The account's batches are off: {enable}"),
+        (not plan.accepting_patients, "plan_inactive", "Its plan accepts no patients, so it waits."),
+        (True, "batch", f"It waits for its batch and {limit}. While a worker runs, it leaves by {last}."),
+    ]
+    return next((reason, why) for applies, reason, why in obstacles if applies)
+
+
+def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
+    """By the values that the member came with, as far as the history still has them, and the account's settings of today."""
+    if member["uniqueness_scope"] < 0:
+        step = model.InvitationStep.WITHDRAWN if member["external_id"] else model.InvitationStep.ERASED
+        return step, step.description
+    account_id, day = member["account_id"], stored_time(member["created_at"])[:10]
+    first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
+    came = first if "external_id" in first else member  # retention removes the values of the history
+    context = find_invitation_context(tx, account_ids=[account_id], addresses=[address])()
+    decision = decide_invitation(
+        is_new=True,
+        has_email=bool(came.get("email")),
+        suppressed=(account_id, address) in context.suppressed,
+        expired=(came.get("expiry_date") or "9999") < day,
+        asked=False,
+        batches_enabled=context.batches_enabled.get(account_id),
+    )
+    if isinstance(decision, model.Delivery):
+        return "not_new", f"The account's batches were not on when the member came. {_LATER}"
+    return decision, f"{decision.description} {_LATER}"
 
 
 def _item(invitation: model.Invitation) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from itertools import compress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
+from frontdesk.cli.invitations import describe_mail, parts_of
 from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
-from frontdesk.cli.options import LARGEST_ID, OnlyAccount, argument, end_of, option, read_text
+from frontdesk.cli.options import LARGEST_ID, WHO_NAMES, OnlyAccount, argument, end_of, option, read_text
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -24,7 +25,9 @@ from frontdesk.eligibility.enrol import dry_run as dry_runs
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
-from frontdesk.privacy import erasure, find_holds
+from frontdesk.files.actions import get_file
+from frontdesk.files.model import FileKey
+from frontdesk.privacy import erasure, find_holds, report_rows_of
 from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
 
@@ -34,6 +37,7 @@ REFERENCE_LENGTH = 100
 ExternalId = Annotated[
     str, argument("EXTERNAL_ID", "The member's external_id; letter case and inner spaces count.")
 ]
+Who = Annotated[str, argument("WHO", f"The member: {WHO_NAMES}.")]
 AfterPair = Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")]
 ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
@@ -44,24 +48,38 @@ Other = Annotated[str, argument("OTHER", "The external_id of the other member.")
 commands = CommandGroup("member")
 
 
-@commands.change("show", '"AB 123356" --account 1')
-def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history. The reading is recorded in the audit trail."""
+@commands.change("show", "robin@example.com --account 1")
+def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Output:
+    """Show a member: why no mail came, the record, its invitation, files and history. The audit trail records the reading."""
     tx = context.tx
-    member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
+    member = find_member(tx, read_text("WHO", who), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
     names = "changed_at outcome plan_id changes member_id client request_id file_id"
-    ids = [person.member_id for person in erasure.find_persons_of(tx, member["id"])]
+    persons = erasure.find_persons_of(tx, member["id"])
+    ids = [person.member_id for person in persons]
     history = [picked(entry, names) for entry in list_history(tx, *ids)]
-    parts: list[Part] = [
-        heading("Record"),
-        field_table(record),
-        heading("\nHistory: of each field its value before, and after"),
+    mail = describe_mail(tx, member, ids)
+    files = _files(tx, persons)
+    sections: dict[str, list[Part]] = {
+        "Record": [field_table(record | {"suppression": mail["suppression"]})],
+        "Invitation": [part for each in mail["invitations"] for part in parts_of(each)],
+        "Files": [table(files, "file_id file_name state created_at place outcome faults")],
+        "History": [table(history, "changed_at outcome changes plan_id member_id client file_id")],
+    }
+    parts = [part for title, content in sections.items() for part in ("", heading(title), *content)]
+    value = record | mail | {"files": files, "history": history}
+    return Output(value, [heading(mail["mail"]["why"]), *parts])
+
+
+def _files(tx: Tx, persons: Sequence[Person]) -> list[dict[str, Any]]:
+    """The rows of files about the member that changed something or were refused."""
+    rows = [row for person in persons for row in report_rows_of(tx, person)]
+    return [
+        {name: row[name] for name in ("file_id", "place", "outcome", "faults")}
+        | picked(get_file(tx, FileKey(row["file_id"])), "file_name state created_at")
+        for row in sorted(rows, key=lambda row: row["file_id"])
     ]
-    for entry in history:
-        parts += ["", field_table(entry)]
-    return Output(record | {"history": history}, parts)
 
 
 @commands.query("eligible", '"AB 123356" --on 2026-03-01 --as-known-on 2026-03-15')

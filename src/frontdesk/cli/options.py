@@ -56,6 +56,7 @@ def _span(text: str) -> tuple[datetime, datetime]:
     raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
+WHO_NAMES = "its external_id, member_id, e-mail address or id, tried in this order"
 Json = Annotated[bool, option("Print JSON, for programs, instead of text for people.", "--json")]
 AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
 OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]

@@ -1,10 +1,12 @@
 """Finds the problems of an installation for this version and its settings, each with a remedy.
 
 Checks the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether the database
-stores writes: a full disk and a standby answer every read. Free space by statvfs would not show a quota, a read-only mount or
-the disk of another machine."""
+stores writes: a full disk and a standby answer every read. Free space does not show a quota, a read-only mount or the disk of
+another machine, so it only warns."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,8 @@ from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
-SKEW_SECONDS = 5
+SKEW_SECONDS, SKEW_WARNED = 5, 2
+FREE_SHARE, FREE_BYTES = 0.05, 2**30  # less of either is a warning
 
 # The revision that this program needs: the newest migration's. Alembic would know it too, and takes 0.3 s to import.
 HEAD = max(file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py"))
@@ -130,14 +133,15 @@ def other_schema(revision: str | None) -> CheckFailure:
 def _server_problems(db: Database) -> Iterator[CheckFailure]:
     sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
     version, encoding, now = db.ask(lambda tx: tx.exec_driver_sql(sql).one())
+    skew = abs((now - system_clock()).total_seconds())
     if version // 10_000 < OLDEST_POSTGRESQL:
         what = f"PostgreSQL {version // 10_000} is too old."
         yield CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer.")
     if encoding != "UTF8":
         yield CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
-    if abs((now - system_clock()).total_seconds()) > SKEW_SECONDS:
-        what = f"The database server's clock and this machine's differ by more than {SKEW_SECONDS} s."
-        yield CheckFailure(what, "Let both follow a time server.")
+    if skew > SKEW_WARNED:
+        what = f"The database server's clock and this machine's differ by {skew:.1f} s."
+        yield CheckFailure(what, "Let both follow a time server.", is_warning=skew <= SKEW_SECONDS)
 
 
 def _problem(error: Exception, remedy: str) -> CheckFailure:
@@ -149,12 +153,18 @@ def _problem(error: Exception, remedy: str) -> CheckFailure:
 
 def deployment_failures(config: Config) -> Iterator[CheckFailure]:
     """The problems of settings and machine, without the database."""
+    folders = [Path(tempfile.gettempdir())]
     if config.environment is Environment.PRODUCTION:
         yield from _production_failures(config)
     if config.database_url.startswith("sqlite:///"):
         path = Path(config.database_url.removeprefix("sqlite:///")).absolute()
         yield from _disk_failures(path, is_warning=config.environment is not Environment.PRODUCTION)
         yield from _rights_failures(path)
+        folders.append(path.parent)
+    for folder in filter(Path.is_dir, folders):
+        if (disk := shutil.disk_usage(folder)).free < max(FREE_BYTES, FREE_SHARE * disk.total):
+            what = f"Only {disk.free // 2**20:,} MiB are free on the disk of {folder}."
+            yield CheckFailure(what, "Make room there.", is_warning=True)
 
 
 def _production_failures(config: Config) -> Iterator[CheckFailure]:

@@ -16,6 +16,7 @@ from frontdesk.eligibility.store import find_members as find_members
 from frontdesk.eligibility.store import find_row_digests as find_row_digests
 from frontdesk.eligibility.store import find_written as find_written
 from frontdesk.eligibility.store import has_members as has_members
+from frontdesk.eligibility.store import last_member_id as last_member_id
 from frontdesk.eligibility.store import list_history as list_history
 from frontdesk.eligibility.store import list_ids_under as list_ids_under
 from frontdesk.eligibility.store import list_probes as list_probes

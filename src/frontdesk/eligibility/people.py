@@ -22,8 +22,9 @@ from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Ou
 from frontdesk.eligibility.tables import distinct_members, members
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.events.model import AccountEventType, NewEvent
+from frontdesk.invitations.model import InvitationStep
 from frontdesk.invitations.protocol import cancel_of_members
-from frontdesk.text import stored_time
+from frontdesk.text import fold_email, stored_time
 
 SEARCHED_TOGETHER = 1000  # ids
 RENAMED, UNCHANGED = "renamed", "unchanged"
@@ -54,10 +55,18 @@ class EligibilityAnswer(NamedTuple):
     known_since: datetime | None = None
 
 
-def find_member(tx: Tx, external_id: str, account_id: int | None) -> Values:
-    """The member's record by column, of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError
-    `several_accounts`."""
-    [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
+def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
+    """The record of the member with this external_id, member_id, e-mail address or id, tried in this order, withdrawn ones last;
+    of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError `several_accounts`."""
+    given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
+    if who.isascii() and who.isdigit() and len(who) < 19 and who[0] != "0":  # 00042 is a sender's number
+        given["id"] = int(who)
+    found = (
+        store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
+        for withdrawn in (False, True)
+        for column, value in given.items()
+    )
+    [*_, kept] = _led(tx, _of_one_account(next(filter(None, found), []))[-1])
     return kept
 
 
@@ -65,7 +74,10 @@ def get_members_named(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[Values]:
     """The members with this identifier of their own, at most one that is not withdrawn; errors as of `find_member`."""
-    found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
+    return _of_one_account(store.find_members(tx, external_id, account_id, withdrawn=withdrawn))
+
+
+def _of_one_account(found: list[Values]) -> list[Values]:
     if not found:
         detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
         raise NotFound("eligible member", detail)
@@ -156,7 +168,7 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
     lost = {name: [dropped[name], None] for name in ("member_id", "email")}
     lost["merged_into"] = [None, kept["id"]]
     _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, lost))
-    cancel_of_members(tx, [dropped["id"]], now=requester.now)
+    cancel_of_members(tx, [dropped["id"]], now=requester.now, reason=InvitationStep.MERGED)
     gone = {"eligibility_id": dropped["id"], "plan_id": dropped["plan_id"], "fields": [], "file_id": None}
     ended = NewEvent(dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id)
     events.publish(tx, [ended], now=requester.now)

@@ -248,10 +248,10 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
 
 
 def find_members(
-    tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
+    tx: Tx, value: Any, account_id: int | None, *, withdrawn: bool = False, column: str = "external_id"
 ) -> list[dict[str, Any]]:
-    """The members with the identifier, by column, in id order; with `withdrawn`, also withdrawn members."""
-    query = select(*_SHOWN).where(members.c.external_id == external_id).order_by(members.c.id)
+    """The members with the value in a key's column, by column, in id order; with `withdrawn`, also withdrawn members."""
+    query = select(*_SHOWN).where(members.c[column] == value).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
     if not withdrawn:

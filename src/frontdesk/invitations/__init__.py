@@ -1,5 +1,7 @@
 """Invitations: the four rules, the message, what comes back of it. The types are in `model`."""
 
+from frontdesk.invitations.store import find_of_members as find_of_members
+from frontdesk.invitations.store import find_reports as find_reports
 from frontdesk.invitations.store import find_states as find_states
 from frontdesk.invitations.store import get_deliverability as get_deliverability
 from frontdesk.invitations.store import get_template as get_template

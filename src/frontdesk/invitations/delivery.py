@@ -116,20 +116,25 @@ def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: date
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
-    waiting, held_back = store.count_batched(tx, account_id, now=now)
+    waiting, held_back = store.count_pending(tx, account_id, Delivery.BATCHED, now=now)
+    immediate, _ = store.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now)
     stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
     window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
     suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
-    goes = settings.enabled and held is None and not suspended
-    seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
+    last = seconds_until_last(waiting, settings, window, frees)
+    ends = [seconds for seconds, _ in immediate] + ([] if last is None else [last])
+    stands_still = held is not None or suspended or (waiting and not settings.enabled)
+    seconds = None if stands_still else max(ends, default=None)
     return DeliveryForecast(
         enabled=settings.enabled,
         backlog=sum(count for _, count in waiting),
+        immediate=sum(count for _, count in immediate),
         held_back=held_back,
         sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
         held=held,
+        suspended=suspended,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
 

@@ -101,6 +101,7 @@ class InvitationStep(DescribedEnum):
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
+    MERGED = "merged", "The member was merged with another."
     ERASED = "erased", "The member was erased."
     NOT_WRITABLE = "not_writable", "No message could be written, for instance because a template is at fault."
     BY_OPERATOR = "by_operator", "An operator decided so."
@@ -132,6 +133,7 @@ class Invitation(NamedTuple):
     reason: InvitationStep | None
     relay_code: int | None
     address_folded: str | None
+    relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
 
 
 class InvitationChange(NamedTuple):
@@ -320,7 +322,7 @@ class InvitationEvent(NamedTuple):
 class StateChange(NamedTuple):
     """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
 
-    `attempts` and `losses` stay as they are when None.
+    `attempts` and `losses` stay as they are when None. `words`: the relay's own, beside their `code`.
     """
 
     from_state: InvitationState
@@ -330,6 +332,7 @@ class StateChange(NamedTuple):
     code: int | None = None
     attempts: int | None = None
     losses: int | None = None
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +342,7 @@ class AttemptOutcome:
     invitation: ClaimedInvitation
     result: InvitationStep
     code: int | None = None
+    words: str | None = None
     offered: bool = False
 
 
@@ -361,16 +365,18 @@ class HourlyWindow(NamedTuple):
 class DeliveryForecast:
     """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
-    `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves, None when
-    none waits or delivery stands still.
+    `immediate`: pending immediate ones, which no batch and no limit delays. `held`: why no account's invitations are delivered at
+    present. `last_at`: when the last invitation leaves, None when none waits or delivery stands still.
     """
 
     enabled: bool
     backlog: int
+    immediate: int
     held_back: int
     sent_this_hour: int
     hourly_limit: int
     held: HoldReason | None
+    suspended: bool
     last_at: datetime | None
 
 

@@ -357,7 +357,7 @@ def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: dat
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
     policy, attempts = context.policy, outcome.invitation.attempts + 1
     start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
-    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code)
+    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code, words=outcome.words)
     again = final._replace(state=InvitationState.PENDING, due_at=now)
     match outcome.result:
         case InvitationStep.ACCEPTED:

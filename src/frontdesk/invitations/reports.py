@@ -86,6 +86,11 @@ def read_status(text: str) -> str | None:
     return text if _STATUS.fullmatch(text) else None
 
 
+def enhanced_code(words: str | None) -> str | None:
+    """The enhanced status code that a relay's words begin with; None when they don't."""
+    return read_status((words or "").partition(" ")[0])
+
+
 LARGEST_BYTES = 1_000_000  # read of one message; a bounce can carry a large mail back
 _ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}
 _STATUSES = {"message/delivery-status", "message/global-delivery-status"}

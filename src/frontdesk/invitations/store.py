@@ -204,10 +204,12 @@ def unsuppress(tx: Tx, address: str) -> bool:
     return tx.execute(delete(suppressions).where(column.in_(stored))).rowcount > 0
 
 
-def list_suppressions(tx: Tx, *, limit: int) -> list[Any]:
-    """The first `limit` (`address`, `reason`, `created_at`), in the order of the addresses."""
+def list_suppressions(tx: Tx, *, limit: int, address: str | None = None) -> list[Any]:
+    """The first `limit` (`address`, `reason`, `created_at`), in the order of the addresses; of one folded address, or of all."""
     columns = suppressions.c
     query = select(columns.address_folded.label("address"), columns.reason, columns.created_at)
+    if address is not None:
+        query = query.where(columns.address_folded.in_((address, _hashing(tx)(address))))
     return list(tx.execute(query.order_by(columns.address_folded).limit(limit)))
 
 
@@ -314,7 +316,7 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 _CHANGE = (
     "key bigint, epoch integer, message_id text, from_state text, state text, reason text, due_at timestamptz, "
-    "code integer, attempts integer, losses integer, updated_at timestamptz"
+    "code integer, attempts integer, losses integer, words text, updated_at timestamptz"
 )
 _VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
 _ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
@@ -326,9 +328,11 @@ _CHANGED = f"""
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
         offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
         settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
-        reason = r.reason, relay_code = r.code, updated_at = r.updated_at
+        reason = r.reason, relay_code = r.code, updated_at = r.updated_at,
+        relay_words = CASE WHEN i.address_folded IS NOT NULL THEN r.words END
     FROM {{rows}} WHERE {{same_id}} AND {_IS_CURRENT} RETURNING id, account_id, delivery
 """  # noqa: S608 - constants only
+# The relay's words can name the address, so an invitation that was erased meanwhile gets none.
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
 _STEPS = " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"
@@ -450,21 +454,23 @@ def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool])
     return tx.execute(query).first() is not None
 
 
-def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[float, int]], int]:
-    """In how many seconds how many of the account's pending batched invitations are due of plans that accept patients; and the
-    number of all of other plans."""
+def count_pending(
+    tx: Tx, account_id: int, delivery: Delivery, *, now: datetime
+) -> tuple[list[tuple[float, int]], int]:
+    """In how many seconds how many of the account's pending invitations are due; and the number of batched ones of plans that
+    accept no patients, which are not among them."""
     columns = invitations.c
     # Those that are due count as one moment, so that the result is as short as the list of those that are tried again later.
     due_at = case((columns.due_at > now, columns.due_at), else_=None)
     query = (
         select(plans.c.accepting_patients, due_at, func.count())
         .join(plans, SameKey(plans.c.id, columns.plan_id))
-        .where(IS_PENDING, columns.delivery == Delivery.BATCHED, columns.account_id == account_id)
+        .where(IS_PENDING, columns.delivery == delivery, columns.account_id == account_id)
         .group_by(text("1, 2"))
     )
-    found = tx.execute(query).all()
-    due = [((at - now).total_seconds() if at else 0.0, count) for accepts, at, count in found if accepts]
-    return due, sum(count for accepts, _, count in found if not accepts)
+    found = [(accepts or delivery is Delivery.IMMEDIATE, *rest) for accepts, *rest in tx.execute(query)]
+    due = [((at - now).total_seconds() if at else 0.0, count) for goes, at, count in found if goes]
+    return due, sum(count for goes, _, count in found if not goes)
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required, words
 from frontdesk.invitations import model
+from frontdesk.mail.model import RELAY_WORDS
 
 deliverability = sa.Table(
     "deliverability",
@@ -51,6 +52,7 @@ invitations = sa.Table(
     *optional(words(model.InvitationStep, 32), "reason"),
     *optional(sa.Integer(), "relay_code"),
     *optional(sa.String(508), "address_folded"),  # null once the member is erased
+    *optional(sa.String(RELAY_WORDS), "relay_words"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.UniqueConstraint("member_id", "kind"),
     sa.UniqueConstraint("message_id"),

@@ -4,7 +4,7 @@ A session sends each message in two steps, because a failure means different thi
 over. Up to RCPT a failure is definite: nothing was sent. Once the content is out, a lost answer leaves it open.
 """
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 
@@ -18,6 +18,8 @@ class MailMessage:
     content: bytes
 
 
+RELAY_WORDS = 500  # characters that are kept of a reply
+RelayReply = tuple[int, str | None]  # its code and words
 SHUT_DOWN = 421  # the relay ends the session
 # The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
@@ -29,7 +31,8 @@ class RelayRefused(Exception):
     """The relay has definitely not taken the message. `code` is its reply code, None when there was no reply.
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
-    `cause` is the kind of error where there was no reply. The relay's words are left out: they often repeat the address.
+    `cause` is the kind of error where there was no reply. `words` are the relay's own: they often repeat the address, so no log
+    and no message of the service has them.
     `trusted`: the relay has taken a message on this connection before.
     """
 
@@ -39,6 +42,7 @@ class RelayRefused(Exception):
     code: int | None = None
     cause: str | None = None
     trusted: bool = False
+    words: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.permanent = self.permanent and self.code not in _WANTS_LOGIN  # an operator can correct a login
@@ -66,8 +70,8 @@ class MailSession(Protocol):
     def offer(self, message: MailMessage) -> None:
         """Everything up to and including RCPT; connects first if need be. Raises RelayRefused."""
 
-    def finish(self) -> int:
-        """Send DATA and the content of the offered message; returns the reply code that accepted it.
+    def finish(self) -> RelayReply:
+        """Send DATA and the content of the offered message; returns the reply that accepted it.
 
         Raises RelayRefused when the relay has definitely not taken it, AnswerLost when that is not known.
         """

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Any, NoReturn
 
 from frontdesk.config import Relay
-from frontdesk.mail.model import SHUT_DOWN, AnswerLost, MailMessage, RelayRefused
+from frontdesk.mail.model import RELAY_WORDS, SHUT_DOWN, AnswerLost, MailMessage, RelayRefused, RelayReply
 
 _MAX_LINES, _MAX_LINE_LENGTH = 100, 2000  # of a reply
 _NO_REPLY_CODE = -1
@@ -73,7 +73,7 @@ class SmtpSession:
         self._connect()
         self._send_envelope(message)
 
-    def finish(self) -> int:
+    def finish(self) -> RelayReply:
         client, message = self._client, self._message
         self._message = None
         if message is None:
@@ -83,17 +83,17 @@ class SmtpSession:
             client.set_deadline(self._timeouts.content)
             client.send(_data_content(message.content))
             client.set_deadline(self._timeouts.verdict)
-            code, _ = client.getreply()
+            code, text = client.getreply()
         except (OSError, smtplib.SMTPException):
             client.close()
             raise AnswerLost from None
         if 200 <= code < 300:
             self._trusted = True
-            return code
+            return code, _words(text)
         if not 400 <= code < 600:
             client.close()
             raise AnswerLost
-        return self._refuse("content", code)
+        return self._refuse("content", code, text)
 
     def abandon(self) -> None:
         self._message = None
@@ -105,6 +105,12 @@ class SmtpSession:
             with contextlib.suppress(OSError, smtplib.SMTPException):
                 self._client.quit()
             self._client.close()
+
+    def probe(self) -> None:
+        """Everything before a message, as the relay's address asks for it: EHLO, STARTTLS, AUTH; RSET. Raises RelayRefused."""
+        self._connect()
+        self._step("reset", self._client.rset)
+        self.close()
 
     def _connect(self) -> None:
         relay, context = self._mailer.relay, self._mailer.context
@@ -136,11 +142,11 @@ class SmtpSession:
     ) -> None:
         """One command before the content. Raises RelayRefused unless the reply code is one of `accept`."""
         with self._definite(stage):
-            code, _ = command()
+            code, text = command()
         if code not in accept:
-            self._refuse(stage, code)
+            self._refuse(stage, code, text)
 
-    def _refuse(self, stage: str, code: int) -> NoReturn:
+    def _refuse(self, stage: str, code: int, text: bytes) -> NoReturn:
         """Raise RelayRefused for a reply. The connection stays open if the relay still follows the protocol."""
         in_step = stage in ("sender", "recipient", "data", "content") and 400 <= code < 600
         if in_step and code != SHUT_DOWN:
@@ -149,7 +155,7 @@ class SmtpSession:
             self._client.close()
         known = code if 200 <= code < 600 else None
         permanent = in_step and 500 <= code < 600
-        raise RelayRefused(stage, permanent=permanent, code=known, trusted=self._trusted)
+        raise RelayRefused(stage, permanent=permanent, code=known, trusted=self._trusted, words=_words(text))
 
     def _reset(self) -> None:
         """Forget the envelope; end the connection if the relay does not confirm that."""
@@ -170,7 +176,8 @@ class SmtpSession:
             self._client.close()
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
-            raise RelayRefused(stage, permanent=False, code=known, cause=type(error).__name__) from None
+            cause, words = type(error).__name__, _words(getattr(error, "smtp_error", b""))
+            raise RelayRefused(stage, permanent=False, code=known, cause=cause, words=words) from None
 
 
 class _SmtpClient(smtplib.SMTP):
@@ -258,6 +265,15 @@ def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
         options.append("SMTPUTF8")
         client.command_encoding = "utf-8"
     return options
+
+
+def _words(text: bytes | str) -> str | None:
+    """The words of a reply in one line, without what a terminal would obey."""
+    decoded = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return (
+        " ".join("".join(each if each.isprintable() else " " for each in decoded).split())[:RELAY_WORDS]
+        or None
+    )
 
 
 def _ehlo_name(name: str | None) -> str:

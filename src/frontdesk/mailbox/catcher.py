@@ -9,7 +9,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
-from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.mail.model import MailMessage, RelayRefused, RelayReply
 from frontdesk.mailbox import store
 from frontdesk.mailbox.model import CaughtOutcome
 
@@ -53,15 +53,15 @@ class MailCatcher:
         outcome = outcome_for(message.recipient)
         if outcome is CaughtOutcome.REFUSED:
             self._keep(message, outcome)
-            raise RelayRefused("recipient", permanent=True, code=550)
+            raise RelayRefused("recipient", permanent=True, code=550, words="5.1.1 No such mailbox")
         if outcome is CaughtOutcome.GREYLISTED:
             seen = self.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
             if not seen:
                 self._keep(message, CaughtOutcome.GREYLISTED)
-                raise RelayRefused("recipient", permanent=False, code=451)
+                raise RelayRefused("recipient", permanent=False, code=451, words="4.7.1 Greylisted")
         self._offered = message
 
-    def finish(self) -> int:
+    def finish(self) -> RelayReply:
         message, self._offered = self._offered, None
         if message is None:
             raise RelayRefused("data", permanent=False)
@@ -69,7 +69,7 @@ class MailCatcher:
         if outcome is CaughtOutcome.SLOW:
             self.sleep(SLOW_SECONDS)
         self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
-        return 250
+        return 250, "2.0.0 Caught by the sandbox"
 
     def abandon(self) -> None:
         self._offered = None

@@ -3,3 +3,4 @@
 from frontdesk.privacy.store import find_holds as find_holds
 from frontdesk.privacy.store import has_pruned as has_pruned
 from frontdesk.privacy.store import last_pruning as last_pruning
+from frontdesk.privacy.store import report_rows_of as report_rows_of

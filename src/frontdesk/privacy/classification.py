@@ -34,7 +34,7 @@ installation | fact: id uniqueness written | proof: row_digest_key
 deliverability | id: account_id | account: sender_name sender_address registration_url
 deliverability | fact: enabled batch_size batch_interval_seconds hourly_limit
 suppressions | id: account_id | person: address_folded | fact: reason | time: created_at
-invitations | id: id account_id plan_id member_id message_id | person: address address_folded
+invitations | id: id account_id plan_id member_id message_id | person: address address_folded relay_words
 invitations | fact: kind delivery state epoch attempts losses reason relay_code
 invitations | time: created_at updated_at due_at offered_at settled_at
 invitation_links | id: message_id invitation_id | person: registration_hash unsubscribe_hash | time: created_at

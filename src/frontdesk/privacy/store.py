@@ -292,8 +292,9 @@ def delete_report_chunk(tx: Tx, file_id: int) -> int:
     return deleted
 
 
-def report_rows_of(tx: Tx, person: Person, external_ids: Collection[str]) -> list[dict[str, Any]]:
-    """The member's rows of all files, without those that changed nothing, by column."""
+def report_rows_of(tx: Tx, person: Person) -> list[dict[str, Any]]:
+    """The member's rows of all files, also refused ones with its external_id, without those that changed nothing, by column."""
+    external_ids = identifiers(tx, [person.member_id])[0]
     conditions = _report_rows_about([person.member_id], external_ids, person.account_id)
     found = chain(*(tx.execute(sa.select(file_rows).where(mine)).mappings() for mine in conditions))
     rows = ({str(name): value for name, value in row.items()} for row in found)

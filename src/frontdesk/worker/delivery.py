@@ -32,7 +32,7 @@ from frontdesk.invitations.model import (
     MessageContext,
 )
 from frontdesk.log_output import LogOutput
-from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
+from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused, RelayReply
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import fold_email
@@ -81,6 +81,7 @@ class SendReport:
     job: SendJob
     result: InvitationStep | None = None
     code: int | None = None
+    words: str | None = None
     relay_failure: RelayRefused | None = None
     error: str | None = None
 
@@ -165,7 +166,7 @@ class ConnectionPool:
 
 def _finish(session: MailSession, job: SendJob) -> SendReport:
     try:
-        return SendReport(job, InvitationStep.ACCEPTED, session.finish())
+        return SendReport(job, InvitationStep.ACCEPTED, *session.finish())
     except RelayRefused as refused:
         return _report_refusal(job, refused)
     except AnswerLost:
@@ -177,9 +178,9 @@ def _finish(session: MailSession, job: SendJob) -> SendReport:
 def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
     if refused.is_about_message:
         result = InvitationStep.REFUSED if refused.permanent else InvitationStep.REFUSED_FOR_NOW
-        return SendReport(job, result, refused.code)
+        return SendReport(job, result, refused.code, refused.words)
     result = InvitationStep.PUT_ASIDE if refused.recipient_was_sent else InvitationStep.NOT_OFFERED
-    return SendReport(job, result, refused.code, relay_failure=refused)
+    return SendReport(job, result, refused.code, refused.words, relay_failure=refused)
 
 
 class CircuitBreaker:
@@ -242,7 +243,7 @@ class _AllowListSession:
         self._current = self._relay if is_allowed else self._catcher
         self._current.offer(message)
 
-    def finish(self) -> int:
+    def finish(self) -> RelayReply:
         return self._current.finish()
 
     def abandon(self) -> None:
@@ -421,9 +422,8 @@ class DeliveryWorker:
         if report.result is None:
             self._ready.append(job)
         else:
-            self._outcomes.append(
-                AttemptOutcome(job.invitation, report.result, report.code, offered=job.granted is True)
-            )
+            offered, reply = job.granted is True, (report.code, report.words)
+            self._outcomes.append(AttemptOutcome(job.invitation, report.result, *reply, offered=offered))
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""

@@ -1,0 +1,99 @@
+"""What `check` measures: the relay up to AUTH, the clock of the database's host, the room on the disks; each is a warning."""
+
+import shutil
+import socket
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from frontdesk.cli import installation
+from frontdesk.clock import system_clock
+from frontdesk.db import Database, checks
+from tests.cli.conftest import CommandLine
+from tests.conftest import Api
+from tests.factories import Customer, member_body
+from tests.mail.relay import Relay
+
+SETTINGS = {"sandbox_recipients": "robin@example.com"}
+
+
+class Disk(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+def warned(cli: CommandLine, **settings: str) -> list[str]:
+    checked = cli.json("check", **settings)
+    assert (checked["ok"], checked["problems"]) == (True, [])
+    assert all(each["mend"] for each in checked["warnings"])
+    return [each["what"] for each in checked["warnings"] if "Other users" not in each["what"]]
+
+
+def test_a_relay_is_spoken_to_up_to_rset_and_gets_no_message(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "STEP_SECONDS", 1.0)
+    steps: list[str] = []
+    with Relay(plan=steps.append, password="hush") as relay:
+        address = f"127.0.0.1:{relay.port}"
+        assert warned(cli, smtp_url=f"smtp://robin:hush@{address}?tls=off", **SETTINGS) == []
+        assert steps == ["greeting", "ehlo", "rset"]
+        [what] = warned(cli, smtp_url=f"smtp://robin:wrong@{address}?tls=off", **SETTINGS)
+        assert "The relay can't be used: login failed" in what
+        [what] = warned(cli, smtp_url=f"smtp://{address}?tls=required", **SETTINGS)
+        assert "starttls failed (SMTPNotSupportedError)" in what
+    [what] = warned(cli, smtp_url="smtp://127.0.0.1:1", **SETTINGS)
+    assert "connect failed (ConnectionRefusedError)" in what
+
+
+def test_a_silent_relay_is_given_up(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "STEP_SECONDS", 0.3)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        [what] = warned(cli, smtp_url=f"smtp://127.0.0.1:{listener.getsockname()[1]}", **SETTINGS)
+    assert "greeting failed (TimeoutError)" in what
+
+
+@pytest.mark.parametrize(("seconds", "ok"), [(1.5, True), (3, True), (-3, True), (9, False)])
+def test_the_clock_of_the_databases_host_is_compared(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, seconds: float, ok: bool
+) -> None:
+    monkeypatch.setattr(checks, "system_clock", lambda: system_clock() - timedelta(seconds=seconds))
+    checked = cli.run("check", "--json")
+    is_told = abs(seconds) > 2 and not cli.database_url.startswith("sqlite")
+    assert (f"differ by {abs(seconds):.1f} s" in checked.stdout) == is_told
+    assert checked.exit_code == (0 if ok or not is_told else 1)
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "is_told"),
+    [(2**40, 2**30 * 60, False), (2**40, 2**30 * 40, True), (2**31, 2**29, True)],
+)
+def test_little_room_on_a_disk_is_told(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, *, total: int, free: int, is_told: bool
+) -> None:
+    places: list[Path] = []
+
+    def usage(path: Path) -> Disk:
+        places.append(path)
+        return Disk(total, total - free, free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    found = warned(cli)
+    is_sqlite = cli.database_url.startswith("sqlite")
+    assert places[: 1 + is_sqlite][0] == Path(tempfile.gettempdir())
+    assert len([what for what in found if "MiB are free" in what]) == (1 + is_sqlite) * is_told
+
+
+def test_the_note_about_uniqueness_ends_with_the_first_member(
+    api: Api, cli: CommandLine, db: Database, customer: Customer
+) -> None:
+    [note] = cli.json("check")["notes"]
+    assert cli.text("check").count(note) == 1
+    assert api.post("/v2/plans/1/eligibility", member_body(1)).status_code == 201
+    assert cli.json("check")["notes"] == []
