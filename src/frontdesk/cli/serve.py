@@ -19,7 +19,7 @@ from frontdesk.systemd import sockets_of_systemd
 
 MOST_EARLY_ENDS = 5  # in a row, for each serving process
 SERVING_PAUSE_SECONDS = 0.5
-ASK_SECONDS = 6.0  # longer than a server may take to stop after its drain
+ASK_SECONDS = 2.0
 WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longest_pause_seconds=30.0)
 
 
