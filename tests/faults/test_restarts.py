@@ -128,6 +128,7 @@ def taken_over(make: Make) -> Iterator[tuple[int, Restart]]:
         running[0].port = old.port
         running[0].start()
         wait_until(lambda: listening_sockets(old.port) == 2 * PROCESSES, "every process of the next server")
+        assert all(old.ready() for _ in range(20))  # none of these connections went to the server that drains
         assert old.stop() == 0
 
     yield running[0].port, restart
