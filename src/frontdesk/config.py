@@ -249,9 +249,7 @@ class Config:
     sandbox_recipients: tuple[str, ...] = setting("", _recipients)
     requests_per_minute: int = setting("300000", _whole(60, 1_000_000, "whole requests"))
     file_limit_mib: int = setting("1024", _whole(1, 1_048_576, "whole MiB"))
-    drain_seconds: int | None = setting(
-        "", lambda text: _whole(0, 60, "whole seconds")(text) if text else None
-    )
+    drain_seconds: int | None = setting("", lambda text: _whole(0, 60, "seconds")(text) if text else None)
 
     # 0 is for ever. 45 CFR 164.316 asks for six years of history and audit trail.
     keep_reports_days: int = setting("400", _age(1, "days"))
@@ -264,9 +262,8 @@ class Config:
     @property
     def drain(self) -> int:
         """Seconds from SIGTERM to the end of the service: `drain_seconds`, or their default."""
-        if self.drain_seconds is not None:
-            return self.drain_seconds
-        return 5 if self.environment is Environment.PRODUCTION else 0
+        default = 5 if self.environment is Environment.PRODUCTION else 0
+        return default if self.drain_seconds is None else self.drain_seconds
 
     @property
     def host_name(self) -> str:

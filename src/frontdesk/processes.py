@@ -42,8 +42,8 @@ class Program:
     Early is within 5 s. A child of a program that `reports` is also early, on a slow machine for instance, when it ends
     before it has reported that it is ready.
 
-    `listener` is a socket that each child gets, open at the same number. The supervisor keeps it open until all children have
-    ended, so that connections wait while a child is replaced. A child with a listener drains at `DRAIN`.
+    A child with a `listener` gets that socket, open at the same number, and drains at `DRAIN`. The supervisor keeps the socket
+    open until all children have ended, so that connections wait while a child is replaced.
     """
 
     name: str
@@ -104,8 +104,7 @@ class Supervisor:
     """Keeps one child running for each program in `programs`, and says in the log when one was replaced.
 
     With `first_command` the first child runs that instead, until one of its processes has reported that it is ready; only
-    then do the others start. `variables` are added to the children's environment. `drain_seconds` is how
-    long children drain.
+    then do the others start. `variables` are added to the children's environment. Children drain for `drain_seconds`.
     """
 
     def __init__(

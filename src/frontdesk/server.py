@@ -52,7 +52,8 @@ BACKLOG = 1024
 CONNECTIONS = 8192
 FILES_BESIDE = 256  # of a process, that are no connections of callers
 UNREAD_MILLISECONDS = 30_000  # for a caller that does not read its response
-SO_ATTACH_REUSEPORT_CBPF = 51  # socket(7); Python has no name for it
+SO_ATTACH_REUSEPORT_CBPF, SO_DETACH_REUSEPORT_BPF = 51, 68  # of Linux; Python has no names for them
+FOLLOWED_SECONDS = 70.0  # until the server that this one follows has ended: longer than the longest drain
 
 
 def main() -> None:
@@ -133,11 +134,13 @@ async def _serve(app: App, listener: socket.socket, processes: int) -> None:
 
     def drain() -> None:
         app.is_draining = True
+        followed.cancel()
         _leave_to_successor(listener, processes)
         loop.call_later(app.config.drain, stop)
 
     for sign, handler in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (DRAIN, drain)):
         loop.add_signal_handler(sign, handler)
+    followed = loop.call_later(FOLLOWED_SECONDS, _choose_as_usual, listener)
     gc.collect()
     gc.freeze()  # later collections skip the objects that are loaded now
     gc.set_threshold(*COLLECT_AFTER)
@@ -157,14 +160,10 @@ def _connections(processes: int) -> int:
 
 
 def _prepare(listener: socket.socket) -> None:
-    """Set what accepted connections inherit. systemd's socket may come from a process that has drained."""
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(
-        socket, "TCP_USER_TIMEOUT"
-    ):  # granian keeps a connection for ever when its caller does not read the response
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
-    if hasattr(socket, "TCP_DEFER_ACCEPT"):
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
+    """Set what accepted connections inherit, and undo what the last server did to systemd's socket when it drained."""
+    options = {"TCP_NODELAY": 1, "TCP_USER_TIMEOUT": UNREAD_MILLISECONDS, "TCP_DEFER_ACCEPT": 0}
+    for name in options.keys() & vars(socket).keys():
+        listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), options[name])
 
 
 def _leave_to_successor(listener: socket.socket, processes: int) -> None:
@@ -183,6 +182,12 @@ def _leave_to_successor(listener: socket.socket, processes: int) -> None:
         with suppress(OSError):  # the socket shares no port
             at = pack("HP", len(steps), program.buffer_info()[0])
             listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at)
+
+
+def _choose_as_usual(listener: socket.socket) -> None:
+    """Take back the program of the server that this one has followed; it could leave out a process of this one."""
+    with suppress(OSError):  # there is none
+        listener.setsockopt(socket.SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0)
 
 
 def _end() -> None:

@@ -19,7 +19,7 @@ from frontdesk.systemd import sockets_of_systemd
 
 MOST_EARLY_ENDS = 5  # in a row, for each serving process
 SERVING_PAUSE_SECONDS = 0.5
-ASK_SECONDS = 2.0
+ASK_SECONDS, ANSWER_BYTES = 2.0, 16_384  # of `/readyz`
 WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longest_pause_seconds=30.0)
 
 
@@ -35,8 +35,7 @@ def serve(
 ) -> None:
     """Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.
 
-    After SIGTERM it goes on for FRONTDESK_DRAIN_SECONDS, and another `frontdesk serve` may take over the port. A socket unit of
-    systemd replaces --host and --port.
+    After SIGTERM it first drains (FRONTDESK_DRAIN_SECONDS). A socket unit of systemd replaces --host and --port.
 
     Example: frontdesk serve --port 8000 --workers 2
     """
@@ -76,9 +75,7 @@ def handed_over(workers: int) -> list[socket.socket]:
     """The sockets of systemd, one for each serving process, which may share them; none if systemd hands over none."""
     found = sockets_of_systemd()
     if len(found) > workers:
-        fail(
-            f"systemd hands over {len(found)} sockets: give --workers {len(found)}, or let the unit have fewer."
-        )
+        fail(f"systemd hands over {len(found)} sockets: give --workers {len(found)}, or the unit fewer.")
     for listener in found:
         is_tcp = listener.family in (socket.AF_INET, socket.AF_INET6) and listener.type == socket.SOCK_STREAM
         if not is_tcp or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
@@ -87,8 +84,8 @@ def handed_over(workers: int) -> list[socket.socket]:
 
 
 def listening_sockets(host: str, port: int, workers: int) -> list[socket.socket]:
-    """Sockets that are bound to the port, one for each serving process, which listens on it when it can serve. Ends the command
-    when the address is not this machine's, or when the port is taken, unless by a server that drains."""
+    """A bound socket for each serving process, which listens on it when it can serve. Ends the command when the address is not
+    this machine's, or when the port is taken, unless by a server that drains."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         # localhost often has both; FRONTDESK_BASE_URL names the IPv4 address by default.
@@ -98,7 +95,9 @@ def listening_sockets(host: str, port: int, workers: int) -> list[socket.socket]
         _check_free(family, address)
         return [_bound(family, address) for _ in range(workers)]
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is no host"
+        reason = (
+            error.strerror or "Address already in use" if isinstance(error, OSError) else "that is no host"
+        )
         fail(f"{host} port {port} can't be listened on: {reason}. Choose another with --host or --port.")
 
 
@@ -109,7 +108,7 @@ def _check_free(family: int, address: Any) -> None:
         try:
             probe.bind(address)
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or not _is_draining(family, address):
+            if error.errno != errno.EADDRINUSE or not _is_draining(address):
                 raise
 
 
@@ -122,13 +121,12 @@ def _bound(family: int, address: Any) -> socket.socket:
     return made
 
 
-def _is_draining(family: int, address: Any) -> bool:
+def _is_draining(address: Any) -> bool:
     """Whether the server at the address drains; one that closes the connection has ended just now."""
-    answer = b""
-    with suppress(ConnectionError), socket.socket(family, socket.SOCK_STREAM) as connection:
-        connection.settimeout(ASK_SECONDS)
-        connection.connect(address)
+    with suppress(ConnectionError), socket.create_connection(address[:2], ASK_SECONDS) as connection:
         connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        while piece := connection.recv(4096):
+        answer = b""
+        while len(answer) < ANSWER_BYTES and (piece := connection.recv(ANSWER_BYTES)):
             answer += piece
-    return not answer or DRAINING.encode() in answer
+        return not answer or DRAINING.encode() in answer
+    return True
