@@ -135,12 +135,12 @@ async def _serve(app: App, listener: socket.socket, processes: int) -> None:
     def drain() -> None:
         app.is_draining = True
         followed.cancel()
-        _leave_to_successor(listener, processes)
+        leave_to_successor(listener, processes)
         loop.call_later(app.config.drain, stop)
 
     for sign, handler in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (DRAIN, drain)):
         loop.add_signal_handler(sign, handler)
-    followed = loop.call_later(FOLLOWED_SECONDS, _choose_as_usual, listener)
+    followed = loop.call_later(FOLLOWED_SECONDS, choose_as_usual, listener)
     gc.collect()
     gc.freeze()  # later collections skip the objects that are loaded now
     gc.set_threshold(*COLLECT_AFTER)
@@ -166,7 +166,7 @@ def _prepare(listener: socket.socket) -> None:
         listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), options[name])
 
 
-def _leave_to_successor(listener: socket.socket, processes: int) -> None:
+def leave_to_successor(listener: socket.socket, processes: int) -> None:
     """Have the system send new connections to the processes of another `frontdesk serve`, as soon as they listen on the port.
 
     Linux resets what waits in a listening socket that is closed, and granian closes connections that have sent nothing yet. So
@@ -184,7 +184,7 @@ def _leave_to_successor(listener: socket.socket, processes: int) -> None:
             listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at)
 
 
-def _choose_as_usual(listener: socket.socket) -> None:
+def choose_as_usual(listener: socket.socket) -> None:
     """Take back the program of the server that this one has followed; it could leave out a process of this one."""
     with suppress(OSError):  # there is none
         listener.setsockopt(socket.SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0)

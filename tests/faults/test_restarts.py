@@ -15,11 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
+from frontdesk.server import choose_as_usual, leave_to_successor
 from tests.factories import make_customer
 from tests.faults.callers import LEVEL, Callers, call, members
 from tests.faults.server import Server
@@ -186,3 +188,41 @@ def test_restarts_under_load_fail_no_call_and_lose_no_record(
         sys.stdout.write(callers.figures(f"{way.__name__}, {'SQLite' if db.is_sqlite else 'PostgreSQL'}"))
     assert callers.failures == {}
     check_promises(db, callers)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (2, 2)])
+def test_new_connections_go_to_the_sockets_of_the_next_server_which_then_shares_them_evenly(
+    before: int, after: int
+) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(socket.create_server(("127.0.0.1", 0), reuse_port=True))
+        address = first.getsockname()
+        others = [
+            stack.enter_context(socket.create_server(address, reuse_port=True))
+            for _ in range(before + after - 1)
+        ]
+        for listener in (old := [first, *others[: before - 1]]):
+            leave_to_successor(listener, before)
+        new = others[before - 1 :]
+        counts = connected(address, old + new)
+        assert counts[:before] == [0] * before
+        for listener in old:
+            listener.close()
+        choose_as_usual(new[0])
+        assert all(connected(address, new))
+
+
+def connected(address: Any, listeners: list[socket.socket]) -> list[int]:
+    """How many of 60 new connections each of the listening sockets gets."""
+    counts = []
+    with ExitStack() as stack:
+        for _ in range(60):
+            stack.enter_context(socket.create_connection(address)).sendall(b"GET")
+        for listener in listeners:
+            listener.setblocking(False)
+            counts.append(0)
+            with suppress(BlockingIOError):
+                while True:
+                    stack.enter_context(listener.accept()[0])
+                    counts[-1] += 1
+    return counts
