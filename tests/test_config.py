@@ -82,3 +82,19 @@ def test_a_base_address_that_is_not_plain_is_refused_with_a_hint(text: str, hint
     assert said.startswith("FRONTDESK_BASE_URL: ")
     assert hint in said
     assert "hush" not in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "seconds", "drain"),
+    [("production", "", 5), ("sandbox", "", 0), ("production", "0", 0), ("sandbox", "60", 60)],
+)
+def test_a_drain_lasts_five_seconds_in_production_unless_told(
+    environment: str, seconds: str, drain: int
+) -> None:
+    said = {"FRONTDESK_ENVIRONMENT": environment, "FRONTDESK_DRAIN_SECONDS": seconds}
+    assert read_config(said).drain == drain
+
+
+def test_a_drain_of_more_than_a_minute_is_refused() -> None:
+    with pytest.raises(ConfigError, match="FRONTDESK_DRAIN_SECONDS: use seconds between 0 and 60"):
+        read_config({"FRONTDESK_DRAIN_SECONDS": "61"})

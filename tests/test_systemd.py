@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import typer
 
+from frontdesk.cli import serve as serving
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.systemd import ServiceManager
+from frontdesk.systemd import ServiceManager, sockets_of_systemd
 from tests.patience import PATIENCE_SECONDS
 from tests.postgres import free_port
 
@@ -133,3 +136,40 @@ def test_without_systemd_nothing_is_sent_and_nothing_fails(tmp_path: Path) -> No
         with manager.beating():
             manager.beat()
         manager.stopping()
+
+
+@pytest.mark.parametrize(("count", "process"), [("1", "1"), ("", "own"), ("-1", "own"), ("1", "")])
+def test_sockets_of_another_process_are_left_alone_and_no_child_hears_of_them(
+    count: str, process: str
+) -> None:
+    variables = {
+        "LISTEN_FDS": count,
+        "LISTEN_PID": process.replace("own", str(os.getpid())),
+        "LISTEN_FDNAMES": "http",
+        "HOME": "/",
+    }
+    assert sockets_of_systemd(variables) == []
+    assert variables == {"HOME": "/"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "said"),
+    [
+        (socket.AF_INET, 2, "give --workers 2"),
+        (socket.AF_UNIX, 1, "ListenStream="),
+        (socket.AF_INET, 1, "ListenStream="),
+    ],
+)
+def test_sockets_that_can_not_be_served_on_are_refused(
+    kind: socket.AddressFamily,
+    count: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ExitStack() as stack:
+        given = [stack.enter_context(socket.socket(kind)) for _ in range(count)]  # none listens
+        monkeypatch.setattr(serving, "sockets_of_systemd", lambda: given)
+        with pytest.raises(typer.Exit):
+            serving.handed_over(workers=1)
+    assert said in capsys.readouterr().err

@@ -43,6 +43,7 @@ class App:
         self.config = config
         self.db = db
         self.clock = clock
+        self.is_draining = False  # the process is to end: callers are sent elsewhere
         self._is_stopping = False
         # In memory, and read from the database.
         self.metrics, self.stored_metrics = CollectorRegistry(), CollectorRegistry()

@@ -249,6 +249,7 @@ class Config:
     sandbox_recipients: tuple[str, ...] = setting("", _recipients)
     requests_per_minute: int = setting("300000", _whole(60, 1_000_000, "whole requests"))
     file_limit_mib: int = setting("1024", _whole(1, 1_048_576, "whole MiB"))
+    drain_seconds: int | None = setting("", lambda text: _whole(0, 60, "seconds")(text) if text else None)
 
     # 0 is for ever. 45 CFR 164.316 asks for six years of history and audit trail.
     keep_reports_days: int = setting("400", _age(1, "days"))
@@ -257,6 +258,12 @@ class Config:
     keep_ended_years: int = setting("10", _age(1, "years"))
     keep_history_years: int = setting("10", _age(6, "years"))
     keep_audit_years: int = setting("7", _age(6, "years"))
+
+    @property
+    def drain(self) -> int:
+        """Seconds from SIGTERM to the end of the service: `drain_seconds`, or their default."""
+        default = 5 if self.environment is Environment.PRODUCTION else 0
+        return default if self.drain_seconds is None else self.drain_seconds
 
     @property
     def host_name(self) -> str:

@@ -20,7 +20,10 @@ from frontdesk.log_output import LogOutput
 from frontdesk.systemd import ServiceManager
 
 SUPERVISED = "FRONTDESK_SUPERVISED"  # set for the children of a supervisor
-STOP_SECONDS = 3.0  # less than the 5 s in which `frontdesk serve` promises to stop
+STOP_SECONDS = 3.0  # after the drain; less than the 5 s in which `frontdesk serve` promises to stop then
+# What `/readyz` says from SIGTERM on. Another `frontdesk serve` may then take over the port.
+DRAINING = "draining: this process stops soon"
+DRAIN = signal.SIGUSR1  # from the supervisor, to children that then drain
 
 EARLY_SECONDS = 5.0  # a child that ends sooner has not started well
 FIRST_PAUSE_SECONDS = 0.5
@@ -38,6 +41,9 @@ class Program:
 
     Early is within 5 s. A child of a program that `reports` is also early, on a slow machine for instance, when it ends
     before it has reported that it is ready.
+
+    A child with a `listener` gets that socket, open at the same number, and drains at `DRAIN`. The supervisor keeps the socket
+    open until all children have ended, so that connections wait while a child is replaced.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Program:
     longest_pause_seconds: float
     most_early_ends: int | None = None
     reports: bool = False
+    listener: socket.socket | None = None
 
 
 class _Child:
@@ -61,8 +68,11 @@ class _Child:
         self.hang_up()
         self.is_ready = False
         self.line, its_end = socket.socketpair()
+        files = [self.program.listener.fileno()] if self.program.listener is not None else []
         with its_end:
-            self.process = subprocess.Popen(command, env=environment, stdin=its_end.fileno())  # noqa: S603  # our own programs
+            self.process = subprocess.Popen(  # noqa: S603  # our own programs
+                command, env=environment, stdin=its_end.fileno(), pass_fds=files
+            )
         self.started_at = time.monotonic()
         return self.process.pid
 
@@ -94,7 +104,7 @@ class Supervisor:
     """Keeps one child running for each program in `programs`, and says in the log when one was replaced.
 
     With `first_command` the first child runs that instead, until one of its processes has reported that it is ready; only
-    then do the others start. `variables` are added to the children's environment.
+    then do the others start. `variables` are added to the children's environment. Children drain for `drain_seconds`.
     """
 
     def __init__(
@@ -104,6 +114,7 @@ class Supervisor:
         *,
         first_command: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
+        drain_seconds: int = 0,
     ) -> None:
         self._children = [_Child(program) for program in programs]
         self._first_command = first_command
@@ -111,19 +122,20 @@ class Supervisor:
         self._environment = {**os.environ, **(variables or {}), SUPERVISED: "yes"}
         self._log = log
         self._early_ends: dict[str, int] = {}
-        self._is_stopping = False
+        self._drain_seconds = drain_seconds
+        self._is_stopping = self._is_urgent = False
 
     def run(self) -> bool:
         """Return when SIGTERM, SIGINT or SIGHUP came and every child has ended; False when it gave up before.
 
-        Raises FrontdeskError with what the first child reported instead of being ready. Children have 3 s to stop, then
-        they are killed. Call it in the main thread.
+        Raises FrontdeskError with what the first child reported instead of being ready. Children have 3 s to stop, after the
+        drain, then they are killed. SIGTERM begins a drain; a second signal, or another one, ends it. Call it in the main thread.
         """
         with _signals_as_bytes(self._stop) as signals:
             try:
                 return self._supervise(signals)
             finally:
-                self._stop_children()
+                self._stop_children(signals)
 
     def _supervise(self, signals: socket.socket) -> bool:
         self._start(self._children[0])
@@ -155,7 +167,8 @@ class Supervisor:
         with suppress(BlockingIOError):
             signals.recv(4096)
 
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        self._is_urgent = self._is_stopping or number != signal.SIGTERM
         self._is_stopping = True
         self._manager.stopping()
 
@@ -186,20 +199,27 @@ class Supervisor:
         child.starts_at = now + min(pause, program.longest_pause_seconds)
         return True
 
-    def _stop_children(self) -> None:
-        """Children finish their current work, within `STOP_SECONDS`."""
+    def _stop_children(self, signals: socket.socket) -> None:
+        """Children drain, then finish their current work within `STOP_SECONDS`."""
+        drains = self._is_stopping and not self._is_urgent and self._drain_seconds > 0
+        for child in self._children:
+            if child.process is not None:
+                child.process.send_signal(DRAIN if drains and child.program.listener else signal.SIGTERM)
         running = [child.process for child in self._children if child.process is not None]
+        deadline = time.monotonic() + STOP_SECONDS + (self._drain_seconds if drains else 0)
+        while any(each.poll() is None for each in running) and time.monotonic() < deadline:
+            select.select([signals], [], [], max(0.0, deadline - time.monotonic()))
+            with suppress(BlockingIOError):
+                signals.recv(4096)
+            if drains and self._is_urgent:
+                self._stop_children(signals)
         for process in running:
-            process.terminate()
-        deadline = time.monotonic() + STOP_SECONDS
-        for process in running:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
         for child in self._children:
             child.hang_up()
+            if child.program.listener is not None:
+                child.program.listener.close()
 
 
 def _exit_of(status: int) -> dict[str, object]:

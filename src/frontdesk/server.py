@@ -1,7 +1,11 @@
-"""One serving process: `python -m frontdesk.server ADDRESS PORT PROCESSES` runs the application in granian's embedded server.
+"""One serving process: `python -m frontdesk.server SOCKET PROCESSES` runs the application in granian's embedded server.
 
-`frontdesk serve --workers N` starts N of them. They share the port. The first process gets a further argument, `--check`: it
-checks the installation before it serves. It has imported the modules for the check, and the command has not."""
+`frontdesk serve --workers N` starts N of them, each on a bound socket that it hands over by number; the sockets share the port.
+The first process gets a further argument, `--check`: it checks the installation before it serves. It has imported the modules for
+the check, and the command has not.
+
+SIGTERM and SIGINT end the process in order. `DRAIN` does so after FRONTDESK_DRAIN_SECONDS, in which the service goes on and tells
+callers and proxies to go elsewhere."""
 
 import gc
 
@@ -15,12 +19,16 @@ import signal
 import socket
 import sys
 import time
+from array import array
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from struct import pack
+from typing import Any
 
 import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
+from granian.net import SocketHolder  # type: ignore[attr-defined]  # it is exported with another name only
 from granian.server.embed import Server
 
 from frontdesk.app import App
@@ -30,7 +38,8 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
-from frontdesk.processes import report_ready, report_refusal, stop_with_parent
+from frontdesk.processes import DRAIN, report_ready, report_refusal, stop_with_parent
+from frontdesk.web.endpoint import Asgi
 from frontdesk.web.telemetry import Telemetry
 
 # Requests make few reference cycles; with the default thresholds a third of the time went into the search for them.
@@ -42,20 +51,21 @@ BACKLOG = 1024
 # Open connections of all serving processes together (granian would take no more than its backlog). Each costs some kB.
 CONNECTIONS = 8192
 FILES_BESIDE = 256  # of a process, that are no connections of callers
-LISTENING_SECONDS = 0.005
 UNREAD_MILLISECONDS = 30_000  # for a caller that does not read its response
+SO_ATTACH_REUSEPORT_CBPF, SO_DETACH_REUSEPORT_BPF = 51, 68  # of Linux; Python has no names for them
+FOLLOWED_SECONDS = 70.0  # until the server that this one follows has ended: longer than the longest drain
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT, or until the parent is gone."""
     stop_with_parent(_end)
-    address, port, processes, *first = sys.argv[1:]
+    number, processes, *first = sys.argv[1:]
     try:
         config = read_config(os.environ)
         db = _checked_database(config) if first else open_database(config.database_url)
         app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(app, address, int(port), int(processes)))
+            runner.run(_serve(app, socket.socket(fileno=int(number)), int(processes)))
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None
@@ -79,29 +89,58 @@ def _checked_database(config: Config) -> Database:
     return db
 
 
-async def _serve(app: App, address: str, port: int, processes: int) -> None:
-    server = Server(
-        build_asgi(app, Telemetry()),
-        address=address,
-        port=port,
-        interface=Interfaces.ASGI,
-        http=HTTPModes.http1,
-        # granian has no limit on slow headers by default.
-        http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
-        websockets=False,
-        backlog=BACKLOG,
-        backpressure=_connections(processes),
-        log_enabled=False,  # granian's lines are not JSON
-    )
+class SocketServer(Server):
+    """granian's embedded server on a socket that is bound already. The one that granian makes for itself never listens."""
+
+    def __init__(self, asgi: Asgi, listener: socket.socket, *, connections: int) -> None:
+        super().__init__(
+            asgi,
+            address="127.0.0.1",  # of that other socket
+            port=0,
+            interface=Interfaces.ASGI,
+            http=HTTPModes.http1,
+            # granian has no limit on slow headers by default.
+            http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=connections,
+            log_enabled=False,  # granian's lines are not JSON
+        )
+        self._listener = listener
+
+    def startup(self, spawn_target: Callable[..., Any], target_loader: Any) -> None:
+        """Listen, and report that callers may come: a proxy, or systemd, then sends them."""
+        number = os.dup(self._listener.fileno())  # granian closes it
+        holder = SocketHolder(number, False, BACKLOG)  # type: ignore[call-arg]  # its stub knows no constructor
+
+        def spawn(worker: int, signal: object, asgi: Asgi, _own: object, *others: object) -> Any:
+            return spawn_target(worker, signal, asgi, (None, holder), *others)
+
+        self._listener.listen(BACKLOG)
+        super().startup(spawn, target_loader)  # type: ignore[no-untyped-call]
+        report_ready()
+
+
+async def _serve(app: App, listener: socket.socket, processes: int) -> None:
+    _prepare(listener)
+    asgi = build_asgi(app, Telemetry())
+    server: Server = SocketServer(asgi, listener, connections=_connections(processes))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
+        app.is_draining = True
         app.shorten_waits()
         server.stop()
 
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(sign, stop)
-    loop.call_soon(_drop_unread, loop)
+    def drain() -> None:
+        app.is_draining = True
+        followed.cancel()
+        leave_to_successor(listener, processes)
+        loop.call_later(app.config.drain, stop)
+
+    for sign, handler in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (DRAIN, drain)):
+        loop.add_signal_handler(sign, handler)
+    followed = loop.call_later(FOLLOWED_SECONDS, choose_as_usual, listener)
     gc.collect()
     gc.freeze()  # later collections skip the objects that are loaded now
     gc.set_threshold(*COLLECT_AFTER)
@@ -120,28 +159,35 @@ def _connections(processes: int) -> int:
     return max(1, min(share, files - FILES_BESIDE))
 
 
-def _drop_unread(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the system close a connection when its caller does not read the response; granian keeps it for ever."""
-    if hasattr(socket, "TCP_USER_TIMEOUT") and not _limit_unread(socket.TCP_USER_TIMEOUT):
-        loop.call_later(LISTENING_SECONDS, _drop_unread, loop)
-    else:
-        report_ready()  # not earlier: a proxy, or systemd, then sends callers
+def _prepare(listener: socket.socket) -> None:
+    """Set what accepted connections inherit, and undo what the last server did to systemd's socket when it drained."""
+    options = {"TCP_NODELAY": 1, "TCP_USER_TIMEOUT": UNREAD_MILLISECONDS, "TCP_DEFER_ACCEPT": 0}
+    for name in options.keys() & vars(socket).keys():
+        listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), options[name])
 
 
-def _limit_unread(option: int) -> bool:
-    """Set the option on granian's listening socket, found among the open files; accepted connections inherit it. False if it does
-    not listen yet."""
-    is_found = False
-    for file in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # no TCP socket, or closed since
-            found = socket.socket(fileno=int(file.name))
-            try:
-                if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    found.setsockopt(socket.IPPROTO_TCP, option, UNREAD_MILLISECONDS)
-                    is_found = True
-            finally:
-                found.detach()
-    return is_found
+def leave_to_successor(listener: socket.socket, processes: int) -> None:
+    """Have the system send new connections to the processes of another `frontdesk serve`, as soon as they listen on the port.
+
+    Linux resets what waits in a listening socket that is closed, and granian closes connections that have sent nothing yet. So
+    nothing new may arrive when this process stops. The sockets of a port are numbered, those of the next server from `processes`
+    on; a program chooses a number at random, and for a number without a socket the system chooses as usual. Connections that come
+    to this process all the same (systemd's socket has no successor yet) are accepted once their request has arrived.
+    """
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
+        # Load a random number, modulo, add, return (bpf(4), linux/filter.h).
+        steps = ((0x20, 0xFFFFF038), (0x94, processes), (0x04, processes), (0x16, 0))
+        program = array("B", b"".join(pack("HBBI", code, 0, 0, value) for code, value in steps))
+        with suppress(OSError):  # the socket shares no port
+            at = pack("HP", len(steps), program.buffer_info()[0])
+            listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at)
+
+
+def choose_as_usual(listener: socket.socket) -> None:
+    """Take back the program of the server that this one has followed; it could leave out a process of this one."""
+    with suppress(OSError):  # there is none
+        listener.setsockopt(socket.SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0)
 
 
 def _end() -> None:

@@ -1,4 +1,5 @@
-"""Messages to systemd from a service of `Type=notify` (sd_notify(3)): ready, alive, stopping. Elsewhere nothing is sent."""
+"""Messages to systemd from a service of `Type=notify` (sd_notify(3)): ready, alive, stopping. Elsewhere nothing is sent. And the
+sockets that systemd hands over (sd_listen_fds(3))."""
 
 import os
 import socket
@@ -7,6 +8,16 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 
 SEND_SECONDS = 1.0  # at most; a signal handler sends, too
+FIRST_SOCKET = 3
+
+
+def sockets_of_systemd(variables: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
+    """The sockets that a socket unit hands to this process. The variables are removed: children have none."""
+    count, process = variables.pop("LISTEN_FDS", ""), variables.pop("LISTEN_PID", "")
+    variables.pop("LISTEN_FDNAMES", "")
+    if process != str(os.getpid()) or not count.isdecimal():
+        return []
+    return [socket.socket(fileno=number) for number in range(FIRST_SOCKET, FIRST_SOCKET + int(count))]
 
 
 class ServiceManager:

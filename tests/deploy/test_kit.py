@@ -49,6 +49,10 @@ def seconds(text: str) -> float:
     return float(number) * (60 if unit == "min" else 1)
 
 
+def drain(settings: dict[str, str]) -> int:
+    return read_config({**settings, "FRONTDESK_ENVIRONMENT": "production"}).drain
+
+
 def parse(words: list[str]) -> dict[str, Any]:
     """The options of a command of frontdesk. Raises click's UsageError for a command or option that does not exist."""
     parameters: dict[str, Any] = load(words[0]).make_context(words[0], words[1:]).params
@@ -78,7 +82,17 @@ def test_a_unit_runs_a_command_and_hands_it_every_secret_as_a_file(unit: Path) -
     assert values(unit, "LoadCredential") == credentials
     assert values(unit, "Environment") == [f"FRONTDESK_{name.upper()}_FILE=%d/{name}" for name in SECRETS]
     assert (values(unit, "Type"), values(unit, "NotifyAccess")) == (["notify"], ["main"])
-    assert seconds(values(unit, "TimeoutStopSec")[0]) > STOP_SECONDS
+    assert seconds(values(unit, "TimeoutStopSec")[0]) > drain({}) + STOP_SECONDS
+
+
+def test_the_socket_unit_has_the_address_of_the_proxy_and_a_socket_for_each_serving_process() -> None:
+    unit, service = DEPLOY / "systemd/frontdesk.socket", DEPLOY / "systemd/frontdesk.service"
+    command = parse(shlex.split(values(service, "ExecStart")[0])[1:])
+    [address] = [value.partition(" ")[0] for value in nginx("server") if value]
+    assert values(unit, "ListenStream") == [address] * command["workers"]
+    assert values(unit, "ReusePort") == ["yes"]
+    assert unit.name in values(service, "Requires")[0]
+    assert unit.name in values(service, "After")[0]
 
 
 def test_the_units_are_in_the_same_sandbox() -> None:
@@ -182,6 +196,7 @@ def test_compose_names_only_what_there_is() -> None:
     ours = [service for service in services.values() if service["image"].startswith("frontdesk:")]
     assert [parse(service["command"]) is not None for service in ours] == [True] * 3
     assert all(service["read_only"] for service in ours)
+    assert seconds(services["service"]["stop_grace_period"]) > drain({}) + STOP_SECONDS
     assert {Path(each["file"]).name for each in secrets.values()} == secrets.keys()
     scrape = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"][0]["oauth2"]
     assert Path(scrape["client_secret_file"]).name in services["prometheus"]["secrets"]
@@ -202,6 +217,7 @@ def test_pods_run_commands_without_rights_and_read_their_secrets_from_files() ->
     config = next(each["data"] for each in objects() if each["kind"] == "ConfigMap")
     settings = {name: value for name, value in config.items() if not name.endswith("_FILE")}
     assert read_config(settings).environment == "production"
+    assert pods()[0]["spec"]["terminationGracePeriodSeconds"] > drain(settings) + STOP_SECONDS
     for pod in (template["spec"] for template in pods()):
         [container] = pod["containers"]
         parse(container["args"])

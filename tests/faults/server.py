@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,13 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
 
 STOP_SECONDS = 20.0  # `frontdesk serve` promises 5 s where the machine has time for it
+
+# What systemd does before it starts a service with a socket (sd_listen_fds(3)); then the words after it are run.
+HAND_OVER = """if True:
+    import os, sys
+    os.dup2(int(sys.argv[1]), 3)
+    os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"""
 
 
 class Server:
@@ -33,11 +41,8 @@ class Server:
         self.host = host
         self.port = free_port()
         self.log = log
-        self._command = [
-            *(sys.executable, "-m", "frontdesk", "serve"),
-            *("--host", host, "--port", str(self.port), "--workers", str(workers)),
-            "--worker" if with_worker else "--no-worker",
-        ]
+        self.listener: socket.socket | None = None  # is handed over as systemd does it, and has the port
+        self._options = ["--workers", str(workers), "--worker" if with_worker else "--no-worker"]
         # A killed server leaves its temporary folder behind, so it gets one that is cleared away with the test's.
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")},
@@ -76,14 +81,21 @@ class Server:
         """Start and wait until it can serve."""
         if self._process is not None:
             raise RuntimeError("the server is running")
+        command = ["-m", "frontdesk", "serve", "--host", self.host, "--port", str(self.port), *self._options]
+        files = [] if self.listener is None else [self.listener.fileno()]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command,
+                [
+                    sys.executable,
+                    *(word for file in files for word in ("-c", HAND_OVER, str(file))),
+                    *command,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
+                pass_fds=files,
             )
         try:
             wait_until(self.ready, "the server to be ready")
@@ -110,6 +122,9 @@ class Server:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         wait_until(lambda: not _processes(2, process.pid), "the killed server to be gone")
+
+    def send_signal(self, number: signal.Signals) -> None:
+        self._running().send_signal(number)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""

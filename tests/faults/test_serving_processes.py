@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.cli.serve import serving_program
+from frontdesk.cli.serve import listening_sockets, serving_program
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Supervisor
 from tests.faults.server import Server, is_alive
@@ -50,13 +50,13 @@ def test_a_process_that_dies_is_replaced_and_told_of_and_every_line_is_written_b
     database_url: str, tmp_path: Path, workers: int
 ) -> None:
     with Server(database_url, tmp_path / "log", workers=workers) as server:
+        wait_until(lambda: len(server.children()) == workers, "every process")
         for round_ in range(1, 4 - workers):  # twice in a row is no reason to end either
             before = server.children()
-            assert len(before) == workers
             os.kill(before[0], signal.SIGKILL)
             wait_until(lambda: before[0] not in server.children(), "the process to be gone")  # noqa: B023 - used at once
+            assert server.ready()  # a connection waits for the other process, or for the next one
             wait_until(lambda: len(server.children()) == workers, "another process")
-            wait_until(server.ready, "the service to go on")
             wait_until(lambda: len(server.told("serving_process_started")) == round_, "the line")  # noqa: B023
             last = server.told("serving_process_ended")[-1]
             assert (last["pid"], last["signal"], last["status"]) == (before[0], "SIGKILL", None)
@@ -72,7 +72,9 @@ def test_processes_that_cant_start_end_the_server_and_the_log_says_why_without_a
     monkeypatch.setenv("FRONTDESK_DATABASE_URL", database_url)
     monkeypatch.setenv("FRONTDESK_LINK_SECRET", "private")  # too short
     log = io.StringIO()
-    assert not Supervisor([serving_program("127.0.0.1", free_port(), 1)], LogOutput(log)).run()
+    [listener] = listening_sockets("127.0.0.1", free_port(), workers=1)
+    with listener:
+        assert not Supervisor([serving_program(listener, 1)], LogOutput(log)).run()
     said = capfd.readouterr()
     assert {json.loads(line)["event"] for line in said.out.splitlines()} == {"serving_process_failed"}
     assert "private" not in said.out + said.err + log.getvalue()

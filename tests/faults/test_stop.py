@@ -1,4 +1,5 @@
-"""SIGTERM and Ctrl-C: what was accepted is answered, what is half sent holds nothing up, and the process ends in time.
+"""SIGTERM and Ctrl-C: what was accepted is answered, what is half sent holds nothing up, and the process ends in time, after the
+drain if there is one.
 
 A request counts as accepted when the server asks for its body (`Expect: 100-continue`). `Server.stop` gives up after the
 seconds that `frontdesk serve` promises.
@@ -7,20 +8,24 @@ seconds that `frontdesk serve` promises.
 import json
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
+from frontdesk.processes import DRAINING
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import Callers
+from tests.faults.callers import Callers, call
 from tests.faults.server import Server
 from tests.faults.test_disk_and_locks import held_by_another_process
 from tests.faults.test_kill import check_promises
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 CONNECTIONS = 32
 
@@ -124,3 +129,34 @@ def test_writers_that_wait_for_a_lock_are_answered_503_and_do_not_hold_up_the_st
         answers = [all_of(connection) for connection in connections]
     assert {answer[:12] for answer in answers} == {b"HTTP/1.1 503"}
     assert not stored_ids(db)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_draining_server_serves_on_without_a_worker_sends_callers_elsewhere_and_stops_at_a_second_signal(
+    database_url: str, customer: Customer, tmp_path: Path, how: signal.Signals
+) -> None:
+    settings = {"FRONTDESK_DRAIN_SECONDS": "60"}  # longer than `Server.stop` waits
+    with Server(database_url, tmp_path / "log", with_worker=True, settings=settings) as server:
+        wait_until(lambda: server.told("worker_started"), "the worker")
+        command = (sys.executable, "-m", "frontdesk", "serve", "--port", str(server.port))
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (second.returncode, "can't be listened on" in second.stderr) == (1, True)
+        with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)) as kept:
+            kept.request("GET", "/healthz")
+            assert kept.getresponse().read()
+            server.send_signal(signal.SIGTERM)
+            wait_until(lambda: not server.ready(), "the drain")
+            wait_until(lambda: not server.children(b"\0worker"), "the worker to end")
+            headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
+            kept.request("POST", path_of(customer), json.dumps(member_body(1)), headers)
+            answer = kept.getresponse()
+            assert (answer.status, answer.getheader("Connection")) == (201, "close")
+        status, problem = call(server.port, "GET", "/readyz")
+        assert (status, problem["detail"]) == (503, DRAINING)
+        assert server.stop(how) == 0
+
+
+def test_ctrl_c_does_not_drain(database_url: str, tmp_path: Path) -> None:
+    settings = {"FRONTDESK_DRAIN_SECONDS": "60"}
+    with Server(database_url, tmp_path / "log", settings=settings) as server:
+        assert server.stop(signal.SIGINT) == 0

@@ -7,6 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from frontdesk.app import App
 from frontdesk.db.checks import HEAD, other_schema, revision_of
 from frontdesk.errors import Unavailable
+from frontdesk.processes import DRAINING
 from frontdesk.web.request import Request
 from frontdesk.web.response import NO_STORE, Response, json_response
 
@@ -23,7 +24,7 @@ async def is_alive(_app: App, _request: Request) -> Response:
 
 async def is_ready(app: App, _request: Request) -> Response:
     """Check that the service can serve. Asks the database whether it answers, has this version's schema and stores what is
-    written.
+    written. A process that is to end is not ready: it is `draining`.
 
     200 Health: The database answers and is up to date.
     Problems: unavailable
@@ -35,6 +36,8 @@ async def is_ready(app: App, _request: Request) -> Response:
             app.write_probe.verify()
         return revision
 
+    if app.is_draining:
+        raise Unavailable(DRAINING)
     revision = await app.probe("ready", probe)
     if revision is None or revision < HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")

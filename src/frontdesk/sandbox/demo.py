@@ -16,7 +16,7 @@ from frontdesk.cli.installation import bring_up_to_date
 from frontdesk.cli.layout import Part, field_table, heading
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import Output, fail, settings
-from frontdesk.cli.serve import listening_address, serve
+from frontdesk.cli.serve import listening_sockets, serve
 from frontdesk.config import Environment
 from frontdesk.sandbox.demo_data import Demo, set_up_demo
 
@@ -61,7 +61,7 @@ def demo(
     if config.environment is Environment.PRODUCTION:
         fail("The demo does not run where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
     if with_server:
-        listening_address(HOST, port)
+        listening_sockets(HOST, port, workers=1)[0].close()
     with opened_database(config) as db:
         bring_up_to_date(db, config)
         made = change_in(db, set_up_demo)

@@ -42,6 +42,7 @@ DIGEST_LETTERS = 16
 # Paths that were found are cached, since plans are few. Longer ones are not: they would fill the memory.
 CACHED_PATHS, LONGEST_CACHED = 1024, 200
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
+CLOSE: tuple[Header, ...] = ((b"connection", b"close"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Resource:
             if not isinstance(error, FrontdeskError | HttpError):
                 self._telemetry.unexpected(error, request, self._route)
             response = problem_response(error, request, self._app.config.base_url)
+        if self._app.is_draining:
+            request.extra_headers += CLOSE
         try:
             await _send(response, request, send, self._deadlines)
         except ReaderTooSlow:
