@@ -31,6 +31,7 @@ from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import report_ready, report_refusal, stop_with_parent
+from frontdesk.tracing import TRACES
 from frontdesk.web.telemetry import Telemetry
 
 # Requests make few reference cycles; with the default thresholds a third of the time went into the search for them.
@@ -52,6 +53,7 @@ def main() -> None:
     address, port, processes, *first = sys.argv[1:]
     try:
         config = read_config(os.environ)
+        TRACES.start()
         db = _checked_database(config) if first else open_database(config.database_url)
         app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -17,6 +17,7 @@ from frontdesk.invitations.model import WorkerStatus
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
 from frontdesk.systemd import ServiceManager
+from frontdesk.tracing import TRACES
 from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner, SignOfLife
 from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 from frontdesk.worker.webhooks import WebhookSender
@@ -32,6 +33,7 @@ def worker(
     Example: frontdesk worker --connections 4
     """
     config, manager = settings(), ServiceManager()
+    TRACES.start()
     with migrated_database(config, index_scans=True) as db:
         db.outage.tell = (log := LogOutput(sys.stdout)).write
         loader, sender = FileLoader(config, db), WebhookSender(config, db)

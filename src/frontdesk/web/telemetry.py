@@ -30,6 +30,7 @@ from frontdesk import PROGRAM
 from frontdesk.app import App
 from frontdesk.log_output import LogOutput, event_line
 from frontdesk.text import stored_time
+from frontdesk.tracing import TRACES
 from frontdesk.web.request import Network, Request, caller_address
 
 FLUSH_SECONDS = 0.1
@@ -128,6 +129,10 @@ class Telemetry:
         # Invited people call the routes with a {token}.
         address = "null" if "{token}" in route else self._address(*request.forwarding)
         trace = "" if (parent := request.parent_span) is None else f',"trace_id":"{parent[0]}"'
+        if TRACES.tracer is not None:
+            http = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+            known = {**http, "request_id": request.request_id}
+            TRACES.record(f"{method} {route}", seconds, known, parent)
         at, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
         # Every other part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(

@@ -39,6 +39,7 @@ from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, R
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import fold_email
+from frontdesk.tracing import TRACES
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker
@@ -66,7 +67,7 @@ class SendJob:
 
     `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
     two was sent, None before. Once it is refused, its invitation is no longer this worker's, and its report is void.
-    `due_at` (monotonic): when an immediate one was due.
+    `due_seconds`: for how long an immediate one had been due when it was claimed.
     """
 
     rank: tuple[int, int]
@@ -75,7 +76,8 @@ class SendJob:
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     granted: bool | None = None
-    due_at: float = 0.0
+    due_seconds: float = 0.0
+    claimed_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +404,7 @@ class DeliveryWorker:
         until = time.monotonic() + self._context.policy.lease_seconds
         addresses = {"base_url": self._config.base_url, "mail_from": self._config.mail_from}
         job = SendJob(rank, invitation, partial(compose, invitation, context, **addresses), until)
-        job.due_at = time.monotonic() - self._context.due_seconds
+        job.due_seconds = self._context.due_seconds
         self._jobs[invitation.id] = job
         self._connections.submit(job)
 
@@ -448,12 +450,15 @@ class DeliveryWorker:
             result, enhanced = ATTEMPT_ENDS[change.state], _ENHANCED_CODE.match(change.words or "")
             self.status.counts[result] += 1
             job = self._jobs.get(invitation.id)
+            seconds = 0.0 if job is None else time.monotonic() - job.claimed_at
             if job is not None and result == "sent" and invitation.delivery == Delivery.IMMEDIATE:
-                self.status.lag_seconds = time.monotonic() - job.due_at
+                self.status.lag_seconds = job.due_seconds + seconds
             known = {"result": result, "reason": change.reason, "attempt": invitation.attempts + 1}
             known |= {"code": change.code, "enhanced_code": enhanced and enhanced[0]}
-            level = "info" if result == "sent" else "warning"
-            self._log.write("delivery", level=level, invitation_id=invitation.id, **known)
+            known["invitation_id"] = invitation.id
+            self._log.write("delivery", level="info" if result == "sent" else "warning", **known)
+            if TRACES.tracer is not None:
+                TRACES.record("delivery", seconds, known)
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""
