@@ -20,7 +20,7 @@ from tests.worker.conftest import Post, post
 
 __all__ = ["post"]
 
-IDS = "http.request.method http.route http.response.status_code request_id invitation_id result reason attempt code"
+IDS = "http.route http.response.status_code request_id invitation_id result reason attempt code"
 IDS += " file_id chunk rows"
 
 

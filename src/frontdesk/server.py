@@ -23,6 +23,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
+from frontdesk import PROGRAM
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
@@ -55,6 +56,9 @@ def main() -> None:
         config = read_config(os.environ)
         TRACES.start()
         db = _checked_database(config) if first else open_database(config.database_url)
+        if first:
+            known = {**PROGRAM, "environment": config.environment, "address": address, "port": int(port)}
+            LogOutput(sys.stdout).write("serve_started", **known)
         app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(app, address, int(port), int(processes)))

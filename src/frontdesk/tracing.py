@@ -13,9 +13,6 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 _DEFAULTS = {"OTEL_SERVICE_NAME": "frontdesk", "OTEL_EXPORTER_OTLP_TIMEOUT": "2"}
 
 
-SpanIds = tuple[str, str, str]  # of the trace and of the span, and its flags, as `traceparent` has them
-
-
 class Traces:
     """The spans of this process; `tracer` is None unless they are wanted."""
 
@@ -35,23 +32,15 @@ class Traces:
             provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
             self.tracer = provider.get_tracer("frontdesk")
 
-    def record(
-        self, name: str, seconds: float, known: Mapping[str, Any], parent: SpanIds | None = None
-    ) -> None:
-        """A span with these attributes that ends now and took so long. `parent`: the caller's. Call it while there is a
-        tracer."""
-        from opentelemetry import context, trace
+    def record(self, name: str, seconds: float, known: Mapping[str, Any], parent: str = "") -> None:
+        """A span with these attributes that ends now and took so long. `parent`: a `traceparent`. Needs a tracer."""
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        around = context.Context()
-        if parent is not None:
-            trace_id, span_id, flags = (int(each, 16) for each in parent)
-            caller = trace.SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
-            around = trace.set_span_in_context(trace.NonRecordingSpan(caller), around)
+        around = TraceContextTextMapPropagator().extract({"traceparent": parent})
         ends = time.time_ns()
-        kind = trace.SpanKind.INTERNAL if "http.route" not in known else trace.SpanKind.SERVER
-        attributes = {key: value for key, value in known.items() if value is not None}
-        begins = ends - int(seconds * 1e9)
-        self.tracer.start_span(name, around, kind, attributes, start_time=begins).end(ends)
+        span = self.tracer.start_span(name, around, start_time=ends - int(seconds * 1e9))
+        span.set_attributes({key: value for key, value in known.items() if value is not None})
+        span.end(ends)
 
 
 TRACES = Traces()

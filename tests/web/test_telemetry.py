@@ -32,7 +32,7 @@ async def main():
     os.close(reading)
     telemetry = Telemetry(os.fdopen(writing, "w"))
     for number in range(int(sys.argv[1])):
-        seen = {"forwarding": ("127.0.0.1", ""), "parent_span": None}
+        seen = {"forwarding": ("127.0.0.1", ""), "trace_parent": None}
         request = SimpleNamespace(method="GET", known_caller=None, request_id=str(number), **seen)
         telemetry.answered(request, "/v2/plans", 200, 0.02)
     telemetry.close()
@@ -120,7 +120,7 @@ def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(
 async def test_counts_are_stored_soon_after_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     request: Any = SimpleNamespace(
-        method="GET", known_caller=None, request_id="1", forwarding=("127.0.0.1", ""), parent_span=None
+        method="GET", known_caller=None, request_id="1", forwarding=("127.0.0.1", ""), trace_parent=None
     )
     Telemetry(io.StringIO()).answered(request, "/v2/plans", 200, 0.02)
     while not [*tmp_path.glob("*.json")]:  # noqa: ASYNC110, ASYNC240

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import typer
 
-from frontdesk import PROGRAM
 from frontdesk.cli.options import option
 from frontdesk.cli.output import fail, settings
 from frontdesk.config import is_this_machine
@@ -37,12 +36,11 @@ def serve(
     config = settings()
     address = listening_address(host, port)
     _warn_of_port(config.base_url, port)
-    serving, log = serving_program(address, port, workers), LogOutput(sys.stdout)
-    log.write("serve_started", **PROGRAM, environment=config.environment, address=address, port=port)
+    serving = serving_program(address, port, workers)
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         is_stopped = Supervisor(
             [serving] * workers + [WORKER] * with_worker,
-            log,
+            LogOutput(sys.stdout),
             first_command=(*serving.command, "--check"),
             variables={"FRONTDESK_METRICS": folder},  # where the serving processes add up their metrics
         ).run()

@@ -82,10 +82,7 @@ def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
     single = {
         "worker_heartbeat_seconds": ("Since a worker's last sign of life.", heartbeat),
         "relay_up": ("1 if a worker's last conversation with the relay succeeded.", status.get("relay_up")),
-        "delivery_lag_seconds": (
-            "From due to sent, of the newest immediate mail.",
-            status.get("lag_seconds"),
-        ),
+        "delivery_lag_seconds": ("From due to sent, of the newest mail.", status.get("lag_seconds")),
         "erasures_waiting": ("Removals of personal data that SQLite's log may still hold.", unclean),
         "retention_last_run_seconds": ("Since retention last began its turn.", _age(last_turn, now)),
     }

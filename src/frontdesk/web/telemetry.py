@@ -128,11 +128,14 @@ class Telemetry:
         client = f'"{caller.client_id}"' if caller is not None else "null"
         # Invited people call the routes with a {token}.
         address = "null" if "{token}" in route else self._address(*request.forwarding)
-        trace = "" if (parent := request.parent_span) is None else f',"trace_id":"{parent[0]}"'
+        trace = "" if (parent := request.trace_parent) is None else f',"trace_id":"{parent[1]}"'
         if TRACES.tracer is not None:
-            http = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
-            known = {**http, "request_id": request.request_id}
-            TRACES.record(f"{method} {route}", seconds, known, parent)
+            known = {
+                "http.route": route,
+                "http.response.status_code": status,
+                "request_id": request.request_id,
+            }
+            TRACES.record(f"{method} {route}", seconds, known, parent[0] if parent else "")
         at, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
         # Every other part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(

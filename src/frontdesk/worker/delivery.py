@@ -56,9 +56,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
 _LAST = 9  # the rank behind every job's
 # A relay that says one of these about a message is in order.
 _VERDICTS = (InvitationStep.ACCEPTED, InvitationStep.REFUSED, InvitationStep.REFUSED_FOR_NOW)
-_ENHANCED_CODE = re.compile(
-    r"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?= |$)"
-)  # RFC 3463; other words may name a person
+_ENHANCED_CODE = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?= |$)")  # RFC 3463
 
 
 @dataclass(slots=True)
@@ -453,9 +451,12 @@ class DeliveryWorker:
             seconds = 0.0 if job is None else time.monotonic() - job.claimed_at
             if job is not None and result == "sent" and invitation.delivery == Delivery.IMMEDIATE:
                 self.status.lag_seconds = job.due_seconds + seconds
-            known = {"result": result, "reason": change.reason, "attempt": invitation.attempts + 1}
-            known |= {"code": change.code, "enhanced_code": enhanced and enhanced[0]}
-            known["invitation_id"] = invitation.id
+            known = {"invitation_id": invitation.id, "result": result, "reason": change.reason}
+            known |= {
+                "code": change.code,
+                "enhanced_code": enhanced and enhanced[0],
+            }  # no words: they name people
+            known["attempt"] = invitation.attempts + 1
             self._log.write("delivery", level="info" if result == "sent" else "warning", **known)
             if TRACES.tracer is not None:
                 TRACES.record("delivery", seconds, known)
