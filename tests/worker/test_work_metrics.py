@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from frontdesk.db.engine import database_time
+from frontdesk.files.tables import eligibility_files
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import invitations, worker_status
@@ -130,6 +131,10 @@ def test_files_are_counted_and_the_oldest_has_an_age(post: Post) -> None:
     assert states.pop("waiting") == 2
     assert {state for state, count in states.items() if count} == {"held"}
     assert (found["files_oldest_seconds waiting"], found["files_oldest_seconds held"]) == (5, 65)
+    with post.db.write() as tx:  # a worker has begun them, and given them back
+        tx.execute(eligibility_files.update().values(started_at=post.clock()))
+    found = read(post)
+    assert (found["files waiting"], found.get("files_oldest_seconds waiting")) == (2, None)
 
 
 def test_the_age_of_a_feed_and_of_the_last_retention_is_told(post: Post) -> None:
