@@ -64,7 +64,9 @@ bench-all: setup ## Every benchmark, one after the other: an hour
 
 wheel: .venv/ready-to-run ## What an operator installs, into dist/: the wheel, and requirements.txt with the hash of each part
 	@mkdir -p $(DIST) && rm -f $(DIST)/frontdesk-*.whl
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST) .
+	@git rev-parse --short=12 HEAD >src/frontdesk/revision 2>/dev/null || echo unknown >src/frontdesk/revision
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST) .; \
+		failed=$$?; rm -f src/frontdesk/revision; exit $$failed
 	@awk '/^[a-z]/ { is_kept = !/^flit-core==/ } is_kept' requirements/run.txt >$(DIST)/requirements.txt
 	@cd $(DIST) && for wheel in frontdesk-*.whl; do \
 		echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done >>requirements.txt

@@ -14,11 +14,18 @@ from frontdesk.text import stored_time
 
 WAITING_LINES = 20_000  # about 4 MB; while so many wait, further lines are dropped and counted
 LAST_SECONDS = 1.0
+# Of the events whose names end so; others are information.
+_LEVELS = {
+    "error": ("_error", "_failed", "_away", "_down", "_gave_up"),
+    "warning": ("_cut", "_held", "_not_trusted", "_warning", "_elsewhere", "_process_ended"),
+}
 
 
 def event_line(event: str, **values: object) -> str:
-    """A line of JSON with the time. `values` hold ids, codes and our own sentences, never a person's data."""
-    return json.dumps({"at": stored_time(system_clock()), "event": event, **values}) + "\n"
+    """A line of JSON with the time and the level, which `values` may set. They hold ids, codes and our own sentences, never a
+    person's data."""
+    level = next((level for level, ends in _LEVELS.items() if event.endswith(ends)), "info")
+    return json.dumps({"at": stored_time(system_clock()), "level": level, "event": event, **values}) + "\n"
 
 
 class LogOutput:

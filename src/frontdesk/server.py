@@ -31,6 +31,7 @@ from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]  # it is exported with another name only
 from granian.server.embed import Server
 
+from frontdesk import PROGRAM
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
@@ -39,6 +40,7 @@ from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import DRAIN, report_ready, report_refusal, stop_with_parent
+from frontdesk.tracing import TRACES
 from frontdesk.web.endpoint import Asgi
 from frontdesk.web.telemetry import Telemetry
 
@@ -60,12 +62,18 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT, or until the parent is gone."""
     stop_with_parent(_end)
     number, processes, *first = sys.argv[1:]
+    listener = socket.socket(fileno=int(number))
     try:
         config = read_config(os.environ)
+        TRACES.start()
         db = _checked_database(config) if first else open_database(config.database_url)
+        if first:
+            address, port = listener.getsockname()[:2]
+            known = {**PROGRAM, "environment": config.environment, "address": address, "port": port}
+            LogOutput(sys.stdout).write("serve_started", **known)
         app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(app, socket.socket(fileno=int(number)), int(processes)))
+            runner.run(_serve(app, listener, int(processes)))
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None

@@ -213,7 +213,8 @@ def test_nothing_that_a_person_sent_is_in_a_log_a_metric_or_an_error(
 
 
 def test_every_request_is_logged_with_ids_only(api: Api, customer: Customer) -> None:
-    answer = api.get("/v2/plans", headers={"X-Request-Id": "logged-1"})
+    headers = {"X-Request-Id": "logged-1", "traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+    answer = api.get("/v2/plans", headers=headers)
     problem = api.get("/v2/plans/0")
     assert problem.json()["request_id"] == problem.headers["X-Request-Id"]
     api.http.__exit__(None, None, None)
@@ -221,6 +222,7 @@ def test_every_request_is_logged_with_ids_only(api: Api, customer: Customer) -> 
     lines = [json.loads(line) for line in api.log.getvalue().splitlines()]
     [line] = [line for line in lines if line["request_id"] == answer.headers["X-Request-Id"]]
     assert line | {"at": "", "ms": 0} == {
-        "at": "", "event": "request", "request_id": "logged-1", "client": customer.client_id, "method": "GET",
-        "route": "/v2/plans", "status": 200, "ms": 0,
+        "at": "", "level": "info", "event": "request", "request_id": "logged-1", "client": customer.client_id,
+        "address": "testclient", "method": "GET", "route": "/v2/plans", "status": 200, "ms": 0,
+        "trace_id": "ab" * 16,
     }  # fmt: skip

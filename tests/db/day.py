@@ -41,6 +41,7 @@ from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.text import wire_time
 from frontdesk.web.telemetry import Telemetry
+from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
 from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api, SetClock
@@ -242,6 +243,7 @@ class Installation:
         worker = self.post.worker()
         while worker.turn():
             pass
+        SignOfLife(self.db, worker.status, clock=self.clock).step()
         message = self.post.mailer.messages[-1]
         report = {"events": [{"message_id": message.message_id, "event": "complained"}]}
         answer = self.operator.post("/operator/v1/email-events", report)

@@ -46,6 +46,7 @@ def test_the_wheel_holds_every_file_of_the_package(dist: Path) -> None:
     }
     with zipfile.ZipFile(wheel_of(dist)) as wheel:
         held = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
+    assert re.fullmatch(rb"[0-9a-f]{12}\n|unknown\n", held.pop("frontdesk/revision"))
     assert held.keys() == package.keys()
     assert [name for name in package if held[name] != package[name]] == []
 

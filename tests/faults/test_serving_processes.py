@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from frontdesk import PROGRAM
 from frontdesk.cli.serve import listening_sockets, serving_program
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Supervisor
@@ -87,6 +88,14 @@ def test_a_killed_worker_is_replaced_and_all_processes_end_with_a_parent_that_wa
     with Server(database_url, tmp_path / "log", workers=2, with_worker=True) as server:
         assert not can_bind("127.0.0.1", server.port)
         wait_until(lambda: len(server.told("worker_started")) == 1, "the worker")
+        [served], [worker] = server.told("serve_started"), server.told("worker_started")
+        assert {
+            **PROGRAM,
+            "environment": "sandbox",
+            "address": "127.0.0.1",
+            "port": server.port,
+        }.items() <= served.items()
+        assert {**PROGRAM, "environment": "sandbox", "level": "info"}.items() <= worker.items()
         os.kill(server.children(WORKER)[0], signal.SIGKILL)
         wait_until(lambda: len(server.told("worker_started")) == 2, "another worker")
         [second] = server.children(WORKER)

@@ -35,6 +35,16 @@ def test_every_route_is_in_the_openapi_document_or_on_the_page() -> None:
     assert set(TABLED) & of_customers == {"GET /metrics", "GET /healthz", "GET /readyz"}
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_every_metric_is_on_the_page(api: Api, db: Database) -> None:
+    served = api.as_(make_operator(db).token).get("/metrics").text
+    names = set(re.findall(r"^# TYPE (frontdesk_\w+) ", served, re.MULTILINE))
+    told = set(re.findall(r"`(frontdesk_\w+)`", PAGE)) | {
+        name for name in names if name.startswith("frontdesk_queue_estimate_")
+    }
+    assert names == told
+
+
 def test_every_request_that_takes_a_body_is_shown_on_the_page_or_on_one_that_it_links() -> None:
     linked = set(re.findall(r"\]\((\S+\.md)\)", PAGE))
     shown = PAGE + "".join((DOCS / name).read_text() for name in linked)

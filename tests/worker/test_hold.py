@@ -122,7 +122,7 @@ def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -
     assert worker.turn() == 1
     told = [json.loads(line) for line in post.log.getvalue().splitlines()]
     events = [(line["event"], line.get("reason")) for line in told]
-    assert events == [("delivery_held", "by_operator"), ("delivery_released", None)]
+    assert events == [("delivery_held", "by_operator"), ("delivery_released", None), ("delivery", "accepted")]
 
 
 def held_at(url: str, *, migrated: bool = True) -> HoldReason | None:

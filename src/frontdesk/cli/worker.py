@@ -7,15 +7,18 @@ from typing import Annotated
 
 import typer
 
+from frontdesk import PROGRAM
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import option
 from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
+from frontdesk.invitations.model import WorkerStatus
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
 from frontdesk.systemd import ServiceManager
-from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
+from frontdesk.tracing import TRACES
+from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner, SignOfLife
 from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 from frontdesk.worker.webhooks import WebhookSender
 
@@ -30,16 +33,18 @@ def worker(
     Example: frontdesk worker --connections 4
     """
     config, manager = settings(), ServiceManager()
+    TRACES.start()
     with migrated_database(config, index_scans=True) as db:
-        db.outage.tell = LogOutput(sys.stdout).write
+        db.outage.tell = (log := LogOutput(sys.stdout)).write
         loader, sender = FileLoader(config, db), WebhookSender(config, db)
         tasks = (loader, sender, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
-        delivery = None
+        delivery, status = None, WorkerStatus()
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
         else:
             options = WorkerOptions(connections=connections)
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
+            status = delivery.status
 
         def stop(*_: object) -> None:
             manager.stopping()
@@ -58,11 +63,14 @@ def worker(
             signal.signal(signal_number, stop)
         stop_with_parent(stop)
         with ExitStack() as running:
+            running.enter_context(SignOfLife(db, status))  # ends last
             for task in tasks:
                 running.enter_context(task)
             running.enter_context(WorkListener(db.engine, wake))
             running.enter_context(manager.beating())
+            log.write("worker_started", **PROGRAM, environment=config.environment, connections=connections)
             if delivery is None:
                 loader.join()
             else:
                 delivery.run()
+        log.write("worker_stopped")

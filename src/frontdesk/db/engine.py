@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
+from shutil import disk_usage
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, event, make_url
+from sqlalchemy import Connection, Engine, QueuePool, Table, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -117,6 +118,16 @@ class Database:
                 raise
         with self.read() as tx:
             return question(tx)
+
+    def free_disk_bytes(self) -> int:
+        """In the folder of SQLite's file, or else in that of temporary files."""
+        file = self.engine.url.database if self.is_sqlite else None
+        return disk_usage(Path(file).parent if file else tempfile.gettempdir()).free
+
+    def count_connections(self) -> tuple[int, int]:
+        """How many connections of the pool are used, and how many are idle."""
+        pool = self.engine.pool
+        return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 0)
 
     def make_missing_file(self) -> None:
         """SQLite: make the file, empty, and its folder. Only this makes a file, so that a wrong address is noticed.

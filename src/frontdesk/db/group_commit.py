@@ -53,6 +53,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
         """Commit 1 to `limit` items; one result or error per item, in order. An exception is the result of all of them."""
 
+    def count_waiting(self) -> int:
+        return len(self._waiting)
+
     async def submit(self, item: Item) -> Result:
         if self._stopping:
             raise Unavailable("The server is stopping.")

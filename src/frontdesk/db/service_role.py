@@ -19,7 +19,7 @@ _TABLES = {
     "SELECT, INSERT, UPDATE (changes)": "member_history",
     "SELECT, INSERT": "event_feeds invitation_events delivery_reports erasures audit_prunings",
     "SELECT, INSERT, UPDATE": "accounts api_clients client_secrets provider_groups plans members invitations "
-    "delivery_windows delivery_home queue_snapshots file_turns retention_positions uniqueness_probes",
+    "delivery_windows delivery_home worker_status queue_snapshots file_turns retention_positions uniqueness_probes",
     "SELECT, INSERT, UPDATE, DELETE": "request_allowances failed_attempts encounters duties eligibility_files "
     "eligibility_mappings suppressions file_rows webhook_endpoints",
     "SELECT, INSERT, UPDATE (xid), DELETE": "events",  # after a restored backup (events.store.number_anew)

@@ -56,7 +56,7 @@ class RunOptions:
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
     the database. Unless it is renewed, a claim lapses after `lease_seconds`. `act(file)` is called before the first row of a file
-    is applied; in a sandbox it raises what becomes of some files.
+    is applied; in a sandbox it raises what becomes of some files. `tell(event, **values)` writes a line of the log.
     """
 
     uniqueness: Uniqueness
@@ -65,6 +65,7 @@ class RunOptions:
     chunk_rows: int | None = None
     lease_seconds: float = LEASE_SECONDS
     act: Callable[[EligibilityFile], None] = lambda _file: None
+    tell: Callable[..., Any] = lambda *_, **__: None
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""

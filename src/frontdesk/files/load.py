@@ -9,6 +9,7 @@ leaves nothing of the chunk, a kill after it everything: no row is applied twice
 the chunks, in the order of the file.
 """
 
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -42,6 +43,7 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
+from frontdesk.tracing import TRACES
 
 # Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
@@ -270,7 +272,7 @@ class ChunkWriter:
 
     def write(self, rows: Sequence[model.ChunkItem]) -> None:
         """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""
-        claim = self._claim
+        claim, began = self._claim, time.monotonic()
         submissions = [row.submission for row in rows if isinstance(row, model.ChunkRow)]
 
         def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
@@ -291,6 +293,9 @@ class ChunkWriter:
         if self._dry_run is not None:
             self._dry_run.keep_chunk()
         claim.refresh()
+        if TRACES.tracer is not None:
+            known = {"file_id": claim.file.id, "chunk": claim.file.chunks_done, "rows": len(rows)}
+            TRACES.record("file.chunk", time.monotonic() - began, known)
 
 
 def _outcome(

@@ -92,6 +92,7 @@ def run_file(claim: FileClaim) -> None:
 
 
 def _run(claim: FileClaim) -> None:
+    _tell(claim, "file_started")
     try:
         if claim.file.undoes_id is not None:
             _undo(claim, claim.file.undoes_id)
@@ -142,6 +143,13 @@ def _end(
     if finished_at is not None:
         delete_content(claim.db, file.id)
     claim.refresh()
+    level = "info" if state is model.FileState.DONE else "warning"
+    _tell(claim, f"file_{state.value}", level=level, code=code)
+
+
+def _tell(claim: FileClaim, event: str, **more: object) -> None:
+    file = claim.file
+    claim.options.tell(event, file_id=file.id, account_id=file.account_id, rows=file.rows_done, **more)
 
 
 def _undo(claim: FileClaim, undone_id: int) -> None:

@@ -256,6 +256,15 @@ def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
     return list(tx.execute(sa.select(_columns.id).where(broken_off)).scalars())
 
 
+def count_unfinished(tx: Tx) -> dict[FileState, tuple[int, datetime | None]]:
+    """By state how many files are unfinished, and when the oldest was made; of those that wait, only if it has not begun."""
+    waits_again = (_columns.state == FileState.WAITING) & _columns.started_at.is_not(None)
+    oldest = sa.func.min(sa.case((~waits_again, _columns.created_at)))
+    query = sa.select(_columns.state, sa.func.count(), oldest).where(_columns.state.in_(UNFINISHED))
+    rows = tx.execute(query.group_by(_columns.state))
+    return dict.fromkeys(UNFINISHED, (0, None)) | {state: (count, at) for state, count, at in rows}
+
+
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:
     """The account's files that have not ended, or still hold content: they may hold a member, or change it."""
     mine = sa.select(_columns.id).where(_columns.account_id == account_id)

@@ -3,8 +3,9 @@
 docs/states.md draws the states, docs/invitations.md describes messages, reports and the suppression list.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -344,6 +345,20 @@ class AttemptOutcome:
     code: int | None = None
     words: str | None = None
     offered: bool = False
+
+
+# How the log and the metrics call the end of an attempt, by the state that follows.
+ATTEMPT_ENDS = {_S.SENT: "sent", _S.PENDING: "deferred", _S.FAILED: "failed", _S.AMBIGUOUS: "ambiguous"}
+
+
+@dataclass(slots=True)
+class WorkerStatus:
+    """What a worker has seen since it began: None is nothing yet. `lag_seconds`: from due to sent, of the newest immediate mail;
+    `counts`: the ends of attempts, by ATTEMPT_ENDS."""
+
+    relay_up: bool | None = None
+    lag_seconds: float | None = None
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ATTEMPT_ENDS.values(), 0)))
 
 
 class HourlyWindow(NamedTuple):

@@ -64,7 +64,8 @@ class DeliveryContext:
 
     `last_account`: the account that was served last. `not_before`: when the batches of an account at its limit are looked
     at again, and `expired_at`: when leases were looked at, in seconds of the worker's monotonic clock. `hold`: why delivery
-    was held at the last claim.
+    was held at the last claim. `due_seconds`: how long the oldest due immediate invitation had been due then. `ended`: the
+    attempts whose ends the last transaction has written.
     """
 
     policy: DeliveryPolicy
@@ -74,6 +75,8 @@ class DeliveryContext:
     not_before: dict[int, float] = field(default_factory=dict)
     expired_at: float = float("-inf")
     hold: HoldReason | None = None
+    due_seconds: float = 0.0
+    ended: Sequence[Change] = ()
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -95,6 +98,7 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
     lapsed = store.lock_lapsed(tx, now, count)
     changes = [(_change_after_lapse(held, context.policy, now), held) for held in lapsed]
     apply_changes(tx, changes, now=now, windows=context.windows)
+    context.ended = [change for change in changes if change[0].from_state is InvitationState.OFFERED]
     may_have_left = {held.message_id for held in lapsed if held.state is not InvitationState.CLAIMED}
     apply_early_reports(tx, {id_ for id_ in may_have_left if id_ is not None}, now=now)
 
@@ -111,6 +115,8 @@ def claim(
         return []
     context.windows.observe(tx)
     ready = [lane for lane in store.find_lanes(tx) if _seconds_left(lane, context, now) <= 0]
+    immediate = (lane.first_due_at for lane in ready if lane.delivery is Delivery.IMMEDIATE)
+    context.due_seconds = (now - min(immediate, default=now)).total_seconds()
     ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
     accounts = [list(lanes) for _, lanes in groupby(ready, key=lambda lane: lane.account_id)]
     rows: list[ClaimedInvitation] = []
@@ -227,8 +233,9 @@ def offer_and_settle(
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
-    changes: list[Change] = [(offer, invitation) for invitation in claimed]
-    changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
+    ended = [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
+    context.ended = [change for change in ended if change[0].reason is not InvitationStep.NOT_OFFERED]
+    changes: list[Change] = [*((offer, invitation) for invitation in claimed), *ended]
     written = apply_changes(tx, changes, now=now, windows=context.windows, keeps_claim=True)
     # A report can have come while this attempt, or one before it whose answer was lost, was under way.
     may_have_left = {

@@ -31,8 +31,10 @@ from frontdesk.invitations.model import (
     ReportEvent,
     SenderProfile,
     SuppressionReason,
+    WorkerStatus,
 )
 from frontdesk.invitations.tables import (
+    BOUNCED,
     IN_HAND,
     IS_PENDING,
     LAPSES,
@@ -46,6 +48,7 @@ from frontdesk.invitations.tables import (
     invitation_templates,
     invitations,
     suppressions,
+    worker_status,
 )
 from frontdesk.plans.tables import plans
 from frontdesk.text import fold_email, keyed_hash, stored_time
@@ -476,6 +479,22 @@ def count_pending(
 def count_by_state(tx: Tx) -> dict[str, int]:
     query = select(invitations.c.state, func.count()).group_by(invitations.c.state)
     return {str(state): int(count) for state, count in tx.execute(query)}
+
+
+def find_worker_status(tx: Tx) -> dict[str, Any]:
+    """The stored row, if a worker ever ran, and the number of messages that were reported as `bounced`."""
+    row = tx.execute(select(worker_status)).mappings().first()
+    bounced = select(func.count()).select_from(delivery_reports).where(BOUNCED)
+    return {**(row or {}), "bounced": tx.execute(bounced).scalar_one()}
+
+
+def save_worker_status(tx: Tx, status: WorkerStatus, *, now: datetime) -> None:
+    """Store a sign of life and what the worker knows, and add its counts to those of all workers."""
+    known = {"seen_at": now, "relay_up": status.relay_up, "lag_seconds": status.lag_seconds}
+    known = {name: value for name, value in known.items() if value is not None}
+    added = {name: worker_status.c[name] + count for name, count in status.counts.items()}
+    if not tx.execute(update(worker_status).values(known | added)).rowcount:
+        tx.execute(insert(worker_status).values({**known, **status.counts, "id": 1}))
 
 
 def find_home(tx: Tx) -> DeliveryHome:

@@ -31,6 +31,7 @@ NEXT = ("delivery", "account_id", "plan_id", "due_at", "id")
 IS_PENDING = sa.text("state = 'pending'")
 LAPSES = sa.text("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL")
 OFFERED = sa.text("offered_at IS NOT NULL")
+BOUNCED = sa.text("kind = 'bounced'")
 IN_HAND = sa.text("state IN ('claimed', 'offered') AND delivery = 'batched'")
 
 invitations = sa.Table(
@@ -96,6 +97,7 @@ delivery_reports = sa.Table(
     *required(Id, "invitation_id", to="invitations.id"),
     *optional(sa.String(11), "status"),
     *required(UtcTime(), "received_at"),
+    sa.Index("ix_delivery_reports_bounced", "message_id", sqlite_where=BOUNCED, postgresql_where=BOUNCED),
 )
 
 # Every step of every invitation. No foreign key: the check would cost as much as the entry, and no invitation is deleted.
@@ -121,6 +123,17 @@ delivery_windows = sa.Table(
     *optional(sa.BigInteger(), "batch_us"),
     *required(sa.Integer(), "batch_left"),
     *required(Json, "sent"),  # [slice of measured time, how many left in it], the oldest first
+)
+
+# One row: the latest sign of life of a worker, what it knows of the relay, and how many attempts have ended how.
+worker_status = sa.Table(
+    "worker_status",
+    metadata,
+    *key(sa.Integer(), "id"),
+    *required(UtcTime(), "seen_at"),
+    *optional(sa.Boolean(), "relay_up"),
+    *optional(sa.Float(), "lag_seconds"),
+    *required(sa.BigInteger(), *model.ATTEMPT_ENDS.values(), server_default="0"),
 )
 
 # One row: the home that this database had when it last delivered, how often it did, and why delivery is held (`protocol`).

@@ -11,6 +11,7 @@ provider_groups = Table(
     *optional(String(255), "external_id", unique=True),
     *required(String(255), "name"),
     *required(UtcTime(), "created_at"),
+    *optional(UtcTime(), "fed_at"),  # when queue events last came
 )
 
 plans = Table(

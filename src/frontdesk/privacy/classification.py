@@ -22,7 +22,7 @@ access_tokens | id: api_client_id | fact: scopes | proof: token_hash | time: cre
 request_allowances | id: api_client_id | fact: taken | time: minute
 uniqueness_probes | id: client account_id | fact: taken | time: day
 failed_attempts | id: id | account: subject_hash | time: failed_at
-provider_groups | id: id | account: external_id name | time: created_at
+provider_groups | id: id | account: external_id name | time: created_at fed_at
 plans | id: id account_id provider_group_id | account: external_id name description
 plans | fact: accepting_patients version | time: created_at
 members | id: id account_id plan_id uniqueness_scope merged_into
@@ -42,6 +42,7 @@ invitation_templates | id: account_id | account: subject text html | time: updat
 delivery_reports | id: message_id invitation_id | fact: kind status | time: received_at
 invitation_events | id: id invitation_id | fact: from_state to_state reason code | time: at
 delivery_windows | id: account_id | fact: version measured_us batch_us batch_left sent | time: wall_at
+worker_status | fact: id relay_up lag_seconds sent deferred failed ambiguous | time: seen_at
 delivery_home | fact: id home offers held_reason
 caught_messages | id: id message_id | person: recipient content | account: sender | fact: outcome
 caught_messages | time: caught_at

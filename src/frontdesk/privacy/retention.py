@@ -189,6 +189,13 @@ def begin_turn(tx: Tx, now: datetime) -> bool:
     return store.move_position(tx, TURN, int(now.timestamp()), only_below=int(due.timestamp()))
 
 
+def read_upkeep(tx: Tx) -> tuple[datetime | None, int]:
+    """When the last nightly turn began, and how many removals of values SQLite's log may still hold."""
+    turn, unclean = (store.get_position(tx, kind) for kind in (TURN, store.EMPTIED))
+    unclean -= store.get_position(tx, store.LOG_EMPTIED)
+    return datetime.fromtimestamp(turn, UTC) if turn else None, unclean
+
+
 class LogEmptier:
     """Empties SQLite's write-ahead log of erased values (docs/erasure.md).
 
@@ -206,3 +213,4 @@ class LogEmptier:
         count = self._db.ask(lambda tx: store.get_position(tx, store.EMPTIED))
         if count != self._done and self._db.empty_log():
             self._done = count
+            write_alone(self._db, lambda tx: store.move_position(tx, store.LOG_EMPTIED, count))

@@ -197,7 +197,8 @@ def delete_hold(tx: Tx, member_id: int) -> None:
 
 
 WINDOW = 1000  # ids
-EMPTIED = "emptied"  # among the positions: the number of removals of values
+# Among the positions: the number of removals of values, and how many of them SQLite's log no longer holds.
+EMPTIED, LOG_EMPTIED = "emptied", "log_emptied"
 
 _m, _h, _i, _f = members.c, member_history.c, invitations.c, eligibility_files.c
 

@@ -38,6 +38,7 @@ _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{0,5}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_TRACE_PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 # Some proxies write [address]:port or address:port.
 _LONGEST_ADDRESS = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 # Nearly every request has one of these; a header that is taken apart takes 3 µs.
@@ -101,10 +102,20 @@ class Request:
         if not is_old and (b"host" in self._repeated or not _is_host(host)):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
+    @property
+    def forwarding(self) -> tuple[str, str]:
+        """The connection's address, and the X-Forwarded-For header."""
+        return str((self._scope.get("client") or ["unknown"])[0]), self.header(b"x-forwarded-for") or ""
+
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The caller's IP address: the connection's, or the one that a trusted proxy forwards."""
-        peer = str((self._scope.get("client") or ["unknown"])[0])
-        return caller_address(peer, self.header(b"x-forwarded-for") or "", trusted_proxies)
+        return caller_address(*self.forwarding, trusted_proxies)
+
+    @property
+    def trace_parent(self) -> re.Match[str] | None:
+        """A well-formed `traceparent` (W3C Trace Context); the first group is the trace's id."""
+        sent = self._headers.get(b"traceparent")
+        return None if sent is None else _TRACE_PARENT.fullmatch(sent.decode("latin-1"))
 
     @property
     def target(self) -> str:

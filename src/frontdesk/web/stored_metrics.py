@@ -1,4 +1,4 @@
-"""Metrics that are read from the database: the accuracy of wait estimates, the states of invitations, hourly windows."""
+"""Metrics that are read from the database: the accuracy of wait estimates, invitations, hourly windows, what workers do."""
 
 import time
 from collections import Counter
@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
+from frontdesk.db.engine import database_time
 from frontdesk.eligibility import list_probes
 from frontdesk.eligibility.decide import TAKEN_PER_DAY
 from frontdesk.errors import Unavailable
-from frontdesk.invitations import delivery
-from frontdesk.invitations.model import InvitationState
-from frontdesk.queues import list_current, list_outcomes, measure_accuracy
+from frontdesk.files import count_unfinished
+from frontdesk.invitations import delivery, find_worker_status
+from frontdesk.invitations.model import ATTEMPT_ENDS, InvitationState
+from frontdesk.privacy.retention import read_upkeep
+from frontdesk.queues import list_current, list_feeds, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
 
 RECENT = timedelta(hours=1)
@@ -65,6 +68,34 @@ def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
         _gauges("frontdesk_invitations_window_used", window, "account_id", found.window_used),
         GaugeMetricFamily("frontdesk_invitations_oldest_due_seconds", oldest, value=found.oldest_due_seconds),
         GaugeMetricFamily("frontdesk_invitations_held", held, value=found.held),
+    ]
+
+
+def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
+    """What workers do: signs of life, attempts at deliveries, files, the clean-up; and the age of queue feeds."""
+    status, (last_turn, unclean), files = find_worker_status(tx), read_upkeep(tx), count_unfinished(tx)
+    ended = "Ended attempts at deliveries, and reported bounces."
+    mail = CounterMetricFamily("frontdesk_mail", ended, labels=["result"])
+    for result in (*ATTEMPT_ENDS.values(), "bounced"):
+        mail.add_metric([result], status.get(result, 0))
+    heartbeat = _age(status.get("seen_at"), database_time(tx))
+    single = {
+        "worker_heartbeat_seconds": ("Since a worker's last sign of life.", heartbeat),
+        "relay_up": ("1 if a worker's last conversation with the relay succeeded.", status.get("relay_up")),
+        "delivery_lag_seconds": ("From due to sent, of the newest mail.", status.get("lag_seconds")),
+        "erasures_waiting": ("Removals of personal data that SQLite's log may still hold.", unclean),
+        "retention_last_run_seconds": ("Since retention last began its turn.", _age(last_turn, now)),
+    }
+    numbers = {state: number for state, (number, _) in files.items()}
+    ages = {state: _age(at, now) for state, (_, at) in files.items() if at is not None}
+    feeds = {account_id: _age(at, now) for account_id, at in list_feeds(tx).items()}
+    fed = "Since an account's queue events last came."
+    return [
+        mail,
+        *(GaugeMetricFamily(f"frontdesk_{name}", *each) for name, each in single.items()),
+        _gauges("frontdesk_files", "Unfinished files, by state.", "state", numbers),
+        _gauges("frontdesk_files_oldest_seconds", "Age of the oldest unfinished file.", "state", ages),
+        _gauges("frontdesk_feed_age_seconds", fed, "account_id", feeds),
     ]
 
 
@@ -117,8 +148,16 @@ def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:
     return family
 
 
-def _gauges(name: str, sentence: str, label: str, values: Mapping[Any, float]) -> Metric:
+def _age(at: datetime | None, now: datetime) -> float | None:
+    return None if at is None else max(0.0, (now - at).total_seconds())
+
+
+def _gauges(name: str, sentence: str, label: str, values: Mapping[Any, Any]) -> Metric:
     family = GaugeMetricFamily(name, sentence, labels=[label])
     for key, value in values.items():
         family.add_metric([str(key)], value)
     return family
+
+
+# Each with the seconds for which it is kept.
+SEVERAL_READS = ((accuracy_metrics, 0.0), (delivery_metrics, 5.0), (work_metrics, 5.0), (probe_metrics, 0.0))

@@ -5,6 +5,7 @@ time. Serving processes write down their counts each second, and whichever is as
 """
 
 import asyncio
+import json
 import os
 import sys
 import threading
@@ -12,30 +13,36 @@ import time
 import traceback
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from operator import add
 from pathlib import Path
 from typing import TextIO
 
 import orjson
+from prometheus_client import Gauge, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
+from frontdesk import PROGRAM
+from frontdesk.app import App
 from frontdesk.log_output import LogOutput, event_line
 from frontdesk.text import stored_time
-from frontdesk.web.request import Request
+from frontdesk.tracing import TRACES
+from frontdesk.web.request import Network, Request, caller_address
 
 FLUSH_SECONDS = 0.1
 
 METRICS_FOLDER = "FRONTDESK_METRICS"  # the variable that names the folder of the serving processes' counts
 STORE_SECONDS = 1.0
+ADDRESSES = 1024  # that are kept as they are written
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
 _LABELS = ("method", "route", "status")
+_LEVELS = {500: "error", 503: "warning"}
 
 Labels = tuple[str, str, int]
 
@@ -98,18 +105,43 @@ class Telemetry:
         self._lines: list[str] = []
         self._counts = RequestCounts(None if folder is None else Path(folder))
         self._has_seen_proxy = False
+        self._address = _cached_address(())
+
+    def watch(self, app: App) -> None:
+        """Show the metrics of this process, which serves the App, and log addresses as its trusted proxies forward them."""
+        self._address, registry, db = _cached_address(app.config.trusted_proxies), app.metrics, app.db
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        Info("frontdesk_build", "The program that answers.", registry=registry).info(PROGRAM)
+        pool = Gauge("frontdesk_pool_connections", "Connections of the pool.", ["state"], registry=registry)
+        for number, state in enumerate(("used", "idle")):
+            pool.labels(state).set_function(partial(lambda number: db.count_connections()[number], number))
+        waiting = Gauge("frontdesk_group_commit_waiting", "Records in no group yet.", registry=registry)
+        waiting.set_function(app.enrolments.count_waiting)
+        free = "Free space where SQLite's file lies, or else temporary files, in bytes."
+        Gauge("frontdesk_disk_free_bytes", free, registry=registry).set_function(db.free_disk_bytes)
 
     def answered(self, request: Request, route: str, status: int, seconds: float) -> None:
         method = request.method if request.method in _METHODS else "other"
         self._counts.add((method, route, status), seconds)
         caller = request.known_caller
         client = f'"{caller.client_id}"' if caller is not None else "null"
+        # Invited people call the routes with a {token}.
+        address = "null" if "{token}" in route else self._address(*request.forwarding)
+        trace = "" if (parent := request.trace_parent) is None else f',"trace_id":"{parent[1]}"'
+        if TRACES.tracer is not None:
+            known = {
+                "http.route": route,
+                "http.response.status_code": status,
+                "request_id": request.request_id,
+            }
+            TRACES.record(f"{method} {route}", seconds, known, parent[0] if parent else "")
         at, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-        # Every part is an id, a number or a constant of ours, so nothing needs escaping.
+        # Every other part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(
-            f'{{"at":"{_second(at)}{nanoseconds // 1000:06}Z","event":"request",'
-            f'"request_id":"{request.request_id}","client":{client},'
-            f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}}}\n'
+            f'{{"at":"{_second(at)}{nanoseconds // 1000:06}Z","level":"{_LEVELS.get(status, "info")}","event":"request",'
+            f'"request_id":"{request.request_id}","client":{client},"address":{address},'
+            f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}{trace}}}\n'
         )
 
     def unexpected(self, error: Exception, request: Request, route: str) -> None:
@@ -177,6 +209,11 @@ class Telemetry:
 @lru_cache(maxsize=2)  # to write out each time would take as long as the rest of a request's line
 def _second(at: int) -> str:
     return stored_time(datetime.fromtimestamp(at, UTC))[:20]
+
+
+def _cached_address(trusted: Sequence[Network]) -> Callable[[str, str], str]:
+    """Gives the caller's address as JSON, of the connection's address and X-Forwarded-For."""
+    return lru_cache(ADDRESSES)(lambda peer, forwarded: json.dumps(caller_address(peer, forwarded, trusted)))
 
 
 def _error_line(event: str, error: Exception, **values: object) -> str:

@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
@@ -13,11 +14,13 @@ from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.engine import write_alone
+from frontdesk.db.engine import database_time, write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
 from frontdesk.files.claims import options_of
 from frontdesk.files.run import FileTurns
+from frontdesk.invitations import save_worker_status
+from frontdesk.invitations.model import WorkerStatus
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -115,11 +118,11 @@ class FileLoader(BackgroundTask):
     """Loads the files that wait, account by account in turns; after `stop()` the next worker goes on from the same chunk."""
 
     first_seconds, poll_seconds = 0.0, IDLE_SECONDS
-    failure_event = "file_failed"
+    failure_event = "loader_failed"
 
     def __init__(self, config: Config, db: Database, **options: Any) -> None:
         super().__init__(db, **options)
-        run = options_of(config, should_stop=lambda: self._is_stopping)
+        run = options_of(config, should_stop=lambda: self._is_stopping, tell=self._log.write)
         self._turns = FileTurns(db, self._clock, run, slice_seconds=SLICE_SECONDS)
 
     def run(self) -> None:
@@ -128,6 +131,31 @@ class FileLoader(BackgroundTask):
 
     def step(self) -> bool:
         return self._turns.take()
+
+
+class SignOfLife(BackgroundTask):
+    """Stores that the worker lives and what it has seen; at the end, what is new."""
+
+    first_seconds, poll_seconds = 0.0, 10.0
+    failure_event = "sign_of_life_failed"
+
+    def __init__(self, db: Database, status: WorkerStatus, **options: Any) -> None:
+        super().__init__(db, **options)
+        self._status, self._stored = status, WorkerStatus().counts
+
+    def run(self) -> None:
+        super().run()
+        if self._status.counts != self._stored:
+            with suppress(Unavailable):
+                self.step()
+
+    def step(self) -> bool:
+        counts = self._status.counts.copy()
+        new = Counter({name: count - self._stored[name] for name, count in counts.items()})
+        status = replace(self._status, counts=new)
+        write_alone(self._db, lambda tx: save_worker_status(tx, status, now=database_time(tx)))
+        self._stored = counts
+        return False
 
 
 class LeftoverCleaner(BackgroundTask):

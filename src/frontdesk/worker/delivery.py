@@ -5,6 +5,7 @@ they have ready. So a commit is shared by as many messages as there are connecti
 """
 
 import random
+import re
 import sys
 import threading
 import time
@@ -24,18 +25,21 @@ from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations import protocol
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import (
+    ATTEMPT_ENDS,
     AttemptOutcome,
     ClaimedInvitation,
     Delivery,
     DeliveryPolicy,
     InvitationStep,
     MessageContext,
+    WorkerStatus,
 )
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused, RelayReply
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import fold_email
+from frontdesk.tracing import TRACES
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker
@@ -52,6 +56,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
 _LAST = 9  # the rank behind every job's
 # A relay that says one of these about a message is in order.
 _VERDICTS = (InvitationStep.ACCEPTED, InvitationStep.REFUSED, InvitationStep.REFUSED_FOR_NOW)
+_ENHANCED_CODE = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?= |$)")  # RFC 3463
 
 
 @dataclass(slots=True)
@@ -60,6 +65,7 @@ class SendJob:
 
     `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
     two was sent, None before. Once it is refused, its invitation is no longer this worker's, and its report is void.
+    `due_seconds`: for how long an immediate one had been due when it was claimed.
     """
 
     rank: tuple[int, int]
@@ -68,6 +74,8 @@ class SendJob:
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     granted: bool | None = None
+    due_seconds: float = 0.0
+    claimed_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +194,13 @@ def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
 class CircuitBreaker:
     """Stops sending while the relay as a whole is out of order.
 
-    The pause is a second after the first failure and doubles to a minute. After it one message is tried before the others.
+    The pause is a second after the first failure and doubles to a minute. After it one message is tried before the others. The
+    log has a line when the relay is lost, and one when it is back.
     """
 
-    def __init__(self, jitter: random.Random) -> None:
-        self._jitter = jitter
+    def __init__(self, jitter: random.Random, status: WorkerStatus, log: LogOutput) -> None:
+        self._jitter, self._status, self._log = jitter, status, log
+        self._lost_at = 0.0
         self._failures = 0
         self._broken = 0
         self._until = float("-inf")
@@ -212,9 +222,17 @@ class CircuitBreaker:
             self._broken += 1
             if (is_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
                 self._failures += 1
+                self._status.relay_up = False
+                if self._failures == 1:
+                    self._lost_at, failure = time.monotonic(), report.relay_failure
+                    known = {name: getattr(failure, name, None) for name in ("stage", "code", "cause")}
+                    self._log.write("relay_down", **known)
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
         elif report.result in _VERDICTS:
+            if self._failures:
+                self._log.write("relay_back", seconds=round(time.monotonic() - self._lost_at, 1))
+            self._status.relay_up = True
             self._failures = self._broken = 0
             self._until = float("-inf")
 
@@ -286,7 +304,8 @@ class DeliveryWorker:
         self._context = self._options.context or protocol.DeliveryContext(policy_of(config))
         self._size = self._options.connections
         self._connections = ConnectionPool(mailer, self._size)
-        self._breaker = CircuitBreaker(self._context.jitter)
+        self.status = WorkerStatus()
+        self._breaker = CircuitBreaker(self._context.jitter, self.status, self._log)
         self._jobs: dict[int, SendJob] = {}  # of what this worker holds, by invitation id
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
@@ -298,12 +317,10 @@ class DeliveryWorker:
 
     def run(self) -> None:
         """Deliver until `stop()`; what the worker holds is finished first."""
-        self._log.write("worker_started", connections=self._size)
         while not self._is_stopping:
             if not self.step():
                 self._wakeup.wait(min(self._options.idle_seconds, self._breaker.seconds_left or self._due_in))
         self.finish()
-        self._log.write("worker_stopped")
 
     def step(self) -> bool:
         """Claim what there is room for, and commit what was reported; False when there was nothing to do."""
@@ -365,6 +382,7 @@ class DeliveryWorker:
         elif hold is None and self._is_held:
             self._log.write("delivery_released")
         self._is_held = hold is not None
+        self._tell_ended()
         # Others may have been quicker, or have locked what is due.
         self._due_in = self._options.poll_seconds if hold is None else self._options.idle_seconds
         for invitation in claimed:
@@ -383,6 +401,7 @@ class DeliveryWorker:
         until = time.monotonic() + self._context.policy.lease_seconds
         addresses = {"base_url": self._config.base_url, "mail_from": self._config.mail_from}
         job = SendJob(rank, invitation, partial(compose, invitation, context, **addresses), until)
+        job.due_seconds = self._context.due_seconds
         self._jobs[invitation.id] = job
         self._connections.submit(job)
 
@@ -414,16 +433,32 @@ class DeliveryWorker:
         self._breaker.record(report)
         if report.error is not None:
             self._log.write("unexpected_error", error=report.error, invitation_id=job.invitation.id)
-        if (failure := report.relay_failure) is not None:
-            pause = round(self._breaker.seconds_left, 1)
-            known = {"stage": failure.stage, "code": failure.code, "cause": failure.cause}
-            self._log.write("relay_down", **known, pause_seconds=pause)
+        if report.relay_failure is not None:
             self._withdraw()
         if report.result is None:
             self._ready.append(job)
         else:
             offered, reply = job.granted is True, (report.code, report.words)
             self._outcomes.append(AttemptOutcome(job.invitation, report.result, *reply, offered=offered))
+
+    def _tell_ended(self) -> None:
+        """Log and count how attempts have ended, once that is stored."""
+        for change, invitation in self._context.ended:
+            result, enhanced = ATTEMPT_ENDS[change.state], _ENHANCED_CODE.match(change.words or "")
+            self.status.counts[result] += 1
+            job = self._jobs.get(invitation.id)
+            seconds = 0.0 if job is None else time.monotonic() - job.claimed_at
+            if job is not None and result == "sent" and invitation.delivery == Delivery.IMMEDIATE:
+                self.status.lag_seconds = job.due_seconds + seconds
+            known = {"invitation_id": invitation.id, "result": result, "reason": change.reason}
+            known |= {
+                "code": change.code,
+                "enhanced_code": enhanced and enhanced[0],
+            }  # no words: they name people
+            known["attempt"] = invitation.attempts + 1
+            self._log.write("delivery", level="info" if result == "sent" else "warning", **known)
+            if TRACES.tracer is not None:
+                TRACES.record("delivery", seconds, known)
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""
@@ -460,6 +495,7 @@ class DeliveryWorker:
         granted, mark = write_alone(self._db, self._commit_in)
         if mark is not None and self._ready:
             mark()
+        self._tell_ended()
         ready, outcomes = self._ready, self._outcomes
         self._ready, self._outcomes = [], []
         for outcome in outcomes:

@@ -105,7 +105,9 @@ def save(
     received = received_at and stored_time(received_at)
     tables = ((encounters, encounter_rows), (duties, duty_rows))
     divided = [(table, *_divided(tx, table, rows)) for table, rows in tables]
+    groups = sorted({event.provider_group_id or 0 for event in events})
     with one_round_trip(tx):
+        update_set(tx, provider_groups, [{"id": group, "fed_at": received} for group in groups])
         insert_set(tx, queue_events, [_stored_fields(event, received_at=received) for event in events])
         for table, new, changed in divided:
             insert_set(tx, table, new)

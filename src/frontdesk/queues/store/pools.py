@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, ColumnElement, String, and_, bindparam, ca
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
-from frontdesk.plans.tables import plans
+from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
@@ -140,6 +140,13 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
     ):
         found[group].append(id_)
     return found
+
+
+def list_feeds(tx: Tx) -> dict[int, datetime]:
+    """When queue events last came for an account's plans, by account."""
+    own_group = SameKey(provider_groups.c.id, plans.c.provider_group_id)
+    query = select(plans.c.account_id, func.max(provider_groups.c.fed_at)).join(provider_groups, own_group)
+    return {account: at for account, at in tx.execute(query.group_by(plans.c.account_id)) if at is not None}
 
 
 def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
