@@ -42,6 +42,7 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.HOST: "Correct the host in FRONTDESK_DATABASE_URL, or this machine's name service.",
     DatabaseState.NO_SERVER: "Start the server, or correct host and port in FRONTDESK_DATABASE_URL.",
     DatabaseState.TLS: "Correct sslmode and sslrootcert in FRONTDESK_DATABASE_URL, or the server's certificate.",
+    DatabaseState.NO_PRIMARY: "Promote a standby, or name the primary in FRONTDESK_DATABASE_URL (docs/operations.md, Failover).",
     DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
     DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",

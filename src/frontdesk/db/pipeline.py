@@ -25,7 +25,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from frontdesk.db.engine import Database, Item, Result, write_together
-from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.db.failures import (
+    READ_ONLY_STATE,
+    DatabaseOutage,
+    NoAnswer,
+    as_unavailable,
+    as_unknown_outcome,
+)
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
@@ -53,7 +59,8 @@ LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
-_SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
+# An operator's command, a crash, a broken connection, a demoted primary.
+_SESSION_ENDED = ("57P", "08", READ_ONLY_STATE)
 
 
 async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
@@ -90,8 +97,7 @@ class PipelineDatabase:
                 self._outage.ended()
         finally:
             tx.roll_back()
-            if connection.is_alive:
-                self._idle.append(connection)
+            self._give_back(connection)
 
     async def ask(self, statement: str, parameters: Parameters) -> PipelineRows:
         """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server sends it. The statement
@@ -101,7 +107,6 @@ class PipelineDatabase:
         except Unavailable as error:
             if not error.stale_connection:
                 raise
-        self.close()  # the others may be as dead
         return await self._ask_once(statement, parameters)
 
     def shorten_waits(self, seconds: float) -> None:
@@ -119,6 +124,12 @@ class PipelineDatabase:
                 return connection
         return None
 
+    def _give_back(self, connection: "_PipelineConnection") -> None:
+        if connection.is_alive:
+            self._idle.append(connection)
+        else:
+            self.close()  # the others may be as dead
+
     async def _open(self) -> "_PipelineConnection":
         try:
             return await _PipelineConnection.open(self._url, self._deadlines)
@@ -133,8 +144,7 @@ class PipelineDatabase:
         except psycopg.Error as error:
             raise self.translated(error, is_lost=not connection.is_alive) from None
         finally:
-            if connection.is_alive:
-                self._idle.append(connection)
+            self._give_back(connection)
         if self._outage.began_at is not None:
             self._outage.ended()
         return answer.rows or []
@@ -277,11 +287,12 @@ class _PipelineConnection:
     @classmethod
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         """Raises Unavailable when the settings do not hold."""
-        plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        address = make_url(url).set(drivername="postgresql")
+        plain = address.render_as_string(hide_password=False)
         settings = session_settings(lock_seconds=LOCK_SECONDS)
         try:
             with deadlines.timeout(), refusal_named():
-                arguments = connection_arguments(settings)
+                arguments = connection_arguments(settings, address)
                 connection = await psycopg.AsyncConnection.connect(plain, **arguments, autocommit=True)
                 try:
                     answer = await connection.execute(settings_query(settings))
