@@ -25,13 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from frontdesk.db.engine import Database, Item, Result, write_together
-from frontdesk.db.failures import (
-    READ_ONLY_STATE,
-    DatabaseOutage,
-    NoAnswer,
-    as_unavailable,
-    as_unknown_outcome,
-)
+from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
@@ -59,8 +53,11 @@ LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
-# An operator's command, a crash, a broken connection, a demoted primary.
-_SESSION_ENDED = ("57P", "08", READ_ONLY_STATE)
+_SESSION_ENDED = (
+    "57P",
+    "08",
+    "25006",
+)  # an operator's command, a crash, a broken connection, a demoted primary
 
 
 async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
