@@ -30,8 +30,7 @@ def worker(
     Example: frontdesk worker --connections 4
     """
     config, manager = settings(), ServiceManager()
-    with migrated_database(config, index_scans=True) as db:
-        db.outage.tell = LogOutput(sys.stdout).write
+    with migrated_database(config, index_scans=True, tell=LogOutput(sys.stdout).write) as db:
         loader, sender = FileLoader(config, db), WebhookSender(config, db)
         tasks = (loader, sender, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery = None

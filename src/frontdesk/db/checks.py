@@ -5,11 +5,12 @@ stores writes: a full disk and a standby answer every read. Free space by statvf
 the disk of another machine."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from time import monotonic
+from time import monotonic, sleep
+from typing import Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import inspect
@@ -18,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
-from frontdesk.db.failures import DatabaseState
+from frontdesk.db.failures import AWAY_EVENT, PASSING, DatabaseState
 from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
@@ -87,6 +88,23 @@ def revision_of(db: Database) -> str | None:
         return tx.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
 
     return db.ask(read)
+
+
+def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
+    """Return when the database answers, or when only a person can help. `tell` writes a line of the log when the wait begins and
+    when it ends, and from then on for each outage."""
+    while True:
+        try:
+            revision_of(db)
+        except Unavailable as error:
+            if error.code in PASSING:
+                if db.outage.tell is not tell:
+                    db.outage.tell = tell
+                    tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
+                sleep(RETRY_SECONDS)
+                continue
+        db.outage.tell = tell
+        return
 
 
 def problems(db: Database, config: Config) -> list[CheckFailure]:

@@ -99,6 +99,14 @@ _REFUSALS = (
     (DatabaseState.HOST, ("failed to resolve host", "could not translate host name")),
 )
 AWAY = {DatabaseState.MISSING, DatabaseState.UNREACHABLE, *(state for state, _ in _REFUSALS)}
+# What may pass by itself. The others are settings or files that a person corrects.
+_WRONG = {
+    DatabaseState.MISSING,
+    DatabaseState.TLS,
+    DatabaseState.NOT_ADMITTED,
+    DatabaseState.NO_SUCH_DATABASE,
+}
+PASSING = AWAY - _WRONG - {DatabaseState.LOGIN}
 _BY_SQLITE_CODE = {
     5: DatabaseState.BUSY,
     6: DatabaseState.BUSY,
