@@ -117,11 +117,13 @@ def test_a_database_of_a_newer_version_is_told_with_the_remedy(cli: CommandLine)
     db = open_database(as_role(cli.database_url, OWNER))
     with db.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '9' || version_num")
+        tx.exec_driver_sql("UPDATE installation SET compatible_since = '9001'")
     try:
         said = [cli.refused("migrate"), cli.refused("account", "list"), cli.run("check").stdout]
     finally:
         with db.write() as tx:  # other tests have the same database
             tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
+            tx.exec_driver_sql("UPDATE installation SET compatible_since = '0001'")
         db.close()
     for each in said:
         assert f"at revision 9{HEAD}, this program needs {HEAD}" in each

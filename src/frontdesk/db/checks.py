@@ -90,6 +90,16 @@ def revision_of(db: Database) -> str | None:
     return db.ask(read)
 
 
+def can_use(db: Database, revision: str | None) -> bool:
+    """Whether this program can use the schema of this revision: its own, or a newer one that is backward compatible to it."""
+    if revision is None or revision <= HEAD:
+        return revision == HEAD
+    return bool(
+        db.ask(lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one())
+        <= HEAD
+    )
+
+
 def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
     """Return when the database answers, or when only a person can help. `tell` writes a line of the log when the wait begins and
     when it ends, and from then on for each outage."""
@@ -120,7 +130,7 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     revision = revision_of(db)
     if not db.is_sqlite:
         yield from _server_problems(db)
-    if revision != HEAD:
+    if not can_use(db, revision):
         yield other_schema(revision)
         return
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
