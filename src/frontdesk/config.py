@@ -121,10 +121,8 @@ def _database_url(text: str) -> str:
 
 
 def _with_hosts_in_query(address: str) -> str:
-    """The address with several hosts as SQLAlchemy and libpq both take them: `?host=h1,h2&port=p1,p2`.
-
-    Of several hosts the one that takes writes is used: a standby would answer reads with old records.
-    """
+    """The address with several hosts as SQLAlchemy and libpq both take them: `?host=h1,h2&port=p1,p2`. The one that takes writes
+    is used, because a standby would answer with old records."""
     found = re.fullmatch(r"((?:[^:/]*(?::[^@]*)?@)?)([^/?]*)([^?]*)(?:\?(.*))?", address, re.DOTALL)
     login, hosts, path, query = found.groups("") if found else ("", "", address, "")
     options = parse_qs(query)
@@ -142,9 +140,7 @@ def _with_hosts_in_query(address: str) -> str:
     if "," in ",".join(options.get("host", ())):
         chosen = options.get("target_session_attrs", ["read-write"])[-1]
         if chosen not in ("read-write", "primary"):
-            raise ValueError(
-                "with several hosts use target_session_attrs=read-write, or leave it out: it is added"
-            )
+            raise ValueError("with several hosts use target_session_attrs=read-write, or leave it out")
         query += "" if "target_session_attrs" in options else f"&target_session_attrs={chosen}"
     return login + hosts + path + (query and f"?{query}")
 

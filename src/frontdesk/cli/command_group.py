@@ -60,8 +60,7 @@ def opened_database(config: Config, *, index_scans: bool = False) -> closing[Dat
 def migrated_database(
     config: Config, *, index_scans: bool = False, tell: Callable[..., Any] | None = None
 ) -> Iterator[Database]:
-    """The database with the tables of this version. Raises FrontdeskError for another version. With `tell`, which writes a line
-    of the log, it waits for the server."""
+    """The database with tables that this version can use, else FrontdeskError; with `tell`, after `wait_for_server`."""
     with opened_database(config, index_scans=index_scans) as db:
         if tell is not None:
             wait_for_server(db, tell)

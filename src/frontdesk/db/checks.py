@@ -94,27 +94,24 @@ def can_use(db: Database, revision: str | None) -> bool:
     """Whether this program can use the schema of this revision: its own, or a newer one that is backward compatible to it."""
     if revision is None or revision <= HEAD:
         return revision == HEAD
-    return bool(
-        db.ask(lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one())
-        <= HEAD
-    )
+    since = db.ask(lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one())
+    return str(since) <= HEAD
 
 
 def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
-    """Return when the database answers, or when only a person can help. `tell` writes a line of the log when the wait begins and
-    when it ends, and from then on for each outage."""
+    """Return when the database answers, or when only a person can help. `tell` writes the log's lines about outages, also of this."""
     while True:
         try:
             revision_of(db)
+            break
         except Unavailable as error:
-            if error.code in PASSING:
-                if db.outage.tell is not tell:
-                    db.outage.tell = tell
-                    tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
-                sleep(RETRY_SECONDS)
-                continue
+            if error.code not in PASSING:
+                break
+            if db.outage.tell is not tell:
+                tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
         db.outage.tell = tell
-        return
+        sleep(RETRY_SECONDS)
+    db.outage.tell = tell
 
 
 def problems(db: Database, config: Config) -> list[CheckFailure]:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
 
 from frontdesk.db.engine import Tx
 
@@ -19,70 +18,53 @@ COUNTER_ENDING = "-delivered"  # beside the database file, as -wal and -shm are
 LOOK_SECONDS = 1.0
 
 # The control file names the timeline of a promoted standby minutes later than the log's own names.
-_SIGHTING = """
-    SELECT s.system_identifier::text, coalesce(('x' || left(pg_walfile_name(w.log_end), 8))::bit(32)::int, c.timeline_id),
-        d.oid || '/' || %s::regclass::oid, w.log_end - '0/0', pg_last_wal_replay_lsn() - '0/0',
-        current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')
+_POSTGRESQL = """
+    SELECT s.system_identifier::text || '/' || coalesce(('x' || left(w.name, 8))::bit(32)::int, c.timeline_id) || '/' || d.oid
+        || '/' || %s::regclass::oid
     FROM pg_control_system() s, pg_control_checkpoint() c, pg_database d,
-        (SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn() END AS log_end) w
+        (SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END AS name) w
     WHERE d.datname = current_database()
 """
-
-
-class Sighting(NamedTuple):
-    """A PostgreSQL database at one moment. `log_end` and `replayed` count bytes of its log: all, and those of its recovery.
-    `is_synchronous`: a commit waits for a standby."""
-
-    cluster: str
-    timeline: int
-    ids: str
-    log_end: int | None
-    replayed: int | None
-    is_synchronous: bool
-
-    @property
-    def identity(self) -> str:
-        return f"{self.cluster}/{self.timeline}/{self.ids}"
+# NULL unless commits wait for a standby.
+_LOG_END = """
+    SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
+        AND current_setting('synchronous_commit') NOT IN ('off', 'local') THEN pg_current_wal_flush_lsn()::text END
+"""
+_HAS_REACHED = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
 
 
 def database_identity(tx: Tx, table: str) -> str:
     """The identity of the transaction's database. Only a restore may ever make `table` anew."""
-    return f"file/{_file(tx).stat().st_ino}" if tx.dialect.name == "sqlite" else _see(tx, table).identity
-
-
-def _see(tx: Tx, table: str) -> Sighting:
-    return Sighting._make(tx.exec_driver_sql(_SIGHTING, (table,)).one())
+    if tx.dialect.name != "sqlite":
+        return str(tx.exec_driver_sql(_POSTGRESQL, (table,)).scalar_one())
+    return f"file/{_file(tx).stat().st_ino}"
 
 
 class FailoverWitness:
-    """What a worker saw of its database, by which it recognises a standby that took over and lacks no commit.
-
-    It keeps two sightings, a second or more apart, and compares the older one: its end of the log has reached the standby.
-    """
+    """A worker's last two sightings of its database, by which it recognises a standby that took over and lacks no commit."""
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._seen: list[Sighting] = []
+        self._seen: list[tuple[str, str | None]] = []  # the identity, and where the log ended
         self._next_at = 0.0
 
     def look(self, tx: Tx, home: Callable[[], str | None]) -> None:
         """Look at the database, once a second at most. What is not `home()` is not remembered."""
         if tx.dialect.name != "sqlite" and monotonic() >= self._next_at:
             self._next_at = monotonic() + LOOK_SECONDS
-            seen = _see(tx, self._table)
-            if seen.identity == home():
+            seen = database_identity(tx, self._table), tx.exec_driver_sql(_LOG_END).scalar_one()
+            if seen[0] == home():
                 self._seen = [*self._seen[-1:], seen]
 
     def saw_failover(self, tx: Tx, home: str | None) -> bool:
-        """Whether this is the `home` that was seen, on a later timeline, and its recovery got as far as the log that was seen.
-
-        That of a restored backup did not. The commits of the last seconds have waited for a standby.
-        """
-        if not self._seen or not all(each.is_synchronous and each.identity == home for each in self._seen):
+        """Whether this is the `home` that was seen, on a later timeline, and its recovery got as far as the log at the older
+        sighting, which all standbys had by then. A restored backup did not. Later commits have waited for a standby."""
+        if home is None or not self._seen or any(seen != home or not end for seen, end in self._seen):
             return False
-        old, new = self._seen[0], _see(tx, self._table)
-        is_later = (old.cluster, old.ids) == (new.cluster, new.ids) and new.timeline > old.timeline
-        return is_later and (new.replayed or 0) >= (old.log_end or 0)
+        old, new = home.split("/"), database_identity(tx, self._table).split("/")
+        if int(new.pop(1)) <= int(old.pop(1)) or new != old:
+            return False
+        return bool(tx.exec_driver_sql(_HAS_REACHED, (self._seen[0][1],)).scalar_one())
 
 
 def read_counter(tx: Tx) -> int | None:

@@ -99,14 +99,8 @@ _REFUSALS = (
     (DatabaseState.HOST, ("failed to resolve host", "could not translate host name")),
 )
 AWAY = {DatabaseState.MISSING, DatabaseState.UNREACHABLE, *(state for state, _ in _REFUSALS)}
-# What may pass by itself. The others are settings or files that a person corrects.
-_WRONG = {
-    DatabaseState.MISSING,
-    DatabaseState.TLS,
-    DatabaseState.NOT_ADMITTED,
-    DatabaseState.NO_SUCH_DATABASE,
-}
-PASSING = AWAY - _WRONG - {DatabaseState.LOGIN}
+# What a person need not correct.
+PASSING = {each for each in AWAY if not each.endswith(("missing", "tls", "login", "unknown", "not_admitted"))}
 _BY_SQLITE_CODE = {
     5: DatabaseState.BUSY,
     6: DatabaseState.BUSY,
@@ -166,7 +160,6 @@ def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None
 
 
 def unavailable(state: DatabaseState, **options: bool) -> Unavailable:
-    """With the options of `Unavailable`."""
     return Unavailable(_DETAILS[state], code=state, **options)
 
 
@@ -180,9 +173,7 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     if isinstance(error.orig, NoAnswer):  # the next connection would only be as silent
         return unavailable(DatabaseState.SILENT)
     state = _state(error)
-    if (
-        state == READ_ONLY_STATE
-    ):  # its connection was thrown away, and the next one may lead to the new primary
+    if state == READ_ONLY_STATE:  # its connection was dropped, and the next may lead to the new primary
         return unavailable(DatabaseState.READ_ONLY, stale_connection=True)
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)

@@ -29,7 +29,6 @@ def upgrade(db: Database, *, uniqueness: str = "service") -> list[str]:
         raise FrontdeskError(f"{failure.what} {failure.remedy}", code="newer_revision")
     with db.write_schema() as connection:
         command.upgrade(_alembic(connection, uniqueness), "head")
-        # The oldest revision whose program can use this schema: all that came later are backward compatible.
         steps = ScriptDirectory(str(FOLDER)).walk_revisions()
         oldest = max(step.revision for step in steps if not step.module.BACKWARD_COMPATIBLE)
         connection.execute(text("UPDATE installation SET compatible_since = :oldest"), {"oldest": oldest})

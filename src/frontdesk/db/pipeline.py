@@ -53,11 +53,7 @@ LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
-_SESSION_ENDED = (
-    "57P",
-    "08",
-    "25006",
-)  # an operator's command, a crash, a broken connection, a demoted primary
+_SESSION_ENDED = ("57P", "08", "25006")  # by an operator, a crash, the network; a demoted primary
 
 
 async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
@@ -94,7 +90,10 @@ class PipelineDatabase:
                 self._outage.ended()
         finally:
             tx.roll_back()
-            self._give_back(connection)
+            if connection.is_alive:
+                self._idle.append(connection)
+            else:
+                self.close()  # the others may be as dead
 
     async def ask(self, statement: str, parameters: Parameters) -> PipelineRows:
         """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server sends it. The statement
@@ -121,12 +120,6 @@ class PipelineDatabase:
                 return connection
         return None
 
-    def _give_back(self, connection: "_PipelineConnection") -> None:
-        if connection.is_alive:
-            self._idle.append(connection)
-        else:
-            self.close()  # the others may be as dead
-
     async def _open(self) -> "_PipelineConnection":
         try:
             return await _PipelineConnection.open(self._url, self._deadlines)
@@ -141,7 +134,10 @@ class PipelineDatabase:
         except psycopg.Error as error:
             raise self.translated(error, is_lost=not connection.is_alive) from None
         finally:
-            self._give_back(connection)
+            if connection.is_alive:
+                self._idle.append(connection)
+            else:
+                self.close()  # the others may be as dead
         if self._outage.began_at is not None:
             self._outage.ended()
         return answer.rows or []

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from secrets import token_hex
 from typing import Any, TypeVar
 
 import orjson
@@ -69,7 +70,8 @@ def create_postgresql_engine(url: URL, *, pool_size: int, index_scans: bool) -> 
 
 def session_settings(*, lock_seconds: int = WAIT_SECONDS, index_scans: bool = True) -> Settings:
     """The settings of a connection by name, as PostgreSQL shows them."""
-    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {})
+    mark = {"frontdesk.connection": token_hex(4)}  # a pooler could drop all, and the role have the others
+    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {}) | mark
 
 
 def connection_arguments(settings: Settings, url: URL) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def connection_arguments(settings: Settings, url: URL) -> dict[str, Any]:
 
 def settings_query(settings: Settings) -> str:
     """One query for the values of the settings, in their order."""
-    return "SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)
+    return "SELECT " + ", ".join(f"current_setting('{name}', true)" for name in settings)
 
 
 def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:

@@ -389,10 +389,8 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
 
 
 def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | None:
-    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on.
-
-    A database that moved delivers from its new home if the witness saw a failover that lost nothing.
-    """
+    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on, unless it is a
+    failover by which the witness knows that nothing was lost."""
     home = store.find_home(tx)
     reason = find_hold_reason(tx, home)
     if reason is HoldReason.MOVED and witness is not None and witness.saw_failover(tx, home.home):
