@@ -99,7 +99,7 @@ def can_use(db: Database, revision: str | None) -> bool:
 
 
 def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
-    """Return when the database answers, or when only a person can help. `tell` writes the log's lines about outages, also of this."""
+    """Return when the database answers, or when only a person can help. `tell` writes the log's lines about outages."""
     while True:
         try:
             revision_of(db)
