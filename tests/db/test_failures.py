@@ -25,9 +25,11 @@ from frontdesk.db.failures import (
     violation_as,
 )
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
+from frontdesk.db.sets import one_round_trip
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW
+from tests.postgres import Databases
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -80,6 +82,16 @@ def test_connections_to_a_server_that_became_read_only_are_replaced(db: Database
 
     with closing(PipelineDatabase(db.url)) as wire:
         assert asyncio.run(work()) == [1]
+
+
+@ON_POSTGRESQL
+def test_a_connection_that_is_lost_within_a_round_trip_is_told_as_lost(
+    db: Database, postgres: Databases
+) -> None:
+    """A file whose chunk met another error failed for good."""
+    with pytest.raises(Unavailable, match="was lost"), db.write() as tx, one_round_trip(tx):
+        postgres.kill_backends(str(db.engine.url.database))
+        tx.exec_driver_sql("SELECT 1")
 
 
 def break_unique(db: Database, name: str | None = "Private") -> None:
