@@ -89,9 +89,14 @@ def test_a_connection_that_is_lost_within_a_round_trip_is_told_as_lost(
     db: Database, postgres: Databases
 ) -> None:
     """A file whose chunk met another error failed for good."""
-    with pytest.raises(Unavailable, match="was lost"), db.write() as tx, one_round_trip(tx):
-        postgres.kill_backends(str(db.engine.url.database))
-        tx.exec_driver_sql("SELECT 1")
+
+    def lose_connection() -> None:
+        with db.write() as tx, one_round_trip(tx):
+            postgres.kill_backends(str(db.engine.url.database))
+            tx.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(Unavailable, match="was lost"):
+        lose_connection()
 
 
 def break_unique(db: Database, name: str | None = "Private") -> None:
