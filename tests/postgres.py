@@ -110,10 +110,11 @@ class Databases:
 class PostgresServer(Databases):
     """A server in a temporary folder, on a port of 127.0.0.1 that stays the same when it is started again.
 
-    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server writes.
+    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server writes. One that `follows`
+    another is its standby: it starts on a copy of its data, and gets each change by streaming until it is promoted.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, follows: "PostgresServer | None" = None) -> None:
         self.port = free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{self.port}")
         self.bin_dir = _binaries()
@@ -121,6 +122,7 @@ class PostgresServer(Databases):
         self.folder = Path(tempfile.mkdtemp(prefix="frontdesk-pg-"))
         self._as = _privileges(self.folder)
         self._server_bin = self._readable_binaries()
+        self._follows = follows
         self._process: subprocess.Popen[bytes] | None = None
         self._keeper = _start_keeper(self.folder)
         atexit.register(self.stop)
@@ -144,7 +146,7 @@ class PostgresServer(Databases):
             raise RuntimeError("the server is running")
         data = self.folder / "data"
         if not data.exists():
-            self._initdb(data)
+            self._make(data)
         options = self._settings = self._settings | dict(settings or {}) | {"port": str(self.port)}
         self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
         assert self._keeper.stdin is not None
@@ -152,6 +154,11 @@ class PostgresServer(Databases):
         self._keeper.stdin.flush()
         self.wait_until_ready()
         return self
+
+    def promote(self) -> None:
+        """Make the standby a primary; returns when it is one."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
 
     def wait_until_ready(self) -> None:
         """Return when the server takes connections again, after the kill of a backend for instance."""
@@ -168,6 +175,14 @@ class PostgresServer(Databases):
     def kill_postmaster(self) -> None:
         """SIGKILL, as a power cut would; `start()` brings the same data back."""
         family = keeper.children(self.pid)
+        self._end(signal.SIGKILL)
+        keeper.see_gone(family)
+
+    def kill(self) -> None:
+        """SIGKILL to the postmaster and all its children at once, as when their machine is gone."""
+        for pid in (family := [self.pid, *keeper.children(self.pid)]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._end(signal.SIGKILL)
         keeper.see_gone(family)
 
@@ -201,9 +216,13 @@ class PostgresServer(Databases):
             return False
         return True
 
-    def _initdb(self, data: Path) -> None:
-        if self._popen("initdb", "-D", str(data), *_INITDB.split()).wait() != 0:
-            raise RuntimeError(f"initdb failed:\n{self._log()}")
+    def _make(self, data: Path) -> None:
+        program, options = "initdb", _INITDB
+        if self._follows is not None:
+            source = f"-h 127.0.0.1 -p {self._follows.port} -U postgres"
+            program, options = "pg_basebackup", f"{source} --checkpoint=fast --write-recovery-conf --no-sync"
+        if self._popen(program, "-D", str(data), *options.split()).wait() != 0:
+            raise RuntimeError(f"{program} failed:\n{self._log()}")
 
     def _popen(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:

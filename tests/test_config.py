@@ -3,6 +3,8 @@
 from ipaddress import ip_network
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import make_url
 
 from frontdesk.config import ConfigError, read_config
 
@@ -16,6 +18,8 @@ def test_trusted_proxies_are_addresses_and_networks_and_none_unless_named() -> N
 
 NETWORKS = "FRONTDESK_TRUSTED_PROXIES: use addresses and networks.*10\\.0\\.0\\.7"
 MEMORY = "FRONTDESK_DATABASE_URL: a database in memory.*use sqlite:///path"
+HOSTS = "FRONTDESK_DATABASE_URL: write several hosts with commas.*host1:5432,host2:5432"
+STANDBY = "FRONTDESK_DATABASE_URL: with several hosts use target_session_attrs=read-write"
 OPTIONS = "FRONTDESK_DATABASE_URL: an SQLite database takes no options"
 
 
@@ -29,6 +33,16 @@ OPTIONS = "FRONTDESK_DATABASE_URL: an SQLite database takes no options"
         *((f"sqlite://{text}", MEMORY) for text in ("", "/:memory:", "/:memory:?cache=shared")),
         ("sqlite:///file:memdb?mode=memory", MEMORY),
         ("sqlite:///var/frontdesk.db?mode=ro", OPTIONS),
+        *(
+            (f"postgresql://u:p@{text}", HOSTS)
+            for text in ("a,/x", "a:5432,b:x/x", "::1,a/x", "a:1,b:65536/x", "a b,c/x")
+        ),
+        ("postgresql://u:p@a,b/x?host=c", HOSTS),
+        *(
+            (f"postgresql://u:p@a,b/x?target_session_attrs={text}", STANDBY)
+            for text in ("any", "prefer-standby")
+        ),
+        ("postgresql:///x?host=a,b&target_session_attrs=standby", STANDBY),
     ],
 )
 def test_what_can_not_be_used_is_refused_with_an_example(text: str, hint: str) -> None:
@@ -39,6 +53,32 @@ def test_what_can_not_be_used_is_refused_with_an_example(text: str, hint: str) -
 def test_options_of_postgresql_stay() -> None:
     url = "postgresql://somebody@db.example.com/frontdesk?sslmode=require"
     assert read_config({"FRONTDESK_DATABASE_URL": url}).database_url.endswith("?sslmode=require")
+
+
+WRITES = "&target_session_attrs=read-write"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("u:p@h1:5599,h2:5541/db?target_session_attrs=read-write", "u:p@/db?host=h1,h2&port=5599,5541" + WRITES),
+        ("h1,h2.example.com:5433/db", "/db?host=h1,h2.example.com&port=5432,5433" + WRITES),
+        ("u:p%2C@[2001:db8::1]:5433,[::1]/db?sslmode=require",
+         "u:p%2C@/db?host=2001:db8::1,::1&port=5433,5432&sslmode=require" + WRITES),
+        ("/db?host=/run/a,/run/b", "/db?host=/run/a,/run/b" + WRITES),
+        ("u@a,b/db?target_session_attrs=primary", "u@/db?host=a,b&port=5432,5432&target_session_attrs=primary"),
+        ("u:p,q@h1:5433/db?target_session_attrs=any", "u:p,q@h1:5433/db?target_session_attrs=any"),
+    ],
+)  # fmt: skip
+def test_several_hosts_are_given_to_libpq_and_sqlalchemy_in_the_form_that_both_take(
+    given: str, read: str
+) -> None:
+    url = read_config({"FRONTDESK_DATABASE_URL": f"postgresql://{given}"}).database_url
+    assert url == f"postgresql+psycopg://{read}"
+    address = make_url(url)
+    arguments = address.get_dialect()().create_connect_args(address)[1]
+    libpq = conninfo_to_dict(address.set(drivername="postgresql").render_as_string(hide_password=False))
+    assert {name: str(value) for name, value in arguments.items()} == {"port": ","} | libpq
 
 
 @pytest.mark.parametrize(

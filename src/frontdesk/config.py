@@ -108,7 +108,7 @@ def is_this_machine(host: str) -> bool:
 def _database_url(text: str) -> str:
     scheme = text.partition("://")[0]
     if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
-        return "postgresql+psycopg://" + text.partition("://")[2]
+        return "postgresql+psycopg://" + _with_hosts_in_query(text.partition("://")[2])
     if text == "sqlite://" or text.startswith(("sqlite:///:memory:", "sqlite:///file:")):
         raise ValueError(
             "a database in memory would be another one for every process; use sqlite:///path/to/file"
@@ -118,6 +118,31 @@ def _database_url(text: str) -> str:
     if text.startswith("sqlite:///") and len(text) > len("sqlite:///"):
         return text
     raise ValueError("use sqlite:///path/to/file or postgresql://user:password@host:port/database")
+
+
+def _with_hosts_in_query(address: str) -> str:
+    """The address with several hosts as SQLAlchemy and libpq both take them: `?host=h1,h2&port=p1,p2`. The one that takes writes
+    is used, because a standby would answer with old records."""
+    found = re.fullmatch(r"((?:[^:/]*(?::[^@]*)?@)?)([^/?]*)([^?]*)(?:\?(.*))?", address, re.DOTALL)
+    login, hosts, path, query = found.groups("") if found else ("", "", address, "")
+    options = parse_qs(query)
+    if "," in hosts:
+        each = [re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?", host) for host in hosts.split(",")]
+        named = [(host[1], host[2] or "5432") for host in each if host is not None and _is_host(host[1])]
+        if len(named) < len(each) or any(int(port) > 65_535 for _, port in named) or "host" in options:
+            raise ValueError(
+                "write several hosts with commas between them, each with its port or none, such as "
+                "postgresql://user:password@host1:5432,host2:5432/database"
+            )
+        listed = [",".join(host.strip("[]") for host, _ in named), ",".join(port for _, port in named)]
+        query = f"host={listed[0]}&port={listed[1]}" + (query and f"&{query}")
+        hosts, options["host"] = "", listed[:1]
+    if "," in ",".join(options.get("host", ())):
+        chosen = options.get("target_session_attrs", ["read-write"])[-1]
+        if chosen not in ("read-write", "primary"):
+            raise ValueError("with several hosts use target_session_attrs=read-write, or leave it out")
+        query += "" if "target_session_attrs" in options else f"&target_session_attrs={chosen}"
+    return login + hosts + path + (query and f"?{query}")
 
 
 def _base_url(text: str) -> str:

@@ -36,7 +36,7 @@ from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.checks import problems
+from frontdesk.db.checks import problems, wait_for_server
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import DRAIN, report_ready, report_refusal, stop_with_parent
@@ -86,11 +86,12 @@ def _checked_database(config: Config) -> Database:
     except FrontdeskError as error:
         report_refusal(error.detail)
         raise SystemExit(1) from None
+    log = LogOutput(sys.stdout)
+    wait_for_server(db, log.write)
     found = problems(db, config)
     if refused := [problem for problem in found if not problem.is_warning]:
         report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in refused))
         raise SystemExit(1)
-    log = LogOutput(sys.stdout)
     for each in found:
         log.write("installation_warning", what=each.what, remedy=each.remedy)
     log.finish()

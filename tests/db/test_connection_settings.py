@@ -2,6 +2,7 @@
 address that does not keep them."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -25,22 +26,26 @@ REFUSED = "connection failed: FATAL:  unsupported startup parameter: options"
 
 
 class Pooler:
-    """Stands between the driver and the server: drops the options of each connection, or refuses them."""
+    """Stands between the driver and the server: drops the options of each connection, or refuses them.
 
-    def __init__(self, *, refuses: bool) -> None:
-        self.refuses = refuses
+    "role" drops them where the role has been given the same settings.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
         self.opened: list[Any] = []
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        assert options.pop("options")
-        if self.refuses:
+        given = options.pop("options")
+        if self.what == "refuses":
             raise psycopg.OperationalError(REFUSED)
-        return options
+        of_role = re.sub(r"-c frontdesk\.\S+", "", given)
+        return options | ({"options": of_role} if self.what == "role" else {})
 
 
-@pytest.fixture(params=[False, True], ids=["drops", "refuses"])
+@pytest.fixture(params=["drops", "refuses", "role"])
 def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pooler:
-    made = Pooler(refuses=request.param)
+    made = Pooler(request.param)
     connect, connect_async = psycopg.Connection.connect.__func__, psycopg.AsyncConnection.connect.__func__  # type: ignore[attr-defined]
 
     def dropping(kind: Any, *arguments: Any, **options: Any) -> Any:

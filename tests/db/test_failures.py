@@ -1,7 +1,8 @@
 """What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement. An outage
 is told once when it begins and once when it ends."""
 
-from contextlib import closing, nullcontext
+import asyncio
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from frontdesk.db import Database, open_database
+from frontdesk.db.engine import write_alone
 from frontdesk.db.failures import (
     QUIET_SECONDS,
     DatabaseOutage,
@@ -22,9 +24,12 @@ from frontdesk.db.failures import (
     unique_columns,
     violation_as,
 )
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
+from frontdesk.db.sets import one_round_trip
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW
+from tests.postgres import Databases
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -51,6 +56,47 @@ def test_a_database_that_is_busy_or_away_is_unavailable_and_a_lost_race_passes_t
             fail_with(db, state)
         assert lost_race(caught.value) is (state not in OF_THE_STATEMENT)
         assert unique_columns(caught.value) is None
+
+
+@ON_POSTGRESQL
+def test_connections_to_a_server_that_became_read_only_are_replaced(db: Database) -> None:
+    """As after a failover: the connections lead to the demoted primary, and new ones to its successor."""
+    demote = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
+    change = "UPDATE installation SET written = written RETURNING to_json(id)"
+
+    def write(database: Any) -> list[Any]:
+        return write_alone(database, lambda tx: list(tx.exec_driver_sql(change).one()))
+
+    with ExitStack() as idle:
+        for _ in range(3):
+            connection = idle.enter_context(
+                db.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            )
+            connection.exec_driver_sql(demote)
+    assert write(db) == [1]
+    assert write(db) == [1]
+
+    async def work() -> list[Any]:
+        await wire.ask(demote, ())
+        return await run_in_event_loop(write, wire)
+
+    with closing(PipelineDatabase(db.url)) as wire:
+        assert asyncio.run(work()) == [1]
+
+
+@ON_POSTGRESQL
+def test_a_connection_that_is_lost_within_a_round_trip_is_told_as_lost(
+    db: Database, postgres: Databases
+) -> None:
+    """A file whose chunk met another error failed for good."""
+
+    def lose_connection() -> None:
+        with db.write() as tx, one_round_trip(tx):
+            postgres.kill_backends(str(db.engine.url.database))
+            tx.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(Unavailable, match="was lost"):
+        lose_connection()
 
 
 def break_unique(db: Database, name: str | None = "Private") -> None:
@@ -106,6 +152,7 @@ TEXTS = {
     DatabaseState.NOT_ADMITTED: 'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption',
     DatabaseState.NO_SUCH_DATABASE: 'connection failed: FATAL:  database "y" does not exist',
     DatabaseState.HOST: "failed to resolve host 'db.example.com': [Errno -2] Name or service not known",
+    DatabaseState.NO_PRIMARY: "connection failed: session is read-only\nAll failures were:\n- host: 'a': Connection refused",
     DatabaseState.NO_SERVER: 'connection to server at "10.0.0.1", port 5432 failed: Connection refused',
     DatabaseState.TLS: "connection failed: SSL error: certificate verify failed",
     DatabaseState.STARTING: "connection failed: FATAL:  the database system is not yet accepting connections",

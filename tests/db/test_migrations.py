@@ -1,6 +1,8 @@
 """Migrations: up and down with data, and the models they lead to."""
 
-from contextlib import closing
+import shutil
+from contextlib import closing, nullcontext
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -8,11 +10,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
-from frontdesk.config import read_config
+from frontdesk.cli.command_group import migrated_database
+from frontdesk.config import Config, read_config
 from frontdesk.db import Database, migrate, open_database
 from frontdesk.db.checks import HEAD, problems, revision_of
 from frontdesk.db.schema import metadata
-from frontdesk.errors import Unavailable
+from frontdesk.errors import FrontdeskError, Unavailable
+from tests.conftest import Api
 from tests.factories import make_customer
 
 
@@ -44,6 +48,51 @@ def test_down_and_up_again_with_data_leaves_an_empty_schema_that_works(
     assert migrate.upgrade(db) == []
     assert problems(db, config) == []
     make_customer(db)
+
+
+SECOND = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision, BACKWARD_COMPATIBLE = "0002", "0001", {compatible}
+
+
+def upgrade():
+    op.add_column("plans", sa.Column("invented", sa.Text()))
+
+
+def downgrade():
+    op.drop_column("plans", "invented")
+"""
+
+
+@pytest.mark.parametrize("is_compatible", [True, False])
+def test_a_program_goes_on_with_a_newer_schema_if_every_newer_migration_is_backward_compatible(
+    db: Database,
+    api: Api,
+    config: Config,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_compatible: bool,
+) -> None:
+    folder = shutil.copytree(migrate.FOLDER, tmp_path / "migrations")
+    (folder / "versions" / "v0002_second.py").write_text(SECOND.format(compatible=is_compatible))
+    monkeypatch.setattr(migrate, "FOLDER", folder)
+    monkeypatch.setattr(migrate, "HEAD", "0002")  # of the newer program only
+    assert api.get("/readyz").json()["revision"] == "0001"
+    assert migrate.upgrade(db) == ["0002"]
+    try:
+        ready = api.get("/readyz")
+        assert ready.json().get("revision", ready.status_code) == ("0002" if is_compatible else 503)
+        assert api.get("/v2/plans").status_code == 200
+        refused = ["newer frontdesk" in each.remedy for each in problems(db, config)]
+        assert refused == ([] if is_compatible else [True])
+        expected = nullcontext() if is_compatible else pytest.raises(FrontdeskError, match="newer frontdesk")
+        with expected, migrated_database(config):
+            pass
+    finally:
+        migrate.downgrade(db, "0001")
+    assert api.get("/readyz").status_code == 200
 
 
 def test_a_migration_waits_for_locks_so_long_and_changes_nothing(db: Database, database_url: str) -> None:

@@ -1,7 +1,11 @@
 """PostgreSQL is away, or cuts connections: the log names the cause once, and requests are answered as ever."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +25,7 @@ CUTS = times(5, long=100)
 
 @pytest.fixture
 def stoppable() -> Iterator[PostgresServer]:
-    with PostgresServer() as server:
+    with PostgresServer(durable=True) as server:
         yield server
 
 
@@ -63,6 +67,30 @@ def test_an_outage_is_told_once_with_its_cause_and_metrics_go_on_from_memory(
     causes = {"database_no_server", "database_starting", "database_unreachable"}
     assert {line["cause"] for line in away} <= causes
     assert all(line["detail"].endswith(".") for line in away)
+
+
+def test_a_server_and_a_worker_that_start_before_the_database_wait_for_it(
+    stoppable: PostgresServer, tmp_path: Path
+) -> None:
+    url, logs = migrated(stoppable, "late"), (tmp_path / "serve", tmp_path / "worker")
+    stoppable.kill_postmaster()
+    server = Server(url, logs[0])
+    command, variables = (sys.executable, "-m", "frontdesk", "worker"), {"FRONTDESK_DATABASE_URL": url}
+
+    def lines(event: str) -> list[int]:
+        return [log.exists() and log.read_text().count(f'"event": "{event}"') for log in logs]
+
+    with logs[1].open("wb") as log, ThreadPoolExecutor(1) as thread, ExitStack() as stack:
+        worker = subprocess.Popen(command, stdout=log, env=os.environ | variables)
+        stack.callback(worker.wait)
+        stack.callback(worker.kill)
+        starting = thread.submit(server.start)
+        stack.callback(server.kill)
+        wait_until(lambda: lines("database_away") == [1, 1], "both to wait")
+        stoppable.start()
+        starting.result()
+        wait_until(lambda: lines("worker_started") == [0, 1], "the worker")
+        assert (lines("database_away"), lines("database_back")) == ([1, 1], [1, 1])
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

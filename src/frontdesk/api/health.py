@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from frontdesk.app import App
-from frontdesk.db.checks import HEAD, other_schema, revision_of
+from frontdesk.db.checks import HEAD, can_use, other_schema, revision_of
 from frontdesk.errors import Unavailable
 from frontdesk.processes import DRAINING
 from frontdesk.web.request import Request
@@ -30,18 +30,18 @@ async def is_ready(app: App, _request: Request) -> Response:
     Problems: unavailable
     """
 
-    def probe() -> str | None:
+    def probe() -> tuple[str | None, bool]:
         revision = revision_of(app.db)
-        if revision == HEAD:
+        if is_usable := can_use(app.db, revision):
             app.write_probe.verify()
-        return revision
+        return revision, is_usable
 
     if app.is_draining:
         raise Unavailable(DRAINING)
-    revision = await app.probe("ready", probe)
+    revision, is_usable = await app.probe("ready", probe)
     if revision is None or revision < HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
-    if revision != HEAD:
+    if not is_usable:
         raise Unavailable(other_schema(revision).remedy)
     return json_response({"status": "ready", "revision": revision})
 

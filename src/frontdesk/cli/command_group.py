@@ -21,7 +21,7 @@ from frontdesk.cli.output import MISUSED, Output, fail, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.checks import HEAD, other_schema, revision_of
+from frontdesk.db.checks import can_use, other_schema, revision_of, wait_for_server
 from frontdesk.db.engine import write_alone
 from frontdesk.db.failures import DatabaseState
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -57,17 +57,21 @@ def opened_database(config: Config, *, index_scans: bool = False) -> closing[Dat
 
 
 @contextmanager
-def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
-    """The database with the tables of this version. Raises FrontdeskError for another version."""
+def migrated_database(
+    config: Config, *, index_scans: bool = False, tell: Callable[..., Any] | None = None
+) -> Iterator[Database]:
+    """The database with tables that this version can use, else FrontdeskError; with `tell`, after `wait_for_server`."""
     with opened_database(config, index_scans=index_scans) as db:
+        if tell is not None:
+            wait_for_server(db, tell)
         try:
-            revision = revision_of(db)
+            is_usable = can_use(db, revision := revision_of(db))
         except Unavailable as error:
             if error.code != DatabaseState.MISSING:
                 raise
             remedy = "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
             raise FrontdeskError(f"{error.detail} {remedy}", code=error.code) from None
-        if revision != HEAD:
+        if not is_usable:
             failure = other_schema(revision)
             raise FrontdeskError(f"{failure.what} {failure.remedy}", code="other_revision")
         yield db

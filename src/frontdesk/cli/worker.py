@@ -32,10 +32,9 @@ def worker(
 
     Example: frontdesk worker --connections 4
     """
-    config, manager = settings(), ServiceManager()
+    config, manager, log = settings(), ServiceManager(), LogOutput(sys.stdout)
     TRACES.start()
-    with migrated_database(config, index_scans=True) as db:
-        db.outage.tell = (log := LogOutput(sys.stdout)).write
+    with migrated_database(config, index_scans=True, tell=log.write) as db:
         loader, sender = FileLoader(config, db), WebhookSender(config, db)
         tasks = (loader, sender, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery, status = None, WorkerStatus()

@@ -7,11 +7,12 @@ another machine, so it only warns."""
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from time import monotonic
+from time import monotonic, sleep
+from typing import Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import inspect
@@ -20,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
-from frontdesk.db.failures import DatabaseState
+from frontdesk.db.failures import AWAY_EVENT, PASSING, DatabaseState
 from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
@@ -45,6 +46,7 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.HOST: "Correct the host in FRONTDESK_DATABASE_URL, or this machine's name service.",
     DatabaseState.NO_SERVER: "Start the server, or correct host and port in FRONTDESK_DATABASE_URL.",
     DatabaseState.TLS: "Correct sslmode and sslrootcert in FRONTDESK_DATABASE_URL, or the server's certificate.",
+    DatabaseState.NO_PRIMARY: "Promote a standby, or name the primary in FRONTDESK_DATABASE_URL (docs/operations.md, Failover).",
     DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
     DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
@@ -91,6 +93,30 @@ def revision_of(db: Database) -> str | None:
     return db.ask(read)
 
 
+def can_use(db: Database, revision: str | None) -> bool:
+    """Whether this program can use the schema of this revision: its own, or a newer one that is backward compatible to it."""
+    if revision is None or revision <= HEAD:
+        return revision == HEAD
+    since = db.ask(lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one())
+    return str(since) <= HEAD
+
+
+def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
+    """Return when the database answers, or when only a person can help. `tell` writes the log's lines about outages."""
+    while True:
+        try:
+            revision_of(db)
+            break
+        except Unavailable as error:
+            if error.code not in PASSING:
+                break
+            if db.outage.tell is not tell:
+                tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
+        db.outage.tell = tell
+        sleep(RETRY_SECONDS)
+    db.outage.tell = tell
+
+
 def problems(db: Database, config: Config) -> list[CheckFailure]:
     """Every problem with the database, its place and these settings; empty when all is well."""
     found = list(deployment_failures(config))
@@ -104,7 +130,7 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     revision = revision_of(db)
     if not db.is_sqlite:
         yield from _server_problems(db)
-    if revision != HEAD:
+    if not can_use(db, revision):
         yield other_schema(revision)
         return
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())

@@ -14,7 +14,7 @@ from shutil import disk_usage
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, QueuePool, Table, event, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
@@ -204,14 +204,14 @@ def open_database(url: str, *, pool_size: int = POOL_SIZE, index_scans: bool = T
     """
     try:
         parsed = make_url(url)
-    except ValueError:
+        if parsed.get_backend_name() != "sqlite":
+            return Database(create_postgresql_engine(parsed, pool_size=pool_size, index_scans=index_scans))
+    except (ValueError, ArgumentError):
         raise FrontdeskError(
             "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
             code="malformed_address",
         ) from None
-    if parsed.get_backend_name() == "sqlite":
-        return Database(create_sqlite_engine(parsed, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
-    return Database(create_postgresql_engine(url, pool_size=pool_size, index_scans=index_scans))
+    return Database(create_sqlite_engine(parsed, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from frontdesk.errors import Unavailable
 
 AWAY_EVENT, BACK_EVENT = "database_away", "database_back"
 QUIET_SECONDS = 10.0
+READ_ONLY_STATE = "25006"  # a standby, a demoted primary, or set so by its operator; the driver calls it no OperationalError
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 
 
@@ -41,6 +42,7 @@ class DatabaseState(StrEnum):
     HOST = "database_host"
     NO_SERVER = "database_no_server"
     TLS = "database_tls"
+    NO_PRIMARY = "database_no_primary"
     STARTING = "database_starting"
     CROWDED = "database_crowded"
     SILENT = "database_silent"
@@ -60,6 +62,7 @@ _DETAILS = {
     DatabaseState.HOST: "The host of FRONTDESK_DATABASE_URL is unknown.",
     DatabaseState.NO_SERVER: "No database server listens at the address of FRONTDESK_DATABASE_URL.",
     DatabaseState.TLS: "No TLS connection to the database server, as FRONTDESK_DATABASE_URL asks for, can be made.",
+    DatabaseState.NO_PRIMARY: "No database server of FRONTDESK_DATABASE_URL takes writes: each is a standby or away.",
     DatabaseState.STARTING: "The database server is starting or stopping.",
     DatabaseState.CROWDED: "The database server takes no more connections.",
     DatabaseState.SILENT: "The database does not answer.",
@@ -68,7 +71,7 @@ _DETAILS = {
 _BY_SQLSTATE = {
     "55P03": DatabaseState.BUSY,  # lock_timeout
     "57014": DatabaseState.BUSY,  # statement_timeout
-    "25006": DatabaseState.READ_ONLY,  # a standby, or set so by its operator; the driver calls it no OperationalError
+    READ_ONLY_STATE: DatabaseState.READ_ONLY,
     "53100": DatabaseState.FULL,
     "42501": DatabaseState.RIGHTS,
     "28000": DatabaseState.LOGIN,
@@ -90,11 +93,14 @@ _REFUSALS = (
     (DatabaseState.LOGIN, ("FATAL:  role ",)),
     (DatabaseState.STARTING, ("the database system is ",)),
     (DatabaseState.CROWDED, ("too many clients", "remaining connection slots", "too many connections")),
+    (DatabaseState.NO_PRIMARY, ("session is read-only", "server is in hot standby mode")),
     (DatabaseState.SILENT, ("timeout expired", "timed out", "No route to host", "Network is unreachable")),
     (DatabaseState.NO_SERVER, ("Connection refused", "No such file or directory")),
     (DatabaseState.HOST, ("failed to resolve host", "could not translate host name")),
 )
 AWAY = {DatabaseState.MISSING, DatabaseState.UNREACHABLE, *(state for state, _ in _REFUSALS)}
+# What a person need not correct.
+PASSING = {each for each in AWAY if not each.endswith(("missing", "tls", "login", "unknown", "not_admitted"))}
 _BY_SQLITE_CODE = {
     5: DatabaseState.BUSY,
     6: DatabaseState.BUSY,
@@ -153,8 +159,8 @@ def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None
         raise
 
 
-def unavailable(state: DatabaseState, *, busy: bool = False) -> Unavailable:
-    return Unavailable(_DETAILS[state], code=state, busy=busy)
+def unavailable(state: DatabaseState, **options: bool) -> Unavailable:
+    return Unavailable(_DETAILS[state], code=state, **options)
 
 
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
@@ -166,9 +172,11 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
         return Unavailable("All database connections are in use.")
     if isinstance(error.orig, NoAnswer):  # the next connection would only be as silent
         return unavailable(DatabaseState.SILENT)
+    state = _state(error)
+    if state == READ_ONLY_STATE:  # its connection was dropped, and the next may lead to the new primary
+        return unavailable(DatabaseState.READ_ONLY, stale_connection=True)
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)
-    state = _state(error)
     if state in _LOST_RACE_STATES:
         return None
     sqlite_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind
@@ -191,7 +199,7 @@ def _refusal(error: DBAPIError) -> DatabaseState:
 
 def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:
     """`Unavailable` for a COMMIT whose answer was lost: the change may or may not be stored."""
-    if not error.connection_invalidated:
+    if not error.connection_invalidated or _state(error) == READ_ONLY_STATE:
         return None
     return Unavailable(
         "The connection was lost while the change was being stored. Send it again: nothing is stored twice.",

@@ -53,7 +53,7 @@ LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
-_SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
+_SESSION_ENDED = ("57P", "08", "25006")  # by an operator, a crash, the network; a demoted primary
 
 
 async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
@@ -92,6 +92,8 @@ class PipelineDatabase:
             tx.roll_back()
             if connection.is_alive:
                 self._idle.append(connection)
+            else:
+                self.close()  # the others may be as dead
 
     async def ask(self, statement: str, parameters: Parameters) -> PipelineRows:
         """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server sends it. The statement
@@ -101,7 +103,6 @@ class PipelineDatabase:
         except Unavailable as error:
             if not error.stale_connection:
                 raise
-        self.close()  # the others may be as dead
         return await self._ask_once(statement, parameters)
 
     def shorten_waits(self, seconds: float) -> None:
@@ -135,6 +136,8 @@ class PipelineDatabase:
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
+            else:
+                self.close()  # the others may be as dead
         if self._outage.began_at is not None:
             self._outage.ended()
         return answer.rows or []
@@ -277,11 +280,12 @@ class _PipelineConnection:
     @classmethod
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         """Raises Unavailable when the settings do not hold."""
-        plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        address = make_url(url).set(drivername="postgresql")
+        plain = address.render_as_string(hide_password=False)
         settings = session_settings(lock_seconds=LOCK_SECONDS)
         try:
             with deadlines.timeout(), refusal_named():
-                arguments = connection_arguments(settings)
+                arguments = connection_arguments(settings, address)
                 connection = await psycopg.AsyncConnection.connect(plain, **arguments, autocommit=True)
                 try:
                     answer = await connection.execute(settings_query(settings))

@@ -4,15 +4,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from secrets import token_hex
 from typing import Any, TypeVar
 
 import orjson
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.types.string import TextLoader
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event
 
-from frontdesk.db.failures import DatabaseState, NoAnswer
+from frontdesk.db.failures import READ_ONLY_STATE, DatabaseState, NoAnswer
 from frontdesk.errors import Unavailable
 
 # The key in `info` of the driver's connection, where the transaction can COPY rows into a table.
@@ -22,6 +23,7 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS = 5  # for a lock, a connection, a free place in the pool
 STATEMENT_SECONDS = 8  # the server ends a statement that takes longer
+HOST_SECONDS = 2  # for a connection to one of several hosts: libpq's shortest
 SILENT_SECONDS = 9  # a server that is silent for longer hangs, or is gone
 
 WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
@@ -47,7 +49,7 @@ ANY_SCAN = "SELECT " + ", ".join(
 )
 
 
-def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> Engine:
+def create_postgresql_engine(url: URL, *, pool_size: int, index_scans: bool) -> Engine:
     """A new connection raises Unavailable when its settings do not hold."""
     settings = session_settings(index_scans=index_scans)
     engine = create_engine(
@@ -58,27 +60,29 @@ def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> 
         pool_timeout=WAIT_SECONDS,
         hide_parameters=True,  # they hold health information
         json_deserializer=orjson.loads,
-        connect_args=connection_arguments(settings),
+        connect_args=connection_arguments(settings, url),
     )
     event.listen(engine, "do_connect", partial(_connect, settings))
     event.listen(engine, "connect", _configure)
+    event.listen(engine, "handle_error", _drop_read_only)
     return engine
 
 
 def session_settings(*, lock_seconds: int = WAIT_SECONDS, index_scans: bool = True) -> Settings:
     """The settings of a connection by name, as PostgreSQL shows them."""
-    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {})
+    mark = {"frontdesk.connection": token_hex(4)}  # a pooler could drop all, and the role have the others
+    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {}) | mark
 
 
-def connection_arguments(settings: Settings) -> dict[str, Any]:
-    """What a connection to PostgreSQL is opened with.
+def connection_arguments(settings: Settings, url: URL) -> dict[str, Any]:
+    """What a connection to the PostgreSQL of this address is opened with, beside what the address says.
 
     The system finds a peer that vanished (its machine, the network) after some 25 s, and after 10 s when the peer
     leaves sent data unacknowledged.
     """
     escaped = ((name, value.replace(" ", r"\ ")) for name, value in settings.items())
     return {
-        "connect_timeout": WAIT_SECONDS,
+        "connect_timeout": HOST_SECONDS if "," in str(url.query.get("host", "")) else WAIT_SECONDS,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
@@ -90,7 +94,7 @@ def connection_arguments(settings: Settings) -> dict[str, Any]:
 
 def settings_query(settings: Settings) -> str:
     """One query for the values of the settings, in their order."""
-    return "SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)
+    return "SELECT " + ", ".join(f"current_setting('{name}', true)" for name in settings)
 
 
 def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
@@ -149,6 +153,12 @@ def _connect(settings: Settings, _dialect: object, _record: object, arguments: A
         raise
     connection.autocommit = False
     return connection
+
+
+def _drop_read_only(context: ExceptionContext) -> None:
+    """A server that has become read-only was demoted: drop its connections, so that the next go where the address leads now."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_STATE:
+        context.is_disconnect = True
 
 
 def _configure(connection: psycopg.Connection[Any], record: Any) -> None:

@@ -127,12 +127,12 @@ def one_round_trip(tx: SetTransaction) -> Iterator[None]:
     if tx.dialect.name == "sqlite":
         yield
         return
-    trip: _Trip = []
-    tx.info[_TRIP] = trip
+    info, trip = tx.info, _Trip()
+    info[_TRIP] = trip
     try:
         yield
     finally:
-        del tx.info[_TRIP]
+        info.pop(_TRIP, None)  # `tx.info` of a connection that was lost raises another error
     _send(tx, trip)
 
 

@@ -98,5 +98,6 @@ installation = sa.Table(
     *key(sa.Integer(), "id"),
     *required(sa.String(7), "uniqueness"),
     *required(sa.String(64), "row_digest_key"),
+    *required(sa.String(4), "compatible_since"),  # the oldest revision whose program can use this schema
     *optional(sa.LargeBinary(), "written"),
 )

@@ -17,6 +17,7 @@ from itertools import groupby
 
 from frontdesk import events
 from frontdesk.db import Tx, database_identity
+from frontdesk.db.database_identity import FailoverWitness
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations import store
 from frontdesk.invitations.hourly_window import HourlyWindows, allowance
@@ -77,6 +78,7 @@ class DeliveryContext:
     hold: HoldReason | None = None
     due_seconds: float = 0.0
     ended: Sequence[Change] = ()
+    witness: FailoverWitness = field(default_factory=partial(FailoverWitness, _HOME_TABLE))
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -85,6 +87,7 @@ def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float
     if context.windows.monotonic() - context.expired_at > LAPSE_SECONDS and store.has_lapsed(tx, now):
         return 0.0
     context.windows.observe(tx)
+    context.witness.look(tx, lambda: store.find_home(tx).home)
     return min((_seconds_left(lane, context, now) for lane in store.find_lanes(tx)), default=math.inf)
 
 
@@ -110,7 +113,7 @@ def claim(
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
-    context.hold = find_hold(tx)
+    context.hold = find_hold(tx, context.witness)
     if context.hold is not None:
         return []
     context.windows.observe(tx)
@@ -392,10 +395,14 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
-def find_hold(tx: Tx) -> HoldReason | None:
-    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
+def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | None:
+    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on, unless it is a
+    failover by which the witness knows that nothing was lost."""
     home = store.find_home(tx)
     reason = find_hold_reason(tx, home)
+    if reason is HoldReason.MOVED and witness is not None and witness.saw_failover(tx, home.home):
+        store.save_home(tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None)
+        return None
     if reason is None and home.home is None:
         release(tx)  # the first delivery of this database: its home is here
     elif reason is not None and home.held_reason is None:

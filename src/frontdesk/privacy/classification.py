@@ -30,7 +30,7 @@ members | person: {_OF_FIELDS} row_digest family_digest person_digest | time: {"
 member_history | id: id member_id plan_id file_id | person: changes | fact: outcome
 member_history | reference: client request_id | time: changed_at
 distinct_members | id: lower_id higher_id account_id
-installation | fact: id uniqueness written | proof: row_digest_key
+installation | fact: id uniqueness compatible_since written | proof: row_digest_key
 deliverability | id: account_id | account: sender_name sender_address registration_url
 deliverability | fact: enabled batch_size batch_interval_seconds hourly_limit
 suppressions | id: account_id | person: address_folded | fact: reason | time: created_at

@@ -16,6 +16,7 @@ from frontdesk.db.schema import metadata
 
 revision = "0001"
 down_revision = None
+BACKWARD_COMPATIBLE = False  # whether the version before can go on with the new schema
 
 ROW_DIGEST_KEY_BYTES = 32
 
@@ -40,7 +41,7 @@ def _insert_first_rows() -> None:
     """The installation's rule and its key, and the home of deliveries: by that a restored backup is recognised."""
     connection = op.get_bind()
     values = {"rule": context.config.attributes["uniqueness"], "key": secrets.token_hex(ROW_DIGEST_KEY_BYTES)}
-    add = "INSERT INTO installation (id, uniqueness, row_digest_key) VALUES (1, :rule, :key)"
+    add = "INSERT INTO installation (id, uniqueness, row_digest_key, compatible_since) VALUES (1, :rule, :key, '')"
     connection.execute(sa.text(add), values)
     home = {"home": database_identity(connection, "delivery_home")}
     connection.execute(sa.text("INSERT INTO delivery_home (id, home, offers) VALUES (1, :home, 0)"), home)
