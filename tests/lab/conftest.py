@@ -1,0 +1,92 @@
+"""What runs, and what the tests of the lab share. The last section of the output names each test and its parts' versions."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from frontdesk.clock import system_clock
+from frontdesk.db import open_database
+from tests.cli.conftest import CommandLine
+from tests.factories import Customer, Operator, make_customer, make_operator
+from tests.lab.parts import OF_FILE, POSTGRESQL_BIN, folder, missing, version
+from tests.postgres import SERVICE, Databases, PostgresServer, as_role
+
+collect_ignore = [file for file in OF_FILE if missing(file)]
+
+
+def pytest_report_header() -> list[str]:
+    lines = [f"{file}: {_versions(file)}" for file in OF_FILE if not missing(file)]
+    without = (f"{file}: not run, for want of {', '.join(missing(file))}" for file in collect_ignore)
+    return [f"lab: {line}" for line in (*lines, *without)]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("lab")
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.getreports(outcome):
+            file, _, test = report.nodeid.rpartition("/")[2].partition("::")
+            terminalreporter.line(f"{outcome}, {report.duration:.1f} s, with {_versions(file)}: {test}")
+            for _, told in report.user_properties:
+                terminalreporter.line(f"    {told}")
+    for file in collect_ignore:
+        terminalreporter.line(f"not run, for want of {', '.join(missing(file))}: {file}")
+
+
+def _versions(file: str) -> str:
+    return ", ".join(f"{part} {version(part)}" for part in OF_FILE[file])
+
+
+Tell = Callable[[str], None]
+
+
+@pytest.fixture
+def tell(record_property: Callable[[str, object], None]) -> Tell:
+    """Adds a line to what is printed of the test: what was measured."""
+    return lambda line: record_property("told", line)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A migrated database as the service role sees it, with a customer and an operator, and the commands for it."""
+
+    url: str
+    cli: CommandLine
+    customer: Customer
+    operator: Operator
+
+    @property
+    def members(self) -> str:
+        return f"/v2/plans/{self.customer.plan_ids[0]}/eligibility"
+
+
+def installed(url: str) -> Installation:
+    with closing(open_database(url)) as db:
+        customer, operator = make_customer(db, now=system_clock()), make_operator(db, now=system_clock())
+    return Installation(url, CommandLine(url), customer, operator)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="session")
+def debian() -> Iterator[PostgresServer]:
+    """Debian's PostgreSQL with its own defaults, but for where it listens."""
+    server = PostgresServer(durable=True, bin_dir=POSTGRESQL_BIN)
+    try:
+        yield server.start({"shared_preload_libraries": "pg_stat_statements"})
+    finally:
+        server.stop()
+
+
+def install(server: Databases, name: str) -> Installation:
+    """On a new database, which its owner migrates by the command line and the service role serves."""
+    server.create_database(name)
+    owner = server.give_to_owner(name)
+    assert CommandLine(owner).run("migrate", "--service-role", SERVICE).exit_code == 0
+    return installed(as_role(owner, SERVICE))
