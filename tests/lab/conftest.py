@@ -1,5 +1,7 @@
 """What runs, and what the tests of the lab share. The last section of the output names each test and its parts' versions."""
 
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from tests.cli.conftest import CommandLine
 from tests.factories import Customer, Operator, make_customer, make_operator
-from tests.lab.parts import OF_FILE, POSTGRESQL_BIN, folder, missing, version
+from tests.lab.parts import OF_FILE, POSTGRESQL_BIN, folder, give, missing, version
 from tests.postgres import SERVICE, Databases, PostgresServer, as_role
 
 collect_ignore = [file for file in OF_FILE if missing(file)]
@@ -82,6 +84,48 @@ def debian() -> Iterator[PostgresServer]:
         yield server.start({"shared_preload_libraries": "pg_stat_statements"})
     finally:
         server.stop()
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    path = tmp_path / "frontdesk.db"
+    shutil.copy(sqlite_template, path)
+    return f"sqlite:///{path}"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Of localhost and api.example.com, by a private CA."""
+
+    ca: Path
+    chain: Path
+    key: Path
+
+
+@pytest.fixture(scope="session")
+def certificate() -> Iterator[Certificate]:
+    with folder() as home:
+        made = Certificate(home / "ca.pem", home / "chain.pem", home / "key.pem")
+        new = (
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+        )
+        names = "subjectAltName=DNS:localhost,DNS:api.example.com"
+        ca = (*new, "-subj", "/CN=A private CA", "-keyout", "ca.key", "-out", made.ca)
+        leaf = ("-subj", "/CN=localhost", "-addext", names, "-addext", "basicConstraints=critical,CA:false")
+        signed = ("-CA", made.ca, "-CAkey", "ca.key", "-keyout", made.key, "-out", made.chain)
+        for command in (ca, (*new, *leaf, *signed)):
+            subprocess.run(command, cwd=home, check=True, capture_output=True)
+        give(made.key)
+        yield made
 
 
 def install(server: Databases, name: str) -> Installation:

@@ -100,10 +100,12 @@ class Program:
     def pid(self) -> int:
         return self._process.pid
 
-    def check(self) -> None:
-        """Raises RuntimeError with its last words when the program has ended."""
-        if self._process.poll() is not None:
-            raise RuntimeError(f"{self.log.name} ended:\n{self.told()[-2000:]}")
+    def has_told(self, words: str) -> bool:
+        """Whether the words are in its log. Raises RuntimeError when the program has ended without them."""
+        told = self.told()
+        if words not in told and self._process.poll() is not None:
+            raise RuntimeError(f"{self.log.name} ended:\n{told[-2000:]}")
+        return words in told
 
     def told(self) -> str:
         return self.log.read_text(errors="replace")
@@ -124,5 +126,8 @@ def running(command: Sequence[str | Path], home: Path, *, as_root: bool = False)
     program = Program(command, home, as_root=as_root)
     try:
         yield program
+    except Exception as error:
+        error.add_note(program.told()[-4000:])
+        raise
     finally:
         program.end()
