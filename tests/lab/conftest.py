@@ -95,7 +95,7 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Of localhost and api.example.com, by a private CA."""
+    """Of localhost, 127.0.0.1 and api.example.com, by a private CA."""
 
     ca: Path
     chain: Path
@@ -118,7 +118,7 @@ def certificate() -> Iterator[Certificate]:
             "-days",
             "2",
         )
-        names = "subjectAltName=DNS:localhost,DNS:api.example.com"
+        names = "subjectAltName=DNS:localhost,DNS:api.example.com,IP:127.0.0.1"
         ca = (*new, "-subj", "/CN=A private CA", "-keyout", "ca.key", "-out", made.ca)
         leaf = ("-subj", "/CN=localhost", "-addext", names, "-addext", "basicConstraints=critical,CA:false")
         signed = ("-CA", made.ca, "-CAkey", "ca.key", "-keyout", made.key, "-out", made.chain)
