@@ -110,14 +110,13 @@ class Databases:
 class PostgresServer(Databases):
     """A server in a temporary folder, on a port of 127.0.0.1 that stays the same when it is started again.
 
-    `bin_dir` holds the programs of the same version (psql, pgbench), those of the wheel unless told; `folder` all that the
-    server writes.
+    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server writes.
     """
 
-    def __init__(self, *, durable: bool = False, bin_dir: Path | None = None) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         self.port = free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{self.port}")
-        self.bin_dir = bin_dir or _binaries()
+        self.bin_dir = _binaries()
         self._settings = _SETTINGS if durable else _SETTINGS | NOT_DURABLE
         self.folder = Path(tempfile.mkdtemp(prefix="frontdesk-pg-"))
         self._as = _privileges(self.folder)

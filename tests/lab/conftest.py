@@ -76,10 +76,17 @@ def home() -> Iterator[Path]:
         yield path
 
 
+class DebianServer(PostgresServer):
+    """Debian's PostgreSQL with its own defaults, but for where it listens."""
+
+    def __init__(self) -> None:
+        super().__init__(durable=True)
+        self.bin_dir = self._server_bin = POSTGRESQL_BIN
+
+
 @pytest.fixture(scope="session")
 def debian() -> Iterator[PostgresServer]:
-    """Debian's PostgreSQL with its own defaults, but for where it listens."""
-    server = PostgresServer(durable=True, bin_dir=POSTGRESQL_BIN)
+    server = DebianServer()
     try:
         yield server.start({"shared_preload_libraries": "pg_stat_statements"})
     finally:

@@ -82,12 +82,12 @@ def give(*paths: Path) -> None:
 class Program:
     """A program of a part that runs in `home`, without rights unless told; it ends with the test, or with its process."""
 
-    def __init__(self, command: Sequence[str | Path], home: Path, *, as_root: bool = False) -> None:
-        self.log = home / f"{Path(command[0]).name}.log"
+    def __init__(self, command: Sequence[str | Path], home: Path, *, as_root: bool, name: str) -> None:
+        self.log = home / f"{name or Path(command[0]).name}.log"
         rights = ["--reuid", _USER, "--regid", "nogroup", "--clear-groups"] if IS_ROOT and not as_root else []
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *rights, *command],
+                ["setpriv", "--pdeathsig", "TERM", *rights, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -101,9 +101,9 @@ class Program:
         return self._process.pid
 
     def has_told(self, words: str) -> bool:
-        """Whether the words are in its log. Raises RuntimeError when the program has ended without them."""
+        """Whether the words are in its log. Raises RuntimeError when the program has ended."""
         told = self.told()
-        if words not in told and self._process.poll() is not None:
+        if self._process.poll() is not None:
             raise RuntimeError(f"{self.log.name} ended:\n{told[-2000:]}")
         return words in told
 
@@ -122,8 +122,11 @@ class Program:
 
 
 @contextmanager
-def running(command: Sequence[str | Path], home: Path, *, as_root: bool = False) -> Iterator[Program]:
-    program = Program(command, home, as_root=as_root)
+def running(
+    command: Sequence[str | Path], home: Path, *, as_root: bool = False, name: str = ""
+) -> Iterator[Program]:
+    """`name` tells the logs of two of a kind apart."""
+    program = Program(command, home, as_root=as_root, name=name)
     try:
         yield program
     except Exception as error:
