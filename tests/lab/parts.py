@@ -82,7 +82,9 @@ def give(*paths: Path) -> None:
 class Program:
     """A program of a part that runs in `home`, without rights unless told; it ends with the test, or with its process."""
 
-    def __init__(self, command: Sequence[str | Path], home: Path, *, as_root: bool, name: str) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], home: Path, *, as_root: bool, name: str, files: Sequence[int]
+    ) -> None:
         self.log = home / f"{name or Path(command[0]).name}.log"
         rights = ["--reuid", _USER, "--regid", "nogroup", "--clear-groups"] if IS_ROOT and not as_root else []
         with self.log.open("ab") as log:
@@ -94,6 +96,7 @@ class Program:
                 cwd=home,
                 env={"PATH": "/usr/sbin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(home)},
                 start_new_session=True,
+                pass_fds=files,
             )
 
     @property
@@ -123,10 +126,15 @@ class Program:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], home: Path, *, as_root: bool = False, name: str = ""
+    command: Sequence[str | Path],
+    home: Path,
+    *,
+    as_root: bool = False,
+    name: str = "",
+    files: Sequence[int] = (),
 ) -> Iterator[Program]:
-    """`name` tells the logs of two of a kind apart."""
-    program = Program(command, home, as_root=as_root, name=name)
+    """`name` tells the logs of two of a kind apart; `files` are open in the program, too."""
+    program = Program(command, home, as_root=as_root, name=name, files=files)
     try:
         yield program
     except Exception as error:
