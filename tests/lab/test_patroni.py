@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,18 @@ import psycopg
 import pytest
 
 from tests import postgres_keeper as keeper
-from tests.faults.callers import Callers
-from tests.faults.server import Server
+from tests.faults.callers import Callers, call
+from tests.faults.server import Server, mailing
+from tests.faults.test_kill import visits
+from tests.files.loading import csv_of, row
 from tests.lab.conftest import Tell, install
 from tests.lab.parts import POSTGRESQL_BIN, Program, give, running
+from tests.mail.relay import Relay
 from tests.patience import wait_until
 from tests.postgres import Databases, free_port
 
 PASSWORD = {"password": "frontdesk-test"}
+ROWS = 10_000  # of the file
 # Patroni's shortest: a dead leader is missed after 20 s.
 TIMES = {"ttl": 20, "loop_wait": 2, "retry_timeout": 3}
 
@@ -125,35 +130,61 @@ def members(home: Path) -> Iterator[list[Member]]:
         yield made
 
 
-def test_every_acknowledged_post_is_there_after_the_host_of_the_leader_died(
+def test_nothing_acknowledged_is_lost_when_the_host_of_the_leader_dies(
     members: list[Member], tmp_path: Path, tell: Tell
 ) -> None:
     leader, standby = members
     lab = install(Databases(f"postgresql://postgres@127.0.0.1:{leader.port}"), "lab")
     hosts = f"127.0.0.1:{leader.port},127.0.0.1:{standby.port}"
     url = lab.url.replace(f"127.0.0.1:{leader.port}", hosts) + "?target_session_attrs=read-write"
-    with Server(url, tmp_path / "log", with_worker=True) as server:
-        with Callers(server.port, lab.members, lab.customer.token, threads=8) as callers:
-            callers.wait_for(100)
+    files, token = f"/v2/plans/{lab.customer.plan_ids[1]}/eligibility-files", lab.customer.token
+    with (
+        Relay() as relay,
+        Server(url, tmp_path / "log", settings=mailing(relay.port), with_worker=True) as server,
+    ):
+        posts = Callers(server.port, lab.members, token, threads=8)
+        bodies = partial(visits, lab.customer.plan_ids)
+        events = Callers(server.port, "/operator/v1/queue-events", lab.operator.token, bodies, threads=2)
+        content = csv_of(row(number) for number in range(ROWS))
+        status, told = call(server.port, "POST", files, content, token, kind="text/csv")
+        assert status == 202
+
+        def file() -> Any:
+            return call(server.port, "GET", f"{files}/{told['data']['id']}", token=token)[1]["data"]
+
+        with posts, events:
+            posts.wait_for(50)
+            events.wait_for(20)
+            wait_until(lambda: leader.ask("SELECT sum(rows_done) FROM eligibility_files")[0][0], "a chunk")
             leader.die()
-            died, before = time.monotonic(), len(callers.acknowledged)
+            died = time.monotonic()
             wait_until(
                 lambda: standby.ask("SELECT pg_is_in_recovery()") == [(False,)],
                 "Patroni to promote the standby",
             )
-            promoted, between = time.monotonic(), len(callers.acknowledged) - before
-            callers.wait_for(1)
+            promoted, before = time.monotonic(), len(posts.acknowledged)
+            posts.wait_for(1)
             back = time.monotonic()
-            callers.wait_for(100)
-        assert server.ready()
+            posts.wait_for(100)
+            events.wait_for(20)
+        wait_until(lambda: file()["state"] == "done", "the file")
+        unsent = "SELECT count(*) FROM invitations WHERE state <> 'sent'"
+        wait_until(lambda: standby.ask(unsent) == [(0,)], "all mails")
+        assert file()["counts"] == {"created": ROWS}
         ended = [server.told(f"{kind}_process_ended") for kind in ("serving", "worker")]
     stored = dict(standby.ask("SELECT external_id, last_name FROM members"))
-    assert callers.acknowledged.items() <= stored.items()
-    assert callers.statuses <= {200, 201, 503}
+    assert posts.acknowledged.items() <= stored.items()
+    assert (
+        events.acknowledged.items() <= dict(standby.ask("SELECT event_id, visit FROM queue_events")).items()
+    )
+    assert standby.ask("SELECT count(*) FROM invitations") == [(len(relay.taken),)]
+    assert set(relay.taken.values()) == {1}
+    assert posts.statuses <= {200, 201, 503}
     assert ended == [[], []]
     tell(
-        f"promoted {promoted - died:.1f} s after the death, first answer of success {back - promoted:.1f} s after the promotion"
+        f"promoted {promoted - died:.1f} s after the death, first POST answered {back - promoted:.2f} s after the promotion"
     )
     tell(
-        f"{len(callers.acknowledged)} members acknowledged, {between} of them between death and promotion, all stored"
+        f"{len(posts.acknowledged)} members ({before} before the promotion), {len(events.acknowledged)} events, "
+        f"{ROWS} rows of a file, {len(relay.taken)} mails: all stored, each once"
     )
