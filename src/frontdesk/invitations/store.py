@@ -11,28 +11,7 @@ from frontdesk.db import Tx, sets
 from frontdesk.db.schema import UtcTime
 from frontdesk.db.sets import Row, SameKey, SetTransaction
 from frontdesk.errors import Fault, Invalid, NotFound
-from frontdesk.invitations.model import (
-    IN_LINE,
-    ClaimedInvitation,
-    DeliverabilitySettings,
-    Delivery,
-    DeliveryHome,
-    DeliveryReport,
-    HourlyWindow,
-    Invitation,
-    InvitationChange,
-    InvitationEvent,
-    InvitationState,
-    InvitationStep,
-    Lane,
-    LinkPurpose,
-    LinkTarget,
-    MessageTemplate,
-    ReportEvent,
-    SenderProfile,
-    SuppressionReason,
-    WorkerStatus,
-)
+from frontdesk.invitations import model
 from frontdesk.invitations.tables import (
     BOUNCED,
     IN_HAND,
@@ -54,13 +33,13 @@ from frontdesk.plans.tables import plans
 from frontdesk.text import fold_email, keyed_hash, stored_time
 
 
-def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:
+def get_deliverability(tx: Tx, account_id: int) -> model.DeliverabilitySettings:
     """The account's settings; the defaults (off) where none were ever set."""
     row = tx.execute(select(deliverability).where(deliverability.c.account_id == account_id)).first()
-    return DeliverabilitySettings(*row) if row else DeliverabilitySettings(account_id)
+    return model.DeliverabilitySettings(*row) if row else model.DeliverabilitySettings(account_id)
 
 
-def set_deliverability(tx: Tx, account_id: int, **changes: object) -> DeliverabilitySettings:
+def set_deliverability(tx: Tx, account_id: int, **changes: object) -> model.DeliverabilitySettings:
     """Change the settings named in `changes`, keep the others. Raises Invalid when a number is not positive."""
     settings = replace(get_deliverability(tx, account_id), **changes)  # type: ignore[arg-type]
     faults = [
@@ -104,18 +83,18 @@ def _hashing(tx: SetTransaction) -> Callable[[str], str]:
 
 
 def list_invitations(
-    tx: Tx, *, account_id: int | None, state: InvitationState | None, limit: int
-) -> list[Invitation]:
+    tx: Tx, *, account_id: int | None, state: model.InvitationState | None, limit: int
+) -> list[model.Invitation]:
     """The newest `limit` invitations of the account and in the state (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
-    return [Invitation._make(row) for row in tx.execute(query)]
+    return [model.Invitation._make(row) for row in tx.execute(query)]
 
 
-def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
+def find_link_target(tx: Tx, purpose: model.LinkPurpose, token_hash: str) -> model.LinkTarget | None:
     query = (
         select(*invitations.c["id", "account_id", "address"], plans.c.name, deliverability.c.registration_url)
         .join(invitation_links, SameKey(invitations.c.id, invitation_links.c.invitation_id))
@@ -124,10 +103,10 @@ def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarge
         .where(invitation_links.c[f"{purpose}_hash"] == token_hash)
     )
     row = tx.execute(query).first()
-    return LinkTarget._make(row) if row else None
+    return model.LinkTarget._make(row) if row else None
 
 
-def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
+def lock_by_message_id(tx: Tx, message_id: str) -> model.Invitation | None:
     """The invitation of the message that has, or ever had, this Message-ID; locked against its worker and other reports."""
     query = (
         select(invitations)
@@ -137,39 +116,39 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
         .with_for_update(of=invitations, key_share=True)
     )
     row = tx.execute(query).first()
-    return Invitation._make(row) if row else None
+    return model.Invitation._make(row) if row else None
 
 
 _TEMPLATE = invitation_templates.c["subject", "text", "html"]
 _SENDERS = (  # made once: to make a statement takes longer than to send it
-    select(plans.c.id, *_TEMPLATE, plans.c.name, *deliverability.c[SenderProfile._fields[1:4]])
+    select(plans.c.id, *_TEMPLATE, plans.c.name, *deliverability.c[model.SenderProfile._fields[1:4]])
     .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
     .outerjoin(invitation_templates, SameKey(invitation_templates.c.account_id, plans.c.account_id))
     .where(plans.c.id.in_(bindparam("plan_ids", expanding=True)))
 )
 
 
-def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
+def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, model.SenderProfile]:
     """The plans' names with their accounts' senders and templates, by plan id."""
     rows = tx.execute(_SENDERS, {"plan_ids": sorted(plan_ids)})
-    return {row[0]: SenderProfile._make((*row[4:], MessageTemplate(*row[1:4]))) for row in rows}
+    return {row[0]: model.SenderProfile._make((*row[4:], model.MessageTemplate(*row[1:4]))) for row in rows}
 
 
-def get_template(tx: Tx, account_id: int) -> MessageTemplate:
+def get_template(tx: Tx, account_id: int) -> model.MessageTemplate:
     """The account's own templates; all None where it has set none."""
     row = tx.execute(select(*_TEMPLATE).where(invitation_templates.c.account_id == account_id)).first()
-    return MessageTemplate(*row) if row else MessageTemplate()
+    return model.MessageTemplate(*row) if row else model.MessageTemplate()
 
 
-def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: datetime) -> None:
+def save_template(tx: Tx, account_id: int, template: model.MessageTemplate, *, now: datetime) -> None:
     """Keep the account's own templates; nothing is kept when it has none."""
     tx.execute(delete(invitation_templates).where(invitation_templates.c.account_id == account_id))
-    if template != MessageTemplate():
+    if template != model.MessageTemplate():
         row = asdict(template) | {"account_id": account_id, "updated_at": now}
         tx.execute(insert(invitation_templates).values(row))
 
 
-def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: datetime) -> bool:
+def insert_report(tx: Tx, report: model.DeliveryReport, *, invitation_id: int, now: datetime) -> bool:
     """False if a report of this kind about the message is stored already."""
     if any(known.event is report.event for known in find_reports(tx, [report.message_id])):
         return False
@@ -178,15 +157,17 @@ def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: da
     return True
 
 
-def find_reports(tx: Tx, message_ids: Collection[str]) -> list[DeliveryReport]:
+def find_reports(tx: Tx, message_ids: Collection[str]) -> list[model.DeliveryReport]:
     """The stored reports about the messages; each without `permanent`, which is not stored."""
     columns = ("message_id", "kind", "status")
     rows = sets.find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
-    return [DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]) for row in rows]
+    return [
+        model.DeliveryReport(row["message_id"], model.ReportEvent(row["kind"]), row["status"]) for row in rows
+    ]
 
 
 def suppress(
-    tx: Tx, address: str, reason: SuppressionReason, *, now: datetime, account_id: int | None = None
+    tx: Tx, address: str, reason: model.SuppressionReason, *, now: datetime, account_id: int | None = None
 ) -> bool:
     """Suppress the address in any spelling. False if it was on the list; its first reason stays.
 
@@ -248,15 +229,15 @@ _LANES = text(
 ).columns(first_due_at=UtcTime)
 
 
-def find_lanes(tx: Tx) -> list[Lane]:
+def find_lanes(tx: Tx) -> list[model.Lane]:
     """One per delivery, account and plan with pending invitations."""
     return [
-        Lane(Delivery(delivery), account_id, plan_id, first_due_at, *map(bool, flags))
+        model.Lane(model.Delivery(delivery), account_id, plan_id, first_due_at, *map(bool, flags))
         for delivery, account_id, plan_id, first_due_at, *flags in tx.execute(_LANES)
     ]
 
 
-_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
+_CLAIMED_COLUMNS = ", ".join(model.ClaimedInvitation._fields)
 _INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
 
 _PENDING_DUE = (
@@ -284,14 +265,14 @@ _CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(he
 _CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
 
 
-def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
+def claim_pending(tx: Tx, **wanted: Any) -> list[model.ClaimedInvitation]:
     """Claim the `count` invitations of a lane that are due longest, with their timeline.
 
     The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
     """
     if tx.dialect.name != "sqlite":
-        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
-    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
+        return [model.ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
+    claimed = [model.ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
     tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (sets.as_json([invitation.id for invitation in claimed]),))
     return claimed
 
@@ -306,9 +287,9 @@ _LAPSED = (
 )
 
 
-def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
+def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[model.Invitation]:
     """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
-    return [Invitation._make(row) for row in tx.execute(_LAPSED, {"now": now, "count": count})]
+    return [model.Invitation._make(row) for row in tx.execute(_LAPSED, {"now": now, "count": count})]
 
 
 def has_lapsed(tx: Tx, now: datetime) -> bool:
@@ -366,7 +347,7 @@ def change_states(tx: Tx, changes: Sequence[Row], *, keeps_claim: bool) -> Seque
 
 def find_windows(
     tx: Tx, account_ids: Collection[int] | None = None, *, lock: bool = False, skip_locked: bool = False
-) -> list[HourlyWindow]:
+) -> list[model.HourlyWindow]:
     """The accounts' windows (None: all), in the order of the accounts, so that two workers can't deadlock.
 
     With `lock` they are locked until the transaction ends. Those that another worker has locked are waited for, or left out
@@ -377,16 +358,16 @@ def find_windows(
         query = query.where(delivery_windows.c.account_id.in_(account_ids))
     if lock:
         query = query.with_for_update(skip_locked=skip_locked)
-    return [HourlyWindow._make(row) for row in tx.execute(query)]
+    return [model.HourlyWindow._make(row) for row in tx.execute(query)]
 
 
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
     """An empty window, unless there is one."""
-    window = HourlyWindow(account_id, 0, 0, wall_at, None, 0, [])
+    window = model.HourlyWindow(account_id, 0, 0, wall_at, None, 0, [])
     sets.insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
 
 
-def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
+def save_windows(tx: Tx, windows: Sequence[model.HourlyWindow]) -> None:
     query = update(delivery_windows).where(delivery_windows.c.account_id == bindparam("key"))
     tx.execute(query, [window._asdict() | {"key": window.account_id} for window in windows])
 
@@ -397,54 +378,54 @@ def count_held(tx: Tx, account_id: int) -> int:
     return int(tx.execute(query.where(invitations.c.account_id == account_id)).scalar_one())
 
 
-def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
+def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> model.Invitation:
     """Raises NotFound. With `lock` no other transaction changes the invitation until this one ends."""
     query = select(invitations).where(invitations.c.id == invitation_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
     if row is None:
         raise NotFound("invitation")
-    return Invitation._make(row)
+    return model.Invitation._make(row)
 
 
-def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
+def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[model.Invitation]:
     """The invitations of the members."""
     query = select(invitations).where(invitations.c.member_id.in_(member_ids))
-    return [Invitation._make(row) for row in tx.execute(query)]
+    return [model.Invitation._make(row) for row in tx.execute(query)]
 
 
-def find_states(tx: Tx, member_ids: Collection[int]) -> dict[int, InvitationChange]:
+def find_states(tx: Tx, member_ids: Collection[int]) -> dict[int, model.InvitationChange]:
     """The last change of each member's invitation, by member id."""
-    columns = ("member_id", *InvitationChange._fields)
+    columns = ("member_id", *model.InvitationChange._fields)
     rows = sets.find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
     for row in rows:
         if isinstance(row["updated_at"], str):  # SQLite keeps times as text
             row["updated_at"] = datetime.fromisoformat(row["updated_at"])
-        row["state"] = InvitationState(row["state"])
-        row["reason"] = row["reason"] and InvitationStep(row["reason"])
-    return {row.pop("member_id"): InvitationChange(**row) for row in rows}
+        row["state"] = model.InvitationState(row["state"])
+        row["reason"] = row["reason"] and model.InvitationStep(row["reason"])
+    return {row.pop("member_id"): model.InvitationChange(**row) for row in rows}
 
 
-def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
+def find_events(tx: Tx, invitation_id: int) -> list[model.InvitationEvent]:
     columns = invitation_events.c
-    query = select(*columns[InvitationEvent._fields]).where(columns.invitation_id == invitation_id)
+    query = select(*columns[model.InvitationEvent._fields]).where(columns.invitation_id == invitation_id)
     rows = tx.execute(query.order_by(columns.id))
-    return [InvitationEvent._make(row) for row in rows]
+    return [model.InvitationEvent._make(row) for row in rows]
 
 
-def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
+def insert_event(tx: Tx, invitation_id: int, event: model.InvitationEvent) -> None:
     tx.execute(insert(invitation_events).values(invitation_id=invitation_id, **event._asdict()))
 
 
-def find_unsettled(tx: Tx, *, after: int, count: int) -> list[Invitation]:
+def find_unsettled(tx: Tx, *, after: int, count: int) -> list[model.Invitation]:
     """Invitations that would be sent or held by themselves, in the order of their ids, from the one after `after`."""
     query = select(invitations).where(or_(IS_PENDING, LAPSES), invitations.c.id > after)
-    return [Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
+    return [model.Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
 
 
 def is_queued(tx: Tx, address_folded: str) -> bool:
     """Whether any invitation to the address is pending, claimed or offered. Reads all of these, by the index of states: an index
     of their addresses would cost each new member."""
-    return _has_invitation(tx, address_folded, invitations.c.state.in_(IN_LINE))
+    return _has_invitation(tx, address_folded, invitations.c.state.in_(model.IN_LINE))
 
 
 def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
@@ -458,7 +439,7 @@ def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool])
 
 
 def count_pending(
-    tx: Tx, account_id: int, delivery: Delivery, *, now: datetime
+    tx: Tx, account_id: int, delivery: model.Delivery, *, now: datetime
 ) -> tuple[list[tuple[float, int]], int]:
     """In how many seconds how many of the account's pending invitations are due; and the number of batched ones of plans that
     accept no patients, which are not among them."""
@@ -471,7 +452,7 @@ def count_pending(
         .where(IS_PENDING, columns.delivery == delivery, columns.account_id == account_id)
         .group_by(text("1, 2"))
     )
-    found = [(accepts or delivery is Delivery.IMMEDIATE, *rest) for accepts, *rest in tx.execute(query)]
+    found = [(accepts or delivery is model.Delivery.IMMEDIATE, *rest) for accepts, *rest in tx.execute(query)]
     due = [((at - now).total_seconds() if at else 0.0, count) for goes, at, count in found if goes]
     return due, sum(count for goes, _, count in found if not goes)
 
@@ -488,7 +469,7 @@ def find_worker_status(tx: Tx) -> dict[str, Any]:
     return {**(row or {}), "bounced": tx.execute(bounced).scalar_one()}
 
 
-def save_worker_status(tx: Tx, status: WorkerStatus, *, now: datetime) -> None:
+def save_worker_status(tx: Tx, status: model.WorkerStatus, *, now: datetime) -> None:
     """Store a sign of life and what the worker knows, and add its counts to those of all workers."""
     known = {"seen_at": now, "relay_up": status.relay_up, "lag_seconds": status.lag_seconds}
     known = {name: value for name, value in known.items() if value is not None}
@@ -497,11 +478,11 @@ def save_worker_status(tx: Tx, status: WorkerStatus, *, now: datetime) -> None:
         tx.execute(insert(worker_status).values({**known, **status.counts, "id": 1}))
 
 
-def find_home(tx: Tx) -> DeliveryHome:
+def find_home(tx: Tx) -> model.DeliveryHome:
     """The row; an empty one before the first delivery."""
     columns = delivery_home.c
-    row = tx.execute(select(*columns[DeliveryHome._fields]).where(columns.id == 1)).first()
-    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None)
+    row = tx.execute(select(*columns[model.DeliveryHome._fields]).where(columns.id == 1)).first()
+    return model.DeliveryHome._make(row) if row else model.DeliveryHome(None, 0, None)
 
 
 def save_home(tx: Tx, **changes: Any) -> None:
