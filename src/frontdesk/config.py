@@ -333,17 +333,14 @@ def _given(setting: Setting, variables: Mapping[str, str]) -> str | None:
         return value
     if value:
         raise ValueError(f"set either this or {setting.variable}{FILE_ENDING}")
+    named = f"the file that {setting.variable}{FILE_ENDING} names"
     try:
         with Path(path).open(encoding="utf-8") as file:
             content = file.read(SECRET_FILE_CHARACTERS + 1)
     except OSError as error:
-        raise ValueError(
-            f"the file that {setting.variable}{FILE_ENDING} names can't be read: {error.strerror}"
-        ) from None
+        raise ValueError(f"{named} can't be read: {error.strerror}") from None
     except ValueError:
         content = ""
     if not content.strip() or len(content) > SECRET_FILE_CHARACTERS:
-        raise ValueError(
-            f"the file that {setting.variable}{FILE_ENDING} names holds no value in UTF-8 of one line"
-        )
+        raise ValueError(f"{named} holds no value in UTF-8 of one line")
     return content.rstrip("\r\n")

@@ -120,29 +120,21 @@ class CommandGroup(typer.Typer):
 
     def query(self, name: str, example: str) -> Callable[[Function], None]:
         """Add a command that reads. Its first parameter is the transaction."""
-        return partial(self._add, name, example, ask)
+        return partial(self._add, name, example, transaction=ask)
 
     def change(self, name: str, example: str, *, wants_option: bool = False) -> Callable[[Function], None]:
         """Add a command that writes. Its first parameter is a CommandContext; a lost race calls it again.
 
         With `wants_option`, a call without any of the options that may be left out is misuse.
         """
-        return partial(self._add, name, example, change, wants_option=wants_option)
+        return partial(self._add, name, example, transaction=change, wants_option=wants_option)
 
     def standalone(self, name: str, example: str) -> Callable[[Function], None]:
         """Add a command that opens what it needs by itself."""
-        return partial(self._add, name, example, None)
+        return partial(self._add, name, example)
 
-    def _add(
-        self,
-        name: str,
-        example: str,
-        transaction: Transaction | None,
-        function: Function,
-        *,
-        wants_option: bool = False,
-    ) -> None:
-        command = printing(function, transaction, wants_option=wants_option)
+    def _add(self, name: str, example: str, function: Function, **how: Any) -> None:
+        command = printing(function, **how)
         command.__doc__ = (
             f"{cleandoc(function.__doc__ or '')}\n\nExample: frontdesk {self.name} {name} {example}"
         )

@@ -23,7 +23,7 @@ from frontdesk.invitations.dns_records import Find, check_records
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
-from frontdesk.text import ENCODED_WORD, Rejected, parse_text
+from frontdesk.text import ENCODED_WORD, Rejected, parse_text, trimmed
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
@@ -118,12 +118,12 @@ def _finder(address: str) -> Find:
 
 def _checked(given: Mapping[str, object]) -> dict[str, object]:
     """The values with each text in its stored form; blank clears it. Raises Invalid with every fault."""
-    parsers = {"sender_name": _name, "sender_address": _address, "registration_url": _url}
+    parsers = {"sender_name": _name, "sender_address": parse_email, "registration_url": _url}
     checked, faults = dict(given), []
     for field, value in given.items():
         if isinstance(value, str):
             try:
-                checked[field] = parsers[field](value)
+                checked[field] = parsers[field](value) if trimmed(value) else None
             except Rejected as rejected:
                 faults.append(Fault(field, rejected.code, rejected.message))
     if faults:
@@ -131,18 +131,14 @@ def _checked(given: Mapping[str, object]) -> dict[str, object]:
     return checked
 
 
-def _name(text: str) -> str | None:
+def _name(text: str) -> str:
     name = parse_text(text, limit=TEXT_LENGTH)
     if ENCODED_WORD in name:
         raise Rejected("not_allowed", f"must not contain {ENCODED_WORD}")
-    return name or None
+    return name
 
 
-def _address(text: str) -> str | None:
-    return parse_email(text) if text.strip() else None
-
-
-def _url(text: str) -> str | None:
+def _url(text: str) -> str:
     url = parse_text(text, limit=URL_LENGTH)
     try:
         parts = urlsplit(url)
@@ -151,10 +147,10 @@ def _url(text: str) -> str | None:
         )
     except ValueError:  # such as an unclosed [ around an IPv6 address
         is_web_address = False
-    if url and not is_web_address:
+    if not is_web_address:
         message = "must be an absolute https address without a user, such as https://join.example.com"
         raise Rejected("malformed_url", message)
-    return url or None
+    return url
 
 
 @template.query("show", "--account 1")

@@ -60,9 +60,6 @@ WHO_NAMES = "its external_id, member_id, e-mail address or id, tried in this ord
 Json = Annotated[bool, option("Print JSON, for programs, instead of text for people.", "--json")]
 AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
 OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]
-ProviderGroupId = Annotated[
-    int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
-]
 PlanId = Annotated[int, id_option("--plan", "Id of the plan (see `plan list`).")]
 
 

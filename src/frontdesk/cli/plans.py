@@ -7,15 +7,7 @@ from typing import Annotated, Any
 
 from frontdesk import plans
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import (
-    AccountId,
-    OnlyAccount,
-    ProviderGroupId,
-    given,
-    id_argument,
-    option,
-    read_text,
-)
+from frontdesk.cli.options import AccountId, OnlyAccount, given, id_argument, id_option, option, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -26,6 +18,9 @@ from frontdesk.queues import list_on_duty
 from frontdesk.queues.ingest import set_duty
 from frontdesk.queues.snapshot import queue_state
 
+ProviderGroupId = Annotated[
+    int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
+]
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
 DoctorReference = Annotated[str, option("Reference of the doctor, such as a staff number.", metavar="REF")]
 

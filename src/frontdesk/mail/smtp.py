@@ -270,10 +270,8 @@ def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
 def _words(text: bytes | str) -> str | None:
     """The words of a reply in one line, without what a terminal would obey."""
     decoded = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return (
-        " ".join("".join(each if each.isprintable() else " " for each in decoded).split())[:RELAY_WORDS]
-        or None
-    )
+    printable = "".join(each if each.isprintable() else " " for each in decoded)
+    return " ".join(printable.split())[:RELAY_WORDS] or None
 
 
 def _ehlo_name(name: str | None) -> str:
