@@ -57,7 +57,7 @@ class Output:
     def print(self, *, as_json: bool) -> None:
         """Print it and end the command when its status is not 0."""
         if as_json:
-            print_json(self.value)
+            typer.echo(json_text(self.value))
         else:
             for part in self.parts:
                 say(part)
@@ -78,10 +78,6 @@ def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> O
         yield from notes
 
     return Output(items, parts())
-
-
-def print_json(value: object) -> None:
-    typer.echo(json_text(value))
 
 
 @contextmanager

@@ -9,13 +9,9 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Annotated, Any
 
-import typer
-
-from frontdesk.access.accounts import get_account
-from frontdesk.cli.command_group import migrated_database
-from frontdesk.cli.layout import say
-from frontdesk.cli.options import Json, OnlyAccount
-from frontdesk.cli.output import fail, print_json, settings
+from frontdesk.cli.command_group import migrated_database, printing
+from frontdesk.cli.options import OnlyAccount, option
+from frontdesk.cli.output import Output, fail, settings
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Database, Tx
@@ -32,18 +28,14 @@ BATCH = 500
 LEAST_DOCTORS = 2  # of each practice; the missing ones come on duty at once
 
 
+@printing
 def simulate(
     account: OnlyAccount = None,
     *,
-    speed: Annotated[
-        float, typer.Option(help="10: a visit of 12 minutes takes 72 seconds.", min=0.1, max=1000)
-    ] = 10.0,
-    seconds: Annotated[
-        float | None, typer.Option(help="Stop after so many seconds; else at Ctrl-C.", min=0)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed makes the same patients.")] = None,
-    as_json: Json = False,
-) -> None:
+    speed: Annotated[float, option("10: a visit of 12 minutes takes 72 seconds.", min=0.1, max=1000)] = 10.0,
+    seconds: Annotated[float | None, option("Stop after so many seconds; else at Ctrl-C.", min=0)] = None,
+    seed: Annotated[int | None, option("The same seed makes the same patients.")] = None,
+) -> Output:
     """Let patients come and doctors see them in the plans of a sandbox. Not in production.
 
     Doctors on duty, and patients that wait or are with a doctor, take part from the start.
@@ -54,8 +46,6 @@ def simulate(
     if config.environment is Environment.PRODUCTION:
         fail("Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
     with migrated_database(config) as db:
-        if account is not None:
-            db.ask(lambda tx: get_account(tx, account))
         practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
         if not practices:
             fail("There is no plan to simulate. Make some: frontdesk demo")
@@ -68,7 +58,9 @@ def simulate(
                 feeder.feed()
         except KeyboardInterrupt:
             pass
-    _report(feeder.counts, as_json=as_json)
+    counts = feeder.counts
+    said = f"{counts.total()} events: {counts['patient.joined']} patients came, {counts['visit.ended']} were seen."
+    return Output({"events": counts.total(), "by_type": dict(sorted(counts.items()))}, [said])
 
 
 def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Practice]:
@@ -137,12 +129,3 @@ class EventFeeder:
         events = [parsed.event for parsed in (parse_event(sent, now=now) for sent in batch) if parsed.event]
         work: Callable[..., Any] = lambda tx, items: ingest(tx, items, now=now)  # noqa: E731 - typed for `write_together`
         write_together(self._db, events, work)
-
-
-def _report(counts: Counter[str], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"events": counts.total(), "by_type": dict(sorted(counts.items()))})
-    else:
-        say(
-            f"{counts.total()} events: {counts['patient.joined']} patients came, {counts['visit.ended']} were seen."
-        )
