@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from frontdesk.cli.serve import listening_sockets
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.deadlines import BODY_SECONDS
@@ -34,7 +35,7 @@ UNREAD = b"GET /docs/scalar.js HTTP/1.1\r\nHost: a\r\n\r\n"
 IMPATIENT = """
 import sys
 from frontdesk import server
-server.UNREAD_MILLISECONDS, server.LISTENING_SECONDS = 500, 0  # set before the first answer
+server.UNREAD_MILLISECONDS = 500
 server.main()
 """
 
@@ -111,7 +112,8 @@ def test_one_account_holds_few_uploads_open_and_another_goes_on(database_url: st
 def test_connections_of_readers_that_do_not_read_are_closed(database_url: str) -> None:
     port = free_port()
     settings = {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
-    command = [sys.executable, "-c", IMPATIENT, "127.0.0.1", str(port), "1"]
+    [listener] = listening_sockets("127.0.0.1", port, workers=1)
+    command = [sys.executable, "-c", IMPATIENT, str(listener.fileno()), "1"]
 
     def answers() -> bool:
         with contextlib.suppress(OSError):
@@ -125,7 +127,12 @@ def test_connections_of_readers_that_do_not_read_are_closed(database_url: str) -
                 found += str(file.readlink()).startswith("socket:")
         return found
 
-    with subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL) as process:
+    with (
+        listener,
+        subprocess.Popen(
+            command, env=os.environ | settings, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()]
+        ) as process,
+    ):
         try:
             wait_until(answers, "the service to answer")
             before = open_sockets()

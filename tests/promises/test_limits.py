@@ -66,15 +66,15 @@ BENCH = [
 SITE = {PACKAGE / "api" / f"{name}.py" for name in ("site", "codes", "collection")}
 # What is counted, and its limit.
 SIZES = {
-    "lines, without those of the documentation's site": (lines({*sources("")} - SITE), 33_300),
+    "lines, without those of the documentation's site": (lines({*sources("")} - SITE), 34_129),
     "lines of formats, mapping and files": (lines(sources("formats", "mapping", "files")), 7_000),
     "lines of eligibility": (lines(sources("eligibility")), 2_600),
-    "files": (len(sources("")), 212),
+    "files": (len(sources("")), 216),
     "constants of the estimate": (constants(sources("queues/estimate")), 40),
-    "lines of tests": (lines((ROOT / "tests").rglob("*.py")), 30_200),
+    "lines of tests": (lines((ROOT / "tests").rglob("*.py")), 34_500),
     "lines of benchmarks, with their peers and pages": (lines(BENCH), 2_200),
     "decisions": (len([*(ROOT / "docs/decisions").glob("0*.md")]), 40),
-    "settings": (len(SETTINGS), 18),
+    "settings": (len(SETTINGS), 19),
 }
 
 

@@ -62,9 +62,8 @@ class FailoverWitness:
         if home is None or not self._seen or any(seen != home or not end for seen, end in self._seen):
             return False
         old, new = home.split("/"), database_identity(tx, self._table).split("/")
-        if int(new.pop(1)) <= int(old.pop(1)) or new != old:
-            return False
-        return bool(tx.exec_driver_sql(_HAS_REACHED, (self._seen[0][1],)).scalar_one())
+        is_later = int(new.pop(1)) > int(old.pop(1)) and new == old
+        return is_later and bool(tx.exec_driver_sql(_HAS_REACHED, (self._seen[0][1],)).scalar_one())
 
 
 def read_counter(tx: Tx) -> int | None:

@@ -29,11 +29,12 @@ def upgrade(db: Database, *, uniqueness: str = "service") -> list[str]:
         raise FrontdeskError(f"{failure.what} {failure.remedy}", code="newer_revision")
     with db.write_schema() as connection:
         command.upgrade(_alembic(connection, uniqueness), "head")
-        steps = ScriptDirectory(str(FOLDER)).walk_revisions()
-        oldest = max(step.revision for step in steps if not step.module.BACKWARD_COMPATIBLE)
-        connection.execute(text("UPDATE installation SET compatible_since = :oldest"), {"oldest": oldest})
-        if not db.is_sqlite and MigrationContext.configure(connection).get_current_revision() != before:
-            renew_rights(connection)
+        if MigrationContext.configure(connection).get_current_revision() != before:
+            steps = ScriptDirectory(str(FOLDER)).walk_revisions()
+            oldest = max(step.revision for step in steps if not step.module.BACKWARD_COMPATIBLE)
+            connection.execute(text("UPDATE installation SET compatible_since = :oldest"), {"oldest": oldest})
+            if not db.is_sqlite:
+                renew_rights(connection)
     applied = ScriptDirectory(str(FOLDER)).iterate_revisions(revision_of(db), before or "base")
     return [step.revision for step in reversed(list(applied))]
 
