@@ -10,7 +10,7 @@ import pytest
 from frontdesk.access import accounts
 from frontdesk.access.authentication import note_use, recognise_client
 from frontdesk.access.callers import digest
-from frontdesk.access.model import NewClient, Scope
+from frontdesk.access.model import AccountState, NewClient, Scope
 from frontdesk.access.store import caller_of
 from frontdesk.db import Database
 from frontdesk.errors import NotFound, Suspended
@@ -71,9 +71,9 @@ def test_what_is_no_client_or_account_is_not_found(db: Database, client_id: str)
         accounts.get_client(tx, client_id)
     with pytest.raises(NotFound), db.write() as tx:
         accounts.rotate_secret(tx, client_id, now=NOW)
-    for change in (accounts.suspend_account, accounts.resume_account):
+    for state in (AccountState.SUSPENDED, AccountState.ACTIVE):
         with pytest.raises(NotFound), db.write() as tx:
-            change(tx, 99)
+            accounts.set_state(tx, 99, state, now=NOW)
 
 
 def test_after_a_leak_only_the_new_secret_works_and_no_token(client: Client) -> None:
@@ -96,12 +96,12 @@ def test_one_secret_can_be_ended_once_and_only_by_its_own_client(client: Client,
 def test_a_closed_account_stays_closed_and_gets_no_client(client: Client, db: Database) -> None:
     account_id = client.customer.account_id
     with db.write() as tx:
-        accounts.close_account(tx, account_id, now=NOW)
+        accounts.set_state(tx, account_id, AccountState.CLOSED, now=NOW)
     assert not client.passes()
     assert client.let_in(client.first_secret) == [False]
-    for change in (accounts.suspend_account, accounts.resume_account):
+    for state in (AccountState.SUSPENDED, AccountState.ACTIVE):
         with pytest.raises(Suspended), db.write() as tx:
-            change(tx, account_id)
+            accounts.set_state(tx, account_id, state, now=NOW)
     with pytest.raises(Suspended), db.write() as tx:
         accounts.create_client(tx, NewClient(account_id, "Late", {Scope.CUSTOMER}), now=NOW)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import frontdesk
-from frontdesk.access.accounts import suspend_account
-from frontdesk.access.model import Scope
+from frontdesk.access.accounts import set_state
+from frontdesk.access.model import AccountState, Scope
 from frontdesk.api.openapi import FILE_TYPES, read_examples
 from frontdesk.api.routes import FILES
 from frontdesk.db import Database
@@ -21,7 +21,7 @@ from frontdesk.formats.model import Format
 from tests.api.conftest import Files
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator, member_body, second_token
+from tests.factories import NOW, Customer, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
 
 EXAMPLES = read_examples(BASE_URL)
@@ -155,7 +155,7 @@ def with_too_narrow_a_token(caller: OperationCaller) -> Any:
 def of_a_suspended_account(caller: OperationCaller) -> Any:
     suspended = make_customer(caller.db, name="Suspended")
     with caller.db.write() as tx:
-        suspend_account(tx, suspended.account_id)
+        set_state(tx, suspended.account_id, AccountState.SUSPENDED, now=NOW)
     return caller.send(api=caller.api.as_(suspended.token))
 
 

@@ -1,17 +1,17 @@
 """What callers of a suspended or closed account see, and that others notice nothing."""
 
-from functools import partial
 from itertools import count
 from typing import Any
 
 import pytest
 
-from frontdesk.access.accounts import close_account, resume_account, suspend_account
+from frontdesk.access.accounts import set_state
 from frontdesk.access.callers import CACHE_SECONDS
+from frontdesk.access.model import AccountState
 from frontdesk.db import Database
 from tests.api.conftest import OAuth, Trail
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, make_operator, member_body
+from tests.factories import NOW, Customer, make_customer, make_operator, member_body
 
 
 @pytest.fixture(autouse=True)
@@ -25,19 +25,19 @@ def test_an_account_is_suspended_and_resumed(api: Api, db: Database, customer: C
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     assert api.post(path, member_body()).status_code == 201
     with db.write() as tx:
-        suspend_account(tx, customer.account_id)
+        set_state(tx, customer.account_id, AccountState.SUSPENDED, now=NOW)
     for answer in (api.get("/v2/plans"), api.post(path, member_body(2))):
         assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (403, "suspended")
         assert answer.json()["instance"] == answer.request.url.path
     assert other.get("/v2/plans").status_code == 200
     with db.write() as tx:
-        resume_account(tx, customer.account_id)
+        set_state(tx, customer.account_id, AccountState.ACTIVE, now=NOW)
     assert api.post(path, member_body(2)).status_code == 201
 
 
 def test_suspended_clients_get_no_token(oauth: OAuth, db: Database, customer: Customer, trail: Trail) -> None:
     with db.write() as tx:
-        suspend_account(tx, customer.account_id)
+        set_state(tx, customer.account_id, AccountState.SUSPENDED, now=NOW)
     for _ in range(12):  # with the right secret: no failed attempt that would be limited
         answer = oauth.token()
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
@@ -49,7 +49,7 @@ def test_suspended_clients_get_no_token(oauth: OAuth, db: Database, customer: Cu
     assert [entry["action"] for entry in entries] == [*["token.refused"] * 13, "token.revoked"]
     assert [entry["detail"].get("reason") for entry in entries[:12]] == ["suspended"] * 12
     with db.write() as tx:
-        resume_account(tx, customer.account_id)
+        set_state(tx, customer.account_id, AccountState.ACTIVE, now=NOW)
     assert oauth.token().status_code == 200
 
 
@@ -57,9 +57,9 @@ def test_monitoring_never_stops(api: Api, oauth: OAuth, db: Database, clock: Set
     operator, customer = make_operator(db), make_customer(db, name="Stopped")
     own: Any = {"client_id": operator.client_id, "client_secret": operator.client_secret}
     monitoring, stopped = api.as_(operator.token), api.as_(customer.token)
-    for stop, status in ((suspend_account, 403), (partial(close_account, now=clock()), 401)):
+    for state, status in ((AccountState.SUSPENDED, 403), (AccountState.CLOSED, 401)):
         with db.write() as tx:
-            stop(tx, customer.account_id)
+            set_state(tx, customer.account_id, state, now=clock())
         assert stopped.get("/v2/plans").status_code == status
         assert OAuth(api, customer).token().json()["error"] == "invalid_client"
         assert monitoring.get("/metrics").status_code == 200

@@ -16,8 +16,8 @@ from sqlalchemy import text
 from standardwebhooks import WebhookVerificationError
 
 from frontdesk import events
-from frontdesk.access.accounts import suspend_account
-from frontdesk.access.model import Scope
+from frontdesk.access.accounts import set_state
+from frontdesk.access.model import AccountState, Scope
 from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.config import Config
 from frontdesk.db import Database
@@ -28,7 +28,7 @@ from frontdesk.worker import webhooks
 from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api, SetClock
 from tests.events.receiver import Delivered, Receiver, receiving
-from tests.factories import Customer, make_customer, member_body, second_token
+from tests.factories import NOW, Customer, make_customer, member_body, second_token
 
 PATH = "/v2/webhook-endpoints"
 HOUR = 3600
@@ -226,7 +226,7 @@ def test_another_account_and_a_suspended_one_are_sent_nothing(
     desk.happen(1, account_id=stranger.account_id)
     desk.turn()
     with db.write() as tx:
-        suspend_account(tx, desk.customer.account_id)
+        set_state(tx, desk.customer.account_id, AccountState.SUSPENDED, now=NOW)
     desk.happen(2)
     desk.turn()
     assert receiver.received == []
@@ -240,7 +240,7 @@ def test_a_suspension_ends_the_turn_under_way(
     def answer(_: Delivered) -> int:
         if len(receiver.received) == 5:
             with desk.db.write() as tx:
-                suspend_account(tx, desk.customer.account_id)
+                set_state(tx, desk.customer.account_id, AccountState.SUSPENDED, now=NOW)
         return 200
 
     receiver.answer = answer

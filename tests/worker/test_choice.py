@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from frontdesk.access.accounts import resume_account, suspend_account
+from frontdesk.access.accounts import set_state
+from frontdesk.access.model import AccountState
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.db.engine import write_alone
@@ -17,7 +18,7 @@ from frontdesk.invitations import delivery, suppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, close_plan, make_customer, member_body
+from tests.factories import NOW, Customer, close_plan, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
 from tests.invitations.mails import enrol_members, suppressed
 from tests.invitations.test_message import text_of
@@ -129,12 +130,12 @@ def test_mails_of_a_suspended_account_wait_and_those_of_others_go_on(post: Post,
     for each in (post, other):
         each.batches()
         each.enrol(immediate=immediate)
-    write_alone(post.db, lambda tx: suspend_account(tx, post.customer.account_id))
+    write_alone(post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.SUSPENDED, now=NOW))
     post.clock.advance(3600)
     worker = post.worker()
     assert [worker.turn(), worker.turn()] == [1, 0]
     assert [message.recipient for message in post.mailer.messages] == ["robin.1000001@example.com"]
-    write_alone(post.db, lambda tx: resume_account(tx, post.customer.account_id))
+    write_alone(post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.ACTIVE, now=NOW))
     assert worker.turn() == 1
 
 
@@ -143,12 +144,12 @@ def test_files_of_a_suspended_account_wait_and_those_of_others_go_on(
 ) -> None:
     desk, other = Desk(db, customer, clock), Desk(db, make_customer(db, name="Other"), clock)
     file = desk.hand_in(csv_of([row(1)]))
-    write_alone(db, lambda tx: suspend_account(tx, customer.account_id))
+    write_alone(db, lambda tx: set_state(tx, customer.account_id, AccountState.SUSPENDED, now=NOW))
     assert not desk.work_on_any()
     with pytest.raises(Suspended):
         desk.hand_in(csv_of([row(2)]))
     assert other.load(csv_of([row(3)])).state == "done"
-    write_alone(db, lambda tx: resume_account(tx, customer.account_id))
+    write_alone(db, lambda tx: set_state(tx, customer.account_id, AccountState.ACTIVE, now=NOW))
     assert desk.work(file).state == "done"
     assert desk.count("members") == 2
 

@@ -26,22 +26,18 @@ def get_account(tx: Tx, account_id: int) -> Account:
     raise NotFound("account")
 
 
-def suspend_account(tx: Tx, account_id: int) -> Account:
-    """Refuse the account's tokens, issue none, let its files and mails wait. Raises NotFound; Suspended for a closed account."""
-    return _set_state(tx, account_id, AccountState.SUSPENDED)
+def set_state(tx: Tx, account_id: int, state: AccountState, *, now: datetime) -> Account:
+    """Suspend, resume or close an account; its clients end when it is closed, its records stay.
 
-
-def resume_account(tx: Tx, account_id: int) -> Account:
-    """End a suspension: its files and mails continue. Raises as `suspend_account`."""
-    return _set_state(tx, account_id, AccountState.ACTIVE)
-
-
-def close_account(tx: Tx, account_id: int, *, now: datetime) -> Account:
-    """End the account for good, with its clients. Its records stay. Raises NotFound."""
-    store.lock_account(tx, account_id)
-    store.set_account_state(tx, account_id, AccountState.CLOSED)
-    for client in store.list_clients(tx, account_id):
-        store.revoke_client(tx, client.id, now=now)
+    While it is suspended, its tokens are refused, none is issued, and its files and mails wait. Raises NotFound; Suspended for an
+    account that is closed already: it stays so for good.
+    """
+    if store.lock_account(tx, account_id).state is AccountState.CLOSED:
+        raise Suspended("The account is closed for good.")
+    store.set_account_state(tx, account_id, state)
+    if state is AccountState.CLOSED:
+        for client in store.list_clients(tx, account_id):
+            store.revoke_client(tx, client.id, now=now)
     return get_account(tx, account_id)
 
 
@@ -49,13 +45,6 @@ def refuse_unless_active(tx: Tx, account_id: int) -> None:
     """Raises NotFound, Suspended."""
     if (state := get_account(tx, account_id).state) is not AccountState.ACTIVE:
         raise Suspended(f"The account is {state}.")
-
-
-def _set_state(tx: Tx, account_id: int, state: AccountState) -> Account:
-    if store.lock_account(tx, account_id).state is AccountState.CLOSED:
-        raise Suspended("The account is closed for good.")
-    store.set_account_state(tx, account_id, state)
-    return get_account(tx, account_id)
 
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:

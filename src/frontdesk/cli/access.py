@@ -1,13 +1,11 @@
 """`frontdesk account` and `frontdesk client`: the customers, and the API clients of customers and of operators."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Annotated, Any
 
 from frontdesk.access import accounts, create_account, list_accounts, list_clients
-from frontdesk.access.model import Account, AccountState, ApiClient, NewClient, Scope
+from frontdesk.access.model import AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.layout import picked
 from frontdesk.cli.options import OnlyAccount, argument, given, id_argument, id_option, option, read_text
@@ -51,13 +49,13 @@ def suspend(context: CommandContext, account_id: AccountArgument) -> Output:
     """Refuse an account's tokens (403), issue no new ones, and let its files and mails wait. Every process does so
     within 5 seconds.
     """
-    return _set_state(context, account_id, AccountState.SUSPENDED, accounts.suspend_account)
+    return _set_state(context, account_id, AccountState.SUSPENDED)
 
 
 @account.change("resume", "1")
 def resume(context: CommandContext, account_id: AccountArgument) -> Output:
     """End the suspension of an account: its tokens are good again, its files and mails go on."""
-    return _set_state(context, account_id, AccountState.ACTIVE, accounts.resume_account)
+    return _set_state(context, account_id, AccountState.ACTIVE)
 
 
 @account.change("close", '1 --confirm "Example Health"')
@@ -69,17 +67,14 @@ def close(
     """Close an account for good: its clients and tokens end, its files and mails never go on. Its records stay."""
     if confirm != accounts.get_account(context.tx, account_id).name:
         raise Invalid([Fault("confirm", "differs", "must be the name of the account")])
-    close = partial(accounts.close_account, now=context.now)
-    return _set_state(context, account_id, AccountState.CLOSED, close)
+    return _set_state(context, account_id, AccountState.CLOSED)
 
 
-def _set_state(
-    context: CommandContext, account_id: int, state: AccountState, change: Callable[[Tx, int], Account]
-) -> Output:
+def _set_state(context: CommandContext, account_id: int, state: AccountState) -> Output:
     """Change the state and record it, unless it is so already."""
     found = accounts.get_account(context.tx, account_id)
     if found.state is not state:
-        found = change(context.tx, account_id)
+        found = accounts.set_state(context.tx, account_id, state, now=context.now)
         action = "resumed" if state is AccountState.ACTIVE else state.value
         context.record(f"account.{action}", account_id=account_id, subject_id=account_id)
     return describe(asdict(found))
