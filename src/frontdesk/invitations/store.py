@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, inser
 from frontdesk.db import Tx, sets
 from frontdesk.db.schema import UtcTime
 from frontdesk.db.sets import Row, SameKey, SetTransaction
-from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.errors import NotFound
 from frontdesk.invitations import model
 from frontdesk.invitations.tables import (
     BOUNCED,
@@ -40,15 +40,8 @@ def get_deliverability(tx: Tx, account_id: int) -> model.DeliverabilitySettings:
 
 
 def set_deliverability(tx: Tx, account_id: int, **changes: object) -> model.DeliverabilitySettings:
-    """Change the settings named in `changes`, keep the others. Raises Invalid when a number is not positive."""
+    """Change the settings named in `changes`, keep the others."""
     settings = replace(get_deliverability(tx, account_id), **changes)  # type: ignore[arg-type]
-    faults = [
-        Fault(name, "not_positive", "must be a whole number of at least 1")
-        for name in ("batch_size", "batch_interval_seconds", "hourly_limit")
-        if getattr(settings, name) < 1
-    ]
-    if faults:
-        raise Invalid(faults)
     tx.execute(delete(deliverability).where(deliverability.c.account_id == account_id))
     tx.execute(insert(deliverability).values(asdict(settings)))
     return settings
