@@ -10,71 +10,27 @@ from itertools import islice
 from frontdesk.eligibility.fields import HIPAA_RELATIONSHIPS
 
 COLUMNS = (
-    *(
-        "external_id",
-        "member_id",
-        "first_name",
-        "last_name",
-        "middle_name",
-        "dob",
-        "gender",
-        "email",
-        "phone",
-    ),
-    *("zipcode", "city", "county", "state", "effective_date", "expiry_date", "medical_plan_description"),
-    *("payor_name", "relationship_code", "relationship_code_hipaa", "subscriber_relationship"),
-)
+    "external_id", "member_id", "first_name", "last_name", "middle_name", "dob", "gender", "email", "phone", "zipcode",
+    "city", "county", "state", "effective_date", "expiry_date", "medical_plan_description", "payor_name",
+    "relationship_code", "relationship_code_hipaa", "subscriber_relationship",
+)  # fmt: skip
 PAYOR = "Example Mutual"
 
 _FIRST = {
     "female": (
-        *(
-            "Ada",
-            "Zoë",
-            "María",
-            "Siobhán",
-            "Anne-Marie",
-            "Chloé",
-            "Ingrid",
-            "Noor",
-            "Grace",
-            "Mei",
-            "Olivia",
-        ),
-        *("Renée", "Søs", "Yuki", "Amara", "Bárbara", "Dagný", "Esther", "Fatima", "Hannah", "Ines", "Jana"),
+        "Ada", "Zoë", "María", "Siobhán", "Anne-Marie", "Chloé", "Ingrid", "Noor", "Grace", "Mei", "Olivia",
+        "Renée", "Søs", "Yuki", "Amara", "Bárbara", "Dagný", "Esther", "Fatima", "Hannah", "Ines", "Jana",
     ),
     "male": (
-        *("Robin", "José", "Łukasz", "D'Andre", "Björn", "Jean-Luc", "Omar", "Wei", "Noah", "Liam", "Andrés"),
-        *("François", "Tomáš", "Kwame", "Ravi", "Søren", "Paul", "Óscar", "Isaac", "Hugo", "Mateo", "Ben"),
+        "Robin", "José", "Łukasz", "D'Andre", "Björn", "Jean-Luc", "Omar", "Wei", "Noah", "Liam", "Andrés",
+        "François", "Tomáš", "Kwame", "Ravi", "Søren", "Paul", "Óscar", "Isaac", "Hugo", "Mateo", "Ben",
     ),
-}
+}  # fmt: skip
 _LAST = (
-    *(
-        "O'Brien",
-        "Núñez",
-        "Smith",
-        "D'Angelo",
-        "García-López",
-        "Nguyen",
-        "Müller",
-        "Okafor",
-        "St. John",
-        "Kim",
-    ),
-    *(
-        "Johnson",
-        "van der Berg",
-        "Brown",
-        "Östlund",
-        "Patel",
-        "Lee",
-        "Wójcik",
-        "Jones",
-        "De La Cruz",
-        "Silva",
-    ),
-    *("Haddad", "Ivanov", "Sánchez", "Taylor", "Nakamura", "MacDonald", "Çelik", "Davis", "O'Neill", "Novák"),
-)
+    "O'Brien", "Núñez", "Smith", "D'Angelo", "García-López", "Nguyen", "Müller", "Okafor", "St. John", "Kim",
+    "Johnson", "van der Berg", "Brown", "Östlund", "Patel", "Lee", "Wójcik", "Jones", "De La Cruz", "Silva",
+    "Haddad", "Ivanov", "Sánchez", "Taylor", "Nakamura", "MacDonald", "Çelik", "Davis", "O'Neill", "Novák",
+)  # fmt: skip
 _MIDDLE = ("", "", "", "Lee", "J", "Ann", "", "M", "Ray", "")
 # Zip code, city, county, state.
 _PLACES = (
@@ -155,23 +111,14 @@ def _person(key: str, birthday: str, relationship: str, bits: int) -> dict[str, 
     names = _FIRST[gender]
     is_child = relationship == _CHILD
     has_mail = not is_child and (bits >> 1) % 8 != 0
-    return {
+    return dict.fromkeys(COLUMNS, "") | {
         "external_id": key,
         "member_id": key,
         "first_name": names[(bits >> 5) % len(names)],
-        "last_name": "",
         "middle_name": _MIDDLE[(bits >> 12) % len(_MIDDLE)],
         "dob": birthday,
         "gender": "unknown" if (bits >> 18) % 200 == 0 else gender,
         "email": f"member.{key}@{_DOMAINS[(bits >> 30) % len(_DOMAINS)]}" if has_mail else "",
-        "phone": "",
-        "zipcode": "",
-        "city": "",
-        "county": "",
-        "state": "",
-        "effective_date": "",
-        "expiry_date": "",
-        "medical_plan_description": "",
         "payor_name": PAYOR,
         "relationship_code": HIPAA_RELATIONSHIPS[relationship],
         "relationship_code_hipaa": relationship,
