@@ -13,13 +13,10 @@ from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 
-LARGEST_REQUESTS_PER_MINUTE = 1_000_000
-LONGEST_EXPIRY_DAYS = 3650
-
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
 ClientId = Annotated[str, argument("CLIENT_ID", "The client's public client_id.")]
 ExpiresInDays = Annotated[
-    int | None, option("The secret ends after so many days. Default: never.", min=1, max=LONGEST_EXPIRY_DAYS)
+    int | None, option("The secret ends after so many days. Default: never.", min=1, max=3650)
 ]
 ONCE = "\nKeep the client_secret: it can't be shown again."
 _ROTATE_AGAIN = "Rotate once more to end the secret before it."
@@ -97,10 +94,7 @@ def create(
         ),
     ] = None,
     requests_per_minute: Annotated[
-        int | None,
-        option(
-            "Its own limit of requests. Default: the installation's.", min=1, max=LARGEST_REQUESTS_PER_MINUTE
-        ),
+        int | None, option("Its own limit of requests. Default: the installation's.", min=1, max=1_000_000)
     ] = None,
     expires_in_days: ExpiresInDays = None,
 ) -> Output:

@@ -25,7 +25,6 @@ from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text, trimmed
 
-LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
 PARTS = ("subject", "text", "html")
 
@@ -34,7 +33,7 @@ template = CommandGroup("template")
 
 
 def _number(sentence: str) -> Any:
-    return option(sentence, min=1, max=LARGEST_NUMBER)
+    return option(sentence, min=1, max=2**31 - 1)  # what both databases' integers hold
 
 
 @deliverability.change("set", "--account 1 --enabled --batch-size 50 --hourly-limit 500", wants_option=True)

@@ -72,7 +72,7 @@ def load(  # noqa: PLR0913 - one parameter per option
     plan: PlanId,
     format_: FormatOption = None,
     mode: Annotated[
-        Literal["change", "compare", "full"] | None,
+        FileMode | None,
         option("`full` ends members that the file omits, `compare` writes nothing; an 834 has a mode."),
     ] = None,
     *,
@@ -101,7 +101,7 @@ def load(  # noqa: PLR0913 - one parameter per option
 
     def begin(context: CommandContext) -> model.EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
-        said = (own, mode and FileMode(mode), dry_run, mapping_name, sheet, header_row, path.name)
+        said = (own, mode, dry_run, mapping_name, sheet, header_row, path.name)
         new = model.NewFile(account_id, plan, format_, encoding, *said)
         return actions.begin_file(context.tx, new, context.requester)
 

@@ -23,7 +23,6 @@ RelayReply = tuple[int, str | None]  # its code and words
 SHUT_DOWN = 421  # the relay ends the session
 # The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
-_RECIPIENT_STAGES = ("recipient", "data", "content")
 
 
 @dataclass(eq=False)
@@ -57,7 +56,7 @@ class RelayRefused(Exception):
     @property
     def recipient_was_sent(self) -> bool:
         """Whether the relay knew the recipient: its reply may be about that address, whatever the code says."""
-        return self.stage in _RECIPIENT_STAGES
+        return self.stage in ("recipient", "data", "content")
 
 
 class AnswerLost(Exception):

@@ -15,7 +15,6 @@ from frontdesk.config import Relay
 from frontdesk.mail.model import RELAY_WORDS, SHUT_DOWN, AnswerLost, MailMessage, RelayRefused, RelayReply
 
 _MAX_LINES, _MAX_LINE_LENGTH = 100, 2000  # of a reply
-_NO_REPLY_CODE = -1
 # RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
 _REPLY_LINE = re.compile(rb"([0-9]{3})([ -]|$)(.*)", re.DOTALL)
 
@@ -212,7 +211,7 @@ class _SmtpClient(smtplib.SMTP):
             lines.append(text)
             if separator != b"-":
                 return int(code), b"\n".join(lines)
-        return _NO_REPLY_CODE, b""
+        return -1, b""
 
     def start_tls(self, context: ssl.SSLContext) -> tuple[int, bytes]:
         if not self.has_extn("starttls"):
