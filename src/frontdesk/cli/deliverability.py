@@ -2,7 +2,6 @@
 what stands in them."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -54,17 +53,11 @@ def set_(  # noqa: PLR0913 - one parameter per option
     ] = None,
 ) -> Output:
     """Change an account's deliverability settings. An option that is left out keeps its value."""
-    changes = _checked(
-        given(
-            enabled=enabled,
-            batch_size=batch_size,
-            batch_interval_seconds=batch_interval_seconds,
-            hourly_limit=hourly_limit,
-            sender_name=sender_name,
-            sender_address=sender_address,
-            registration_url=registration_url,
-        )
+    texts = _texts(sender_name=sender_name, sender_address=sender_address, registration_url=registration_url)
+    numbers = given(
+        batch_size=batch_size, batch_interval_seconds=batch_interval_seconds, hourly_limit=hourly_limit
     )
+    changes = given(enabled=enabled) | numbers | texts
     changed = set_deliverability(context.tx, account, **changes)
     context.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
     return describe(asdict(changed))
@@ -115,19 +108,18 @@ def _finder(address: str) -> Find:
     return find
 
 
-def _checked(given: Mapping[str, object]) -> dict[str, object]:
-    """The values with each text in its stored form; blank clears it. Raises Invalid with every fault."""
+def _texts(**sent: str | None) -> dict[str, str | None]:
+    """The texts that were given, in their stored form; a blank one is None. Raises Invalid with every fault."""
     parsers = {"sender_name": _name, "sender_address": parse_email, "registration_url": _url}
-    checked, faults = dict(given), []
-    for field, value in given.items():
-        if isinstance(value, str):
-            try:
-                checked[field] = parsers[field](value) if trimmed(value) else None
-            except Rejected as rejected:
-                faults.append(Fault(field, rejected.code, rejected.message))
+    texts, faults = {}, []
+    for field, text in given(**sent).items():
+        try:
+            texts[field] = parsers[field](text) if trimmed(text) else None
+        except Rejected as rejected:
+            faults.append(Fault(field, rejected.code, rejected.message))
     if faults:
         raise Invalid(faults)
-    return checked
+    return texts
 
 
 def _name(text: str) -> str:
