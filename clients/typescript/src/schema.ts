@@ -625,7 +625,7 @@ export interface paths {
         };
         /**
          * Check that the service can serve
-         * @description Asks the database whether it answers, has this version's schema and stores what is written.
+         * @description Asks the database whether it answers, has this version's schema and stores what is written. A process that is to end is not ready: it is `draining`.
          */
         get: operations["isReady"];
         put?: never;

@@ -27,7 +27,7 @@ from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
 SKEW_SECONDS, SKEW_WARNED = 5, 2
-FREE_SHARE, FREE_BYTES = 0.05, 2**30  # less of either is a warning
+FREE_BYTES = 2**30  # less is a warning
 
 # The revision that this program needs: the newest migration's. Alembic would know it too, and takes 0.3 s to import.
 HEAD = max(file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py"))
@@ -188,8 +188,8 @@ def deployment_failures(config: Config) -> Iterator[CheckFailure]:
         yield from _rights_failures(path)
         folders.append(path.parent)
     for folder in filter(Path.is_dir, folders):
-        if (disk := shutil.disk_usage(folder)).free < max(FREE_BYTES, FREE_SHARE * disk.total):
-            what = f"Only {disk.free // 2**20:,} MiB are free on the disk of {folder}."
+        if (free := shutil.disk_usage(folder).free) < FREE_BYTES:
+            what = f"Only {free // 2**20:,} MiB are free on the disk of {folder}."
             yield CheckFailure(what, "Make room there.", is_warning=True)
 
 
