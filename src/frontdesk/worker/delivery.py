@@ -5,7 +5,6 @@ they have ready. So a commit is shared by as many messages as there are connecti
 """
 
 import random
-import re
 import sys
 import threading
 import time
@@ -34,6 +33,7 @@ from frontdesk.invitations.model import (
     MessageContext,
     WorkerStatus,
 )
+from frontdesk.invitations.reports import enhanced_code
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused, RelayReply
 from frontdesk.mail.smtp import SmtpMailer
@@ -56,7 +56,6 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_BROKEN = 1.0, 60.0, 5
 _LAST = 9  # the rank behind every job's
 # A relay that says one of these about a message is in order.
 _VERDICTS = (InvitationStep.ACCEPTED, InvitationStep.REFUSED, InvitationStep.REFUSED_FOR_NOW)
-_ENHANCED_CODE = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?= |$)")  # RFC 3463
 
 
 @dataclass(slots=True)
@@ -444,17 +443,15 @@ class DeliveryWorker:
     def _tell_ended(self) -> None:
         """Log and count how attempts have ended, once that is stored."""
         for change, invitation in self._context.ended:
-            result, enhanced = ATTEMPT_ENDS[change.state], _ENHANCED_CODE.match(change.words or "")
+            result = ATTEMPT_ENDS[change.state]
             self.status.counts[result] += 1
             job = self._jobs.get(invitation.id)
             seconds = 0.0 if job is None else time.monotonic() - job.claimed_at
             if job is not None and result == "sent" and invitation.delivery == Delivery.IMMEDIATE:
                 self.status.lag_seconds = job.due_seconds + seconds
             known = {"invitation_id": invitation.id, "result": result, "reason": change.reason}
-            known |= {
-                "code": change.code,
-                "enhanced_code": enhanced and enhanced[0],
-            }  # no words: they name people
+            # No words of the relay: they name people.
+            known |= {"code": change.code, "enhanced_code": enhanced_code(change.words)}
             known["attempt"] = invitation.attempts + 1
             self._log.write("delivery", level="info" if result == "sent" else "warning", **known)
             if TRACES.tracer is not None:
