@@ -32,11 +32,7 @@ _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 # an address or a sender's name.
 ENCODED_WORD = "=?"
 
-MESSAGES = {
-    "wrong_type": "must be a string",
-    "control_character": "must not contain control characters",
-    "too_long": "must have at most {limit} characters",
-}
+_NO_CONTROLS = "must not contain control characters"
 
 
 class Rejected(Exception):
@@ -60,7 +56,7 @@ class RejectedParts(Exception):
 def parse_text(value: object, *, limit: int) -> str:
     """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected."""
     if type(value) is not str:
-        raise Rejected("wrong_type", MESSAGES["wrong_type"])
+        raise Rejected("wrong_type", "must be a string")
     if not is_plain(value):
         value = trimmed(value)
         if len(value) > limit and _stays_too_long(value, limit):
@@ -68,7 +64,7 @@ def parse_text(value: object, *, limit: int) -> str:
         value = unicodedata.normalize("NFC", value)
         refuse_control_characters(value)
         if not _BIDI_CONTROLS.isdisjoint(value):
-            raise Rejected("control_character", MESSAGES["control_character"])
+            raise Rejected("control_character", _NO_CONTROLS)
     if len(value) > limit:
         raise _too_long(limit)
     return value
@@ -87,9 +83,8 @@ def trimmed(value: str) -> str:
 
 
 def _is_trimmed(character: str) -> bool:
-    return (character.isspace() and character not in _PYTHONS_SPACE) or unicodedata.category(
-        character
-    ) == "Cf"
+    is_space = character.isspace() and character not in _PYTHONS_SPACE
+    return is_space or unicodedata.category(character) == "Cf"
 
 
 def _stays_too_long(value: str, limit: int) -> bool:
@@ -105,13 +100,13 @@ def _stays_too_long(value: str, limit: int) -> bool:
 
 
 def _too_long(limit: int) -> Rejected:
-    return Rejected("too_long", MESSAGES["too_long"].format(limit=limit))
+    return Rejected("too_long", f"must have at most {limit} characters")
 
 
 def refuse_control_characters(value: str) -> None:
     """Raises Rejected for characters that people can't read or a database can't store (U+0000, lone surrogates, …)."""
     if not value.isprintable() and any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in value):
-        raise Rejected("control_character", MESSAGES["control_character"])
+        raise Rejected("control_character", _NO_CONTROLS)
 
 
 def fold_email(email: str) -> str:
@@ -213,9 +208,8 @@ def _is_too_deep(value: object) -> bool:
     """Opens level by level: a hostile text could exhaust a recursion."""
     level: list[Any] = [value]
     for _ in range(LARGEST_DEPTH):
-        opened = [
-            item.values() if type(item) is dict else item for item in level if type(item) in (dict, list)
-        ]
+        nested = (item for item in level if type(item) in (dict, list))
+        opened = (item.values() if type(item) is dict else item for item in nested)
         level = list(chain.from_iterable(opened))
     return any(type(item) in (dict, list) for item in level)
 

@@ -18,7 +18,6 @@ from frontdesk.db import Database, sets
 from frontdesk.eligibility import find_members, parse_member
 from frontdesk.files import load
 from frontdesk.files.families import FamilyRecogniser
-from frontdesk.files.load import RowRecogniser
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import FileMode
 from frontdesk.formats.x12 import Family
@@ -75,7 +74,7 @@ def test_only_what_changed_is_parsed_and_written_and_the_report_is_the_same(desk
     report = desk.report(again)
     assert [line["external_id"] for line in report] == [f"E{n:05d}" for n in range(51)]
     assert [line["row"] for line in report] == [*range(report[0]["row"], report[0]["row"] + 51)]
-    with patch.object(RowRecogniser, "known_digests", return_value={}):
+    with patch.object(eligibility, "find_row_digests", return_value={}):
         assert report == desk.report(desk.load(content))
 
 
@@ -223,7 +222,7 @@ def run(db: Database, clock: SetClock, taken: Any) -> tuple[Any, ...]:
 @examples
 @given(taken=steps)
 def test_files_end_as_they_would_if_every_row_were_parsed(db: Database, clock: SetClock, taken: Any) -> None:
-    with patch.object(RowRecogniser, "known_digests", return_value={}):
+    with patch.object(eligibility, "find_row_digests", return_value={}):
         expected = run(db, clock, taken)
     assert run(db, clock, taken) == expected
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from frontdesk.eligibility import read_external_id, read_external_ids
+from frontdesk.eligibility.fields import read_external_id, read_external_ids
 from frontdesk.files.model import REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
 from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
@@ -109,10 +109,14 @@ def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_t
         with suppress(Unreadable):  # all cells are blank
             items = list(read_loops(rows))
             keys: list[Any] = [
-                key for item in items for key in (item.keys if isinstance(item, UnreadRows) else [item.key])
+                key
+                for item in items
+                for key in (item.keys if isinstance(item, UnreadRows) else [item.values.get("external_id")])
             ]
             found = list(read_rows(items))
-            assert [*map(read_external_id, keys)] == [read_external_id(row.key) for row in found]
+            assert [*map(read_external_id, keys)] == [
+                read_external_id(row.values.get("external_id")) for row in found
+            ]
             assert [*read_external_ids(keys)] == [*map(read_external_id, keys)]
             assert [row.place for row in found] == sorted({row.place for row in found})
             if not rule:

@@ -187,7 +187,11 @@ def test_the_demo_gets_its_mapping_back(db: Database, api: Api, clock: SetClock)
     demo = make_customer(db, name=ACCOUNT, scopes=RESETS)
     with db.write() as tx:
         save_mapping(
-            tx, MappingName(demo.account_id, "default"), {"sheet": "X"}, Requester("x", "r", clock())
+            tx,
+            MappingName(demo.account_id, "default"),
+            {"sheet": "X"},
+            Requester("x", "r", clock()),
+            default=None,
         )
     reset(api.as_(demo.token))
     [mapping] = db.ask(lambda tx: list_mappings(tx, demo.account_id))

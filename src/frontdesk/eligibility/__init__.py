@@ -5,7 +5,6 @@ from frontdesk.eligibility.enrol import find_look_alikes as find_look_alikes
 from frontdesk.eligibility.enrol import restore as restore
 from frontdesk.eligibility.fields import parse_member as parse_member
 from frontdesk.eligibility.fields import read_external_id as read_external_id
-from frontdesk.eligibility.fields import read_external_ids as read_external_ids
 from frontdesk.eligibility.store import count_members_open as count_members_open
 from frontdesk.eligibility.store import external_ids_of as external_ids_of
 from frontdesk.eligibility.store import find_access as find_access

@@ -162,10 +162,8 @@ class ChunkKeys:
         self.has_told = False
 
     def save(self, tx: SetTransaction) -> None:
-        """Add the probes to the counts. The audit trail gets an entry each time a count has doubled or reaches the limit.
-
-        Raises StateChanged if the chunk has more probes than other chunks have left.
-        """
+        """Add the probes to the counts. The audit trail gets an entry each time a count has doubled or reaches the limit. Raises
+        StateChanged if the chunk has more probes than other chunks have left."""
         for client, probes in sorted(self._probes.items()):
             by, found = probes[0], len(probes)
             taken = store.count_probes(tx, client, by.account_id, self._day, found)
@@ -300,9 +298,8 @@ class ChunkState:
             of_new = dict(context.given_of_new or {})
             subscriber = self.subscribers.get(context.address_of)
             if subscriber is not None and "zipcode" not in given:
-                of_new |= {
-                    name: value for name in model.ADDRESS if (value := subscriber.values[name]) is not None
-                }
+                values = subscriber.values
+                of_new |= {name: values[name] for name in model.ADDRESS if values[name] is not None}
                 warnings += ("address_of_subscriber",)
             given = of_new | given
         elif context.keeps_earlier_end and (own.values["expiry_date"] or OPEN) < given["expiry_date"]:

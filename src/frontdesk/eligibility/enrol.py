@@ -57,6 +57,7 @@ changed_before: set[str] = set()
 ACTING = "sandbox-"  # the beginning of each external_id that acts in a sandbox
 
 Result = Enrolled | FrontdeskError
+Accepted = tuple[Submission, Enrolled]
 _ONCE = attrgetter("once")
 Write = Callable[[Sequence[Submission]], Iterable[Result]]
 
@@ -193,12 +194,7 @@ class _Similar(NamedTuple):
 
 
 def _write(
-    tx: SetTransaction,
-    accepted: Sequence[tuple[Submission, Enrolled]],
-    feeds: Found,
-    *,
-    now: datetime,
-    audited: bool,
+    tx: SetTransaction, accepted: Sequence[Accepted], feeds: Found, *, now: datetime, audited: bool
 ) -> tuple[_Similar, list[StoredMember]]:
     """Returns the search for members that are similar to new ones, and the stored members that were changed."""
     created, updated = _touched(result.stored for _, result in accepted)
@@ -237,7 +233,7 @@ def _write(
     return similar, updated
 
 
-def _events(accepted: Iterable[tuple[Submission, Enrolled]]) -> Iterator[NewEvent]:
+def _events(accepted: Iterable[Accepted]) -> Iterator[NewEvent]:
     """The events of the changes, with ids and names of fields only."""
     for by, result in accepted:
         if (type_ := EVENT_OF.get(result.outcome)) is None:
@@ -354,7 +350,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
 
 def _undone(
     member: StoredMember, history: Sequence[model.HistoryEntry], undo: UndoRequest, hasher: blake2b
-) -> tuple[Submission, Enrolled] | None:
+) -> Accepted | None:
     """The values before the request, as a submission, and their result; None if another change is newer."""
     if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
         return None

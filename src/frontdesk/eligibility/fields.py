@@ -242,10 +242,8 @@ def _read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
     if len(value) > METADATA_KEYS:
         rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
     for key, item in islice(value.items(), METADATA_KEYS):
-        is_short = (
-            type(item) is str and 0 < len(key) <= METADATA_KEY_LENGTH and len(item) <= METADATA_VALUE_LENGTH
-        )
-        if is_short and key.isprintable() and item.isprintable():
+        is_item = type(item) is str and len(item) <= METADATA_VALUE_LENGTH and item.isprintable()
+        if is_item and 0 < len(key) <= METADATA_KEY_LENGTH and key.isprintable():
             continue
         if not key:
             rejected.append(Rejected("empty_key", "must not have an empty key"))

@@ -91,10 +91,8 @@ def _of_one_account(found: list[Values]) -> list[Values]:
 def find_eligibility(
     tx: Tx, external_id: str, *, account_id: int | None, on: str, known_at: datetime | None = None
 ) -> EligibilityAnswer:
-    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive.
-
-    Raises NotFound for an unknown identifier, and FrontdeskError `several_accounts`.
-    """
+    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive. Raises NotFound
+    for an unknown identifier, and FrontdeskError `several_accounts`."""
     named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
     led = (member for each in named for member in _led(tx, each))
     answers = (_answer(store.list_history(tx, member["id"]), on, known_at) for member in led)
@@ -105,7 +103,7 @@ def _led(tx: Tx, member: Values) -> Iterator[Values]:
     """The member, and those that it leads to: the last one is not merged."""
     yield member
     while member["merged_into"] is not None:
-        member = store.find_member_of(tx, member["merged_into"])
+        [member] = store.find_members(tx, member["merged_into"], None, withdrawn=True, column="id")
         yield member
 
 
@@ -175,11 +173,8 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
 
 
 def unmerge(tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness) -> None:
-    """Undo a merge: the closed member gets its member_id and e-mail address back.
-
-    Raises FrontdeskError `not_merged`, `too_old` (retention has removed the values of its history), and `taken` if another member
-    now has one of its keys.
-    """
+    """Undo a merge: the closed member gets its member_id and e-mail address back. Raises FrontdeskError `not_merged`, `too_old`
+    (retention has removed the values of its history), and `taken` if another member now has one of its keys."""
     drop_id = dropped["id"]
     if dropped["merged_into"] != kept["id"]:
         raise FrontdeskError("The second member is not merged into the first one.", code="not_merged")

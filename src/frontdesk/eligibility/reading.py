@@ -20,7 +20,6 @@ from frontdesk.text import Rejected, fold_email, parse_text, wire_time
 MOST_ROWS = 10_000
 MERGED_FROM = "merged_from"  # of the history of a kept member; the account is not told of the merge
 
-
 Shown = dict[str, Any]  # a member or an entry as answers show it (docs/interface.md, Read members)
 Page = tuple[list[Shown], int | None]  # with the id after which the next page starts; None after the last
 
@@ -129,9 +128,7 @@ def _entry(entry: HistoryEntry) -> Shown:
         "at": wire_time(entry.changed_at),
         "outcome": entry.outcome,
         "plan_id": entry.plan_id,
-        "changed": {
-            name: change for name, change in entry.changes.items() if name in FIELDS
-        },  # as documented
+        "changed": {name: change for name, change in entry.changes.items() if name in FIELDS},
         "client": entry.client,
         "request_id": entry.request_id,
         "file_id": entry.file_id,

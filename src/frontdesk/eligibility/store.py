@@ -259,11 +259,6 @@ def find_members(
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
-def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
-    """The member of an id that is stored, by column."""
-    return dict(tx.execute(select(*_SHOWN).where(members.c.id == member_id)).mappings().one())
-
-
 def list_history_page(tx: Tx, member_id: int, *, after_id: int, limit: int) -> list[model.HistoryEntry]:
     """Entries of the member's history after an entry's id, oldest first."""
     query = select(*member_history.c[model.HistoryEntry._fields])

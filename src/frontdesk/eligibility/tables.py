@@ -14,9 +14,8 @@ def _column(field: Field) -> sa.Column[Any]:
     kind = field.kind
     column_type = _TYPES.get(kind.storage) or sa.String(kind.length)
     # A JSON object is empty where nothing was given.
-    return sa.Column(
-        field.name, column_type, nullable=not field.required and kind.storage is not Storage.JSON
-    )
+    is_nullable = not field.required and kind.storage is not Storage.JSON
+    return sa.Column(field.name, column_type, nullable=is_nullable)
 
 
 def _index_of_some(column: str) -> sa.Index:

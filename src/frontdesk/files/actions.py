@@ -167,11 +167,8 @@ def find_files(tx: Tx, wanted: model.FileFilter) -> list[model.EligibilityFile]:
 
 
 def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file continue as a whole.
-
-    Raises NotFound; WrongState if it is not held, or is overtaken by a newer file (`overtaken_by`);
-    SecondPersonNeeded (docs/decisions/0092).
-    """
+    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is overtaken by a newer file
+    (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092)."""
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD:
         raise model.WrongState(f"The file is {file.state}; only one that is held can be approved.")
@@ -223,19 +220,16 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
     """
     file = get_file(tx, key, lock=True)
     if file.state not in (model.FileState.WAITING, model.FileState.RUNNING, model.FileState.HELD):
-        raise model.WrongState(
-            f"The file is {file.state}; only one that waits, runs or is held can be cancelled."
-        )
+        detail = f"The file is {file.state}; only one that waits, runs or is held can be cancelled."
+        raise model.WrongState(detail)
     store.delete_parts(tx, file.id)
     audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
     return store.change_file(tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now)
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """A new file that undoes the file's changes; it can itself be undone.
-
-    Raises NotFound; WrongState if there is nothing to undo.
-    """
+    """A new file that undoes the file's changes; it can itself be undone. Raises NotFound; WrongState if there is nothing to
+    undo."""
     file = get_file(tx, key, lock=True)
     if file.dry_run:
         raise model.WrongState("The file was a dry run: it has changed nothing.")
@@ -251,9 +245,8 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. Undo file {undos[-1]} instead."
         )
     of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
-    undo = store.insert_file(
-        tx, requester, **of_plan, state=model.FileState.WAITING, step=model.FileStep.APPLY
-    )
+    begin = {"state": model.FileState.WAITING, "step": model.FileStep.APPLY}
+    undo = store.insert_file(tx, requester, **of_plan, **begin)
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
 
@@ -286,12 +279,7 @@ def get_mapping(tx: Tx, key: model.MappingName) -> model.StoredMapping:
 
 
 def save_mapping(
-    tx: Tx,
-    key: model.MappingName,
-    content: dict[str, Any],
-    requester: Requester,
-    *,
-    default: bool | None = None,
+    tx: Tx, key: model.MappingName, content: dict[str, Any], requester: Requester, *, default: bool | None
 ) -> bool:
     """Store the mapping for later files; True if the name is new. `default` True or False makes it the account's default or not;
     None changes nothing. Raises Invalid.

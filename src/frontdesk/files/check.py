@@ -23,7 +23,7 @@ from frontdesk.files.actions import PART_BYTES, overtaken_by
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, keys_of, read_loops, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import PLAIN, parse_mapping
 from frontdesk.mapping.x12 import X12Options
@@ -202,17 +202,7 @@ class _FileCheck:
         for item in read_loops(items):
             for position, key in enumerate(keys_of(item)):
                 if key is not None and hash(key) in wanted:
-                    yield key, row_of(item, position)
-
-
-def keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
-    if isinstance(item, UnreadRows):
-        return eligibility.read_external_ids(item.keys)
-    return [eligibility.read_external_id(item.key)]
-
-
-def row_of(item: Row | UnreadRows, position: int) -> Row:
-    return item.row(position) if isinstance(item, UnreadRows) else item
+                    yield key, item.row(position)
 
 
 def _hash_of(row: Row) -> int:
@@ -241,13 +231,10 @@ class _IdentifierIndex:
                 self._rows.append(row_hash)
 
     def differing(self) -> frozenset[int]:
-        """The hashes of these identifiers."""
         keys, rows = self._keys, self._rows
         in_order = array("I", sorted(range(len(keys)), key=keys.__getitem__))
-        pairs = pairwise(in_order)
-        return frozenset(
-            keys[one] for one, next_ in pairs if keys[one] == keys[next_] and rows[one] != rows[next_]
-        )
+        equal = ((one, other) for one, other in pairwise(in_order) if keys[one] == keys[other])
+        return frozenset(keys[one] for one, other in equal if rows[one] != rows[other])
 
 
 class _MemberLookup:
@@ -304,10 +291,10 @@ class _MemberLookup:
                 is_elsewhere = plan_id not in (None, member.plan_id)
                 if is_elsewhere and (member.expiry_date is None or member.expiry_date > self._day):
                     self._moving.append(member.id)
-            elif plan_id is not None:
-                new.append((item, position))
-        if new and self._wants_similar:
-            self._find_similar(row_of(*each) for each in new)
+            elif plan_id is not None and self._wants_similar:
+                new.append(item.row(position))
+        if new:
+            self._find_similar(new)
 
     def _find_similar(self, rows: Iterable[Row]) -> None:
         people, places = [], []
@@ -418,7 +405,6 @@ def _missing(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[MemberAc
 def _to_end(
     tx: Tx, ids: Sequence[int], *, file: model.EligibilityFile, check: CheckResult
 ) -> list[MemberAccess]:
-    """The members to end."""
     batch = [
         member
         for member in eligibility.find_access(tx, ids)
@@ -462,9 +448,8 @@ def _would_be_similar(member: MemberAccess, *, places: dict[int, int]) -> model.
 
 def _would_end(member: MemberAccess, *, check: CheckResult) -> model.RowOutcome:
     warnings = [(model.WARNED_FIELDS[code], code) for code in _warnings(member, check)]
-    return model.RowOutcome(
-        None, member.external_id, model.WOULD_END, member.id, (), warnings, ("expiry_date",)
-    )
+    key, changed = member.external_id, ("expiry_date",)
+    return model.RowOutcome(None, key, model.WOULD_END, member.id, (), warnings, changed)
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:

@@ -133,7 +133,6 @@ class FileClaim:
         self.save(tx, **position, counts=dict(+counts), codes=dict(+codes))  # without zeros
 
     def update(self, **changes: Any) -> None:
-        """`save` and `refresh` in a transaction of their own."""
         with self.db.write() as tx:
             self.save(tx, **changes)
         self.refresh()
@@ -199,11 +198,7 @@ def claim_next(
 
 @contextmanager
 def reading_ahead(
-    make: Callable[[GoOn], Generator[Item]],
-    running: threading.Event,
-    *,
-    look_up: Callable[[], None],
-    ahead: int = 2,
+    make: Callable[[GoOn], Generator[Item]], running: threading.Event, *, look_up: GoOn, ahead: int = 2
 ) -> Iterator[Iterator[Item]]:
     """The items of a generator that a thread runs, up to `ahead` items before they are taken; the thread ends with the block.
 
@@ -227,9 +222,7 @@ def reading_ahead(
             thread.shutdown(cancel_futures=True)  # at its next row
 
 
-def _take(
-    make_next: Callable[[], Future[Item | None]], look_up: Callable[[], None], ahead: int
-) -> Iterator[Item]:
+def _take(make_next: Callable[[], Future[Item | None]], look_up: GoOn, ahead: int) -> Iterator[Item]:
     coming = deque[Future[Item | None]]()
     while True:
         coming.extend(make_next() for _ in range(ahead + 1 - len(coming)))

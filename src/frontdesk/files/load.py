@@ -28,21 +28,14 @@ from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model, store
-from frontdesk.files.check import (
-    CheckResult,
-    check_file,
-    end_missing,
-    hold_if_needed,
-    keys_of,
-    open_rows,
-    row_of,
-)
+from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
+from frontdesk.mapping.model import REPEATED, Row, UnreadRows, keys_of, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
+from frontdesk.text import keyed_hash
 from frontdesk.tracing import TRACES
 
 # Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk (docs/decisions/0137).
@@ -88,7 +81,8 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     if file.step is not model.FileStep.CHECK and not file.dry_run:
         return
     found: dict[str, Any] = {"mode": check.mode, "file_date": check.file_date, "rows_total": check.rows}
-    found |= {name: getattr(header, name) for name in ("format", "encoding", "delimiter")}
+    delimiter = header.columns[0] if header.columns else None
+    found |= {"format": header.format, "encoding": header.encoding, "delimiter": delimiter}
     if check.mode is FileMode.FULL and file.members_before is None:
         found["members_before"] = eligibility.count_members_open(tx, file.plan_id, check.file_date)
     started_at, ignored = file.started_at or claim.clock(), [*header.ignored]
@@ -175,7 +169,9 @@ class RowRecogniser:
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of unchanged rows, and the other rows, parsed."""
         seen = [(None, (), ()) if isinstance(item, KnownRows) else self._see(item) for item in items]
-        known = self.known_digests(seen)
+        keys_to_find = [key for _, keys, digests in seen if any(digests) for key in keys if key]
+        find = partial(eligibility.find_row_digests, external_ids=keys_to_find)
+        known = self._db.ask(find) if keys_to_find else {}
         unchanged = Outcome.UNCHANGED.value
         for item, (plan_id, keys, digests) in zip(items, seen, strict=True):
             if isinstance(item, KnownRows):
@@ -187,12 +183,7 @@ class RowRecogniser:
                 if digest in known:
                     yield model.RowOutcome(item.place + position, keys[position], unchanged, known[digest])
                 else:
-                    yield self._parse(row_of(item, position), plan_id, digest)
-
-    def known_digests(self, seen: Iterable[SeenRows]) -> dict[str, int]:
-        """The members of the rows' identifiers, by their digests, in one read."""
-        keys = [key for _, names, digests in seen if any(digests) for key in names if key]
-        return self._db.ask(lambda tx: eligibility.find_row_digests(tx, keys)) if keys else {}
+                    yield self._parse(item.row(position), plan_id, digest)
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
         """The digests cover the plan and every value, and so the account and the identifier."""
@@ -201,18 +192,13 @@ class RowRecogniser:
         if plan_id in self._always_parsed:
             digests = [None] * len(keys)
         elif isinstance(item, UnreadRows):
-            digests = [*map(self._digest_of_text, item.texts)]
+            digests = [keyed_hash(text, self._text_hasher) for text in item.texts]
         else:
             digests = [self._digest_of_row(item, plan_id)]
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
             digests = [None if hash(key) in self._contradictory else digest for key, digest in pairs]
         return plan_id, keys, digests
-
-    def _digest_of_text(self, text: str) -> str:
-        hasher = self._text_hasher.copy()
-        hasher.update(text.encode())
-        return hasher.hexdigest()
 
     def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
         if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
@@ -264,9 +250,8 @@ class ChunkWriter:
         self._claim, self._dry_run = claim, dry_run
         file = claim.file
         # Members that an earlier full file has ended by absence are reopened.
-        reopens_absent = file.mode is FileMode.FULL and claim.db.ask(
-            lambda tx: store.get_file_settings(tx, file.account_id).reopen_absent
-        )
+        settings = claim.db.ask(lambda tx: store.get_file_settings(tx, file.account_id))
+        reopens_absent = file.mode is FileMode.FULL and settings.reopen_absent
         write = partial(eligibility.enrol, uniqueness=claim.options.uniqueness, audited=False)
         self._enrol = partial(dry_run.enrol if dry_run else write, reopens_absent=reopens_absent)
 
@@ -283,13 +268,9 @@ class ChunkWriter:
             ]
             claim.save_chunk(tx, outcomes, rows_done=sum(row.place is not None for row in rows))
 
-        write_in_one(
-            claim.db,
-            submissions,
-            lambda tx, items: self._enrol(tx, items, now=claim.clock()),
-            save=save,
-            begin=self._dry_run.begin_chunk if self._dry_run else None,
-        )
+        enrol = partial(self._enrol, now=claim.clock())
+        begin = self._dry_run.begin_chunk if self._dry_run else None
+        write_in_one(claim.db, submissions, enrol, save=save, begin=begin)
         if self._dry_run is not None:
             self._dry_run.keep_chunk()
         claim.refresh()
@@ -333,9 +314,8 @@ def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) ->
     """The outcome of a row that was not taken. For a required field that is missing it says which rule of a mapping gives one."""
     if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
         # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
-        return model.RowOutcome(
-            row.place, row.external_id, model.SKIPPED, warnings=[("external_id", model.NOTHING_TO_END)]
-        )
+        warning = ("external_id", model.NOTHING_TO_END)
+        return model.RowOutcome(row.place, row.external_id, model.SKIPPED, warnings=[warning])
     told = [
         fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
         if fault[:2] in _MISSING
@@ -352,4 +332,5 @@ def faults_of(error: Exception) -> Sequence[Fault]:
     if isinstance(error, NotFound):
         return [model.NO_PLAN]
     # The database would not take the row even alone.
-    return [model.NOT_NOW if isinstance(error, Unavailable) else model.NOT_STORED]
+    code = "not_now" if isinstance(error, Unavailable) else "not_stored"
+    return [Fault("external_id", code, model.REPORT_CODES[code])]

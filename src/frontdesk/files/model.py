@@ -303,6 +303,4 @@ WARNED_FIELDS = {
     "ends_on_first_day": "expiry_date",
 } | _DROPPED
 
-NOT_NOW = Fault("external_id", "not_now", REPORT_CODES["not_now"])
-NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])
 NO_PLAN = Fault("plan", "not_found", REPORT_CODES["not_found"])

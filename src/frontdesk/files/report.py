@@ -123,7 +123,6 @@ def report_lines(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterato
 
 
 def json_lines(lines: Sequence[ReportLine]) -> bytes:
-    """One JSON object per line."""
     return b"".join(orjson.dumps(line._asdict(), option=orjson.OPT_APPEND_NEWLINE) for line in lines)
 
 

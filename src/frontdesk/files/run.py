@@ -164,15 +164,11 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
         found = claim.db.ask(partial(store.find_outcomes, file_id=undone.id, from_chunk=chunk))
         changed = [each for each in reversed(found[1] if found else ()) if each.outcome in model.CHANGED]
         request = UndoRequest(undone.id, file.id, file.client, file.request_id, claim.clock(), uniqueness)
-        take_back = partial(_take_back, request=request)
-        write_in_one(claim.db, changed, take_back, save=partial(_save_undone, claim, changed))
+        ids = [each.member_id for each in changed]
+        write_in_one(
+            claim.db, ids, partial(restore, undo=request), save=partial(_save_undone, claim, changed)
+        )
         claim.refresh()
-
-
-def _take_back(
-    tx: Tx, outcomes: Sequence[model.RowOutcome], *, request: UndoRequest
-) -> Sequence[Enrolled | FrontdeskError]:
-    return restore(tx, [each.member_id for each in outcomes], request)
 
 
 def _save_undone(

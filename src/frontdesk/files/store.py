@@ -134,10 +134,8 @@ def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
 def claim(
     tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime
 ) -> EligibilityFile | None:
-    """Start the next epoch of the file, under a lease. None if it was claimed after `epoch`, or its lease was renewed.
-
-    Raises Conflict when a worker has another file of the account in hand.
-    """
+    """Start the next epoch of the file, under a lease. None if it was claimed after `epoch`, or its lease was renewed. Raises
+    Conflict when a worker has another file of the account in hand."""
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
     query = sa.update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
     query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)

@@ -267,8 +267,6 @@ class _BoundedContent(io.RawIOBase):
             how = "is larger" if self._packed is None else "unpacks to more"
             raise Unreadable("too_large", f"The file {how} than {LARGEST_CONTENT:,} bytes.")
         if self._packed and self.size > max(RATIO_COUNTS_FROM, LARGEST_RATIO * self._packed.size):
-            message = (
-                f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
-            )
-            raise Unreadable("zip_bomb", message)
+            most = f"more than {LARGEST_RATIO} times its size"
+            raise Unreadable("zip_bomb", f"The file unpacks to {most}: no list of members does.")
         return data

@@ -34,6 +34,7 @@ _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1)
 _INTERCHANGE, _TRANSACTION = 1, 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
+_SEND_AGAIN = "the sender has to send the file again"
 _LENIENT = 'If the sender counts wrongly, say so in the mapping: {"834": {"counts": "lenient"}}'
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
@@ -188,9 +189,8 @@ class SegmentReader:
         must follow."""
         number = self._number + 1
         if text[:3].upper() != "ISA":
-            raise at_segment(
-                number, "not_x12", "an ISA segment is expected here: send the file as it was written"
-            )
+            message = "an ISA segment is expected here: send the file as it was written"
+            raise at_segment(number, "not_x12", message)
         if len(text) < ISA_LENGTH:
             raise at_segment(number, "cut_off", "the file ends within the ISA")
         separator = text[3]
@@ -270,15 +270,12 @@ class Envelope:
         counted = number - self._began_at + 1 if tag == "SE" else self._count[level]
         if not re.fullmatch(f"0*{counted}", element(segment, 1)):
             if self._refuses_counts:
-                message = (
-                    f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}. {_LENIENT}"
-                )
+                what = _WHAT_IS_COUNTED[tag]
+                message = f"{tag}01 is not the number of {what}, which is {counted}. {_LENIENT}"
                 raise at_segment(number, "wrong_count", message)
             self._note()
         if element(segment, 2).lstrip("0") != self._control[level].lstrip("0"):
-            message = (
-                f"{tag}02 is not the control number that was opened; the sender has to send the file again"
-            )
+            message = f"{tag}02 is not the control number that was opened; {_SEND_AGAIN}"
             raise at_segment(number, "wrong_count", message)
 
 
@@ -287,12 +284,7 @@ class X12Reader:
     file; wrong counts are refused unless it `is_lenient` (docs/834.md)."""
 
     def __init__(
-        self,
-        source: Source,
-        mode: FileMode | None = None,
-        *,
-        verifies_full: bool = False,
-        is_lenient: bool = False,
+        self, source: Source, mode: FileMode | None, *, verifies_full: bool = False, is_lenient: bool = False
     ) -> None:
         self._asked_mode, self._mode = mode, mode
         self._modes = MODES | ({"4": FileMode.FULL} if verifies_full else {})
@@ -380,9 +372,8 @@ class X12Reader:
             day = self._envelope.day
         if not (re.fullmatch("[0-9-]{10}", day) and day_exists(day)):
             # Members that are ended without a date of their own end on this day.
-            raise at_segment(
-                number, "wrong_date", "BGN03, the date of the file, must be a real date, CCYYMMDD"
-            )
+            message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
+            raise at_segment(number, "wrong_date", message)
         return Transaction(mode, day)
 
     def _said_mode(self, segment: Segment) -> FileMode | None:

@@ -69,6 +69,5 @@ class FamilyAddresses:
             warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
             return replace(row, values={**address, **row.values}, warnings=warnings)
         address_of = context.person.family if context.person else ""
-        return replace(
-            row, context=context._replace(address_of=address_of, causes=(*context.causes, NO_ADDRESS))
-        )
+        causes = (*context.causes, NO_ADDRESS)
+        return replace(row, context=context._replace(address_of=address_of, causes=causes))

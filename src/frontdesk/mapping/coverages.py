@@ -36,13 +36,9 @@ class Coverage:
 
     def closes(self, other: "Coverage") -> bool:
         """True if this end closes the other coverage, which is earlier in the file."""
-        return self.is_end and self._is_about(other) and other.begin <= self.end < (other.end or _LAST_DAY)
+        return self.is_end and self.is_about(other) and other.begin <= self.end < (other.end or _LAST_DAY)
 
-    def deletes(self, other: "Coverage") -> bool:
-        """True if this deletion concerns the other coverage, which is earlier in the file."""
-        return self.is_deleted and self._is_about(other)
-
-    def _is_about(self, other: "Coverage") -> bool:
+    def is_about(self, other: "Coverage") -> bool:
         """True if both have the same line and plan, and the same begin if both have one. An end without a line matches all."""
         is_same = not self.line or (self.line, self.description) == (other.line, other.description)
         return is_same and (not self.begin or not other.begin or self.begin == other.begin)
@@ -55,7 +51,9 @@ def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
     """The coverages without the deleted ones; these alone, if the file names no other of the member."""
     kept: list[Coverage] = []
     for coverage in coverages:
-        kept = [*(other for other in kept if not coverage.deletes(other)), coverage]
+        if coverage.is_deleted:
+            kept = [other for other in kept if not coverage.is_about(other)]
+        kept.append(coverage)
     deleted = [each for each in kept if each.is_deleted]
     effective = [each for each in kept if not each.is_deleted]
     return effective if not deleted or any(each.line for each in effective) else deleted

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from frontdesk.eligibility.fields import read_external_id, read_external_ids
 from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
 from frontdesk.errors import Fault
 from frontdesk.formats.model import FORMAT_ROW_FAULTS, FileMode, Format
@@ -37,15 +38,14 @@ class Row:
     part: "FamilyPart | None" = field(default=None, compare=False)
     leans_on_other: bool = field(default=False, compare=False)
 
+    def row(self, _position: int) -> "Row":
+        """This row, as of UnreadRows one of theirs."""
+        return self
+
     @property
     def is_warned(self) -> bool:
         """True if the report has a warning about the row in every load (not `address_of_subscriber`)."""
         return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
-
-    @property
-    def key(self) -> object:
-        """The external_id as the row has it."""
-        return self.values.get("external_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,13 @@ FamilyPart = tuple[Family, int]
 ReadItem = Row | UnreadRows | UnreadLoops
 
 
+def keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
+    """The external_ids of the rows; None for a row without one that can be read."""
+    if isinstance(item, UnreadRows):
+        return read_external_ids(item.keys)
+    return [read_external_id(item.values.get("external_id"))]
+
+
 def read_loops(items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows]:
     """The items, all read that are loops."""
     for item in items:
@@ -98,7 +105,6 @@ def read_loops(items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows]:
 
 
 def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
-    """The rows, all read."""
     for item in read_loops(items):
         if isinstance(item, UnreadRows):
             yield from map(item.row, range(len(item)))
@@ -120,11 +126,6 @@ class FileHeader:
     ignored: Sequence[str] = field(default=())
     columns: Sequence[str] = ()
     encoding: str | None = None
-
-    @property
-    def delimiter(self) -> str | None:
-        """Of a CSV."""
-        return self.columns[0] if self.columns else None
 
 
 # Faults of one row that a reader or the mapping finds. Other rows are not affected.

@@ -56,20 +56,18 @@ def _open_table(
     content: io.BufferedReader, source: Source | None, mapping: FileMapping, go_on: Callable[[], None]
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     rank = header_rank(mapping)
-    table = (
-        read_sheet(content, rank, mapping.sheet, go_on)
-        if source is None
-        else read_csv(source, rank, mapping.delimiter)
-    )
+    if source is None:
+        format_, table = Format.XLSX, read_sheet(content, rank, mapping.sheet, go_on)
+    else:
+        format_, table = Format.CSV, read_csv(source, rank, mapping.delimiter)
     if mapping.header_row not in (None, table.place):
         message = f"the file has no row {mapping.header_row}, which is said to be the header"
         raise Unreadable("no_header", message, place=mapping.header_row)
     columns = TableColumns(table.names, mapping, table.place)
     columns.check_key()
-    if source is None:
-        return FileHeader(Format.XLSX, ignored=columns.ignored), columns.items(table)
-    read_by = (table.delimiter, *table.names)
-    header = FileHeader(Format.CSV, ignored=columns.ignored, columns=read_by, encoding=source.encoding)
+    read_by = (table.delimiter, *table.names) if source else ()
+    encoding = source.encoding if source else None
+    header = FileHeader(format_, ignored=columns.ignored, columns=read_by, encoding=encoding)
     return header, columns.items(table)
 
 
@@ -80,9 +78,8 @@ def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
         are_skipped.add(isinstance(item, Row) and item.skipped)
         yield item
     if False not in are_skipped:
-        raise Unreadable(
-            "no_rows", "The mapping leaves out every row of the file." if are_skipped else nothing
-        )
+        message = "The mapping leaves out every row of the file." if are_skipped else nothing
+        raise Unreadable("no_rows", message)
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

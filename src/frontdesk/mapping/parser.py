@@ -31,7 +31,6 @@ MOST_ALTERNATIVES, LONGEST_WAY = 100, 100  # each alternative is tried for each 
 
 # The parts of a way are joined; of alternatives the first that is complete is taken.
 Way = tuple[str, ...]
-Alternatives = tuple[Way, ...]
 
 _ISO_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _REF, _PLUS = r"REF\*[0-9A-Z]{2,3}", r" *\+ *"
@@ -79,7 +78,7 @@ class FileMapping:
     identify: MemberWay | None = None
     member_id: MemberWay | None = None
     person_code: str = "REF*17"
-    plan: Alternatives = ()
+    plan: tuple[Way, ...] = ()
     lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
     family_coverage: str = "own"
     verify: str = "compare"
@@ -109,13 +108,16 @@ _UNANSWERED = (
 )
 
 
+Make = Callable[[Any], Any]
+
+
 class MappingPart(NamedTuple):
     """A part of a mapping: its JSON types, its rule in words, and what is made of a value, None if it breaks the rule. `make` may
     raise Invalid with the faults inside the value. No message holds the value."""
 
     types: tuple[type, ...]
     rule: str
-    make: Callable[[Any], Any]
+    make: Make
 
     def read(self, value: Any) -> Any:
         fits = type(value) in self.types
@@ -149,7 +151,7 @@ def _read_parts(
     return made
 
 
-def _object(make: Callable[[Any], Any], rule: str = "must be an object") -> MappingPart:
+def _object(make: Make, rule: str = "must be an object") -> MappingPart:
     return MappingPart((dict,), rule, make)
 
 
@@ -168,19 +170,13 @@ def _number(least: int, most: int) -> MappingPart:
     return MappingPart((int, float), rule, lambda number: int(number) if number in numbers else None)
 
 
-def _words(
-    make: Callable[[str], Any],
-    rule: str = "",
-    *,
-    most: int = MOST_WORDS,
-    into: Callable[[list[Any]], Any] = tuple,
-) -> MappingPart:
+def _words(make: Make, rule: str = "", *, most: int = MOST_WORDS, into: Make = tuple) -> MappingPart:
     """A word or several. `make` gives None for a word that breaks the rule."""
     rule = rule or f"must be a string that is not blank, or an array of up to {most} of them"
     return MappingPart((str, list), rule, lambda value: into(_each(value, make, most)) or None)
 
 
-def _each(value: str | list[Any], make: Callable[[str], Any], most: int) -> list[Any]:
+def _each(value: str | list[Any], make: Make, most: int) -> list[Any]:
     """The result for each trimmed word; empty if one is no text or breaks the rule, or if there are too many."""
     words = [value] if isinstance(value, str) else value
     made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
@@ -249,7 +245,6 @@ ROW_RULE_PARTS = {
 
 
 def _field_rules(given: dict[str, Any]) -> dict[str, FieldRule] | None:
-    """The rules of `fields`, by field."""
     if len(given) > MOST_RULES:
         return None
     rules: dict[str, FieldRule] = {}
@@ -334,9 +329,8 @@ _WAY_RULE = (
     "ssn"
 )
 _WAY = MappingPart((str,), _WAY_RULE, _way)
-_MEMBER_WAY = MappingPart(
-    (str, dict), f"{_WAY_RULE}; or be an object with the ways of subscriber and dependent", _member_way
-)
+_MEMBER_WAY_RULE = f"{_WAY_RULE}; or be an object with the ways of subscriber and dependent"
+_MEMBER_WAY = MappingPart((str, dict), _MEMBER_WAY_RULE, _member_way)
 _PLAN_RULE = (
     f"must name REF*.., NM109, HD03, HD04 or person_code, joined by +, in at most {LONGEST_WAY} characters, or be an array of up "
     f"to {MOST_ALTERNATIVES} of these"

@@ -27,9 +27,8 @@ MOST_HEADERS = 64  # the objects of a file have few sets of keys; those of a hos
 _ENDS = RowContext(ends_access=True)
 _CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
 _FIELD_TWICE = Fault("row", "not_json", "two keys of the object hold one field")
-_TOO_LONG = Fault(
-    "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
-)
+_TOO_LONG_RULE = f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
+_TOO_LONG = Fault("row", "values_too_long", _TOO_LONG_RULE)
 
 
 def header_rank(mapping: FileMapping) -> HeaderRank:
@@ -162,9 +161,8 @@ class TableColumns:
 
     def _values(self, cells: Sequence[str]) -> dict[str, object]:
         """A blank cell is absent, the clearing word is null."""
-        values: dict[str, object] = dict(
-            compress(zip(self._names, cells, strict=True), map(str.strip, cells))
-        )
+        named = zip(self._names, cells, strict=True)
+        values: dict[str, object] = dict(compress(named, map(str.strip, cells)))
         values.pop("", None)
         clear = self._mapping.clear
         if not clear.isdisjoint(cells):
@@ -234,7 +232,6 @@ def _refused(place: int, key: object, fault: Fault) -> Row:
 
 
 def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
-    """True if one of the rules matches the row."""
     return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
 
 

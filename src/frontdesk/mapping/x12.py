@@ -92,7 +92,7 @@ def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iter
 
 def suggest_x12(source: Source) -> dict[str, Any]:
     """How the 834 may name its members (suggest.identity), by its members up to what can't be read. Raises Unreadable."""
-    reader = X12Reader(source)
+    reader = X12Reader(source, mode=None)
     reader.begin()
     return suggest_identity(_readable(loop for _, loop in reader.loops()))
 
@@ -337,9 +337,8 @@ def read_member(
         values["medical_plan_description"] = lasting.description or lasting.line
     if is_deleted or (not counted and mapping.lines is not None):
         context = context._replace(causes=(_no_coverage(last),))
-    warnings = (
-        [model.NO_MEDICAL_COVERAGE.code] if not counted and any(loop.coverages for loop in loops) else []
-    )
+    has_others_only = not counted and any(loop.coverages for loop in loops)
+    warnings = [model.NO_MEDICAL_COVERAGE.code] if has_others_only else []
     warnings += ["added_and_ended"] if are_ended and any(loop.ins[3] == ADD for loop in loops) else []
     if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
         part = None

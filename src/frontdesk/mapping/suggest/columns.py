@@ -109,9 +109,8 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
         _add_names(draft, best[FULL_NAME])
     if RELATIONSHIP in best:
         _add_relationship(draft, best[RELATIONSHIP])
-    _add_identifiers(
-        draft, *(best[each].columns if each in best else [] for each in (PERSON_NUMBER, RELATIONSHIP))
-    )
+    others = [best[each].columns if each in best else [] for each in (PERSON_NUMBER, RELATIONSHIP)]
+    _add_identifiers(draft, *others)
     _add_family(draft)
     return draft
 

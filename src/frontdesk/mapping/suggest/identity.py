@@ -25,6 +25,7 @@ _DEPENDENTS_BY_NAME = (
     "the old one (NM1*70)."
 )
 _FEW_PEOPLE = "The file has few people ({:,}): look at a larger one of the sender before you accept."
+_REFUSED = "their rows would be refused."
 _SSNS = "The numbers look like social security numbers: a keyed digest of them stands in the identifier."
 
 
@@ -111,14 +112,10 @@ def _choose(
         way = dict(_BY_FAMILY)
         reasons = [_DEPENDENTS_BY_NAME]
         if missing := people - by_name.get(FAMILY, {"people": 0})["people"]:
-            reasons.append(
-                f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused."
-            )
+            reasons.append(f"{missing:,} of the {people:,} people carry no REF*0F: {_REFUSED}")
         carriers, shared = subscribers.figures()
         if shared:
-            reasons.append(
-                f"{shared:,} of {carriers:,} subscribers share a REF*0F: their rows would be refused."
-            )
+            reasons.append(f"{shared:,} of {carriers:,} subscribers share a REF*0F: {_REFUSED}")
     if people < FEW:
         reasons.append(_FEW_PEOPLE.format(people))
     if (used := by_name.get(strongest or FAMILY)) and used["looks_like_ssn"]:
