@@ -56,7 +56,6 @@ def recognise_client(tx: Tx, *, client_id: str, client_secret: str, now: datetim
 
 
 def note_use(tx: Tx, recognised: Recognised, *, now: datetime) -> None:
-    """Note the day as that of the secret's last use."""
     store.note_use(tx, recognised.secret, now.date().isoformat())
 
 

@@ -105,10 +105,6 @@ class ApiClient:
     created_at: datetime
     revoked_at: datetime | None
 
-    @property
-    def all_scopes(self) -> frozenset[Scope]:
-        return granted(self.scopes)
-
 
 @dataclass(frozen=True, slots=True)
 class Caller:

@@ -182,7 +182,6 @@ def _caller(rows: Sequence[Sequence[Any]]) -> Caller | None:
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:
-    """True if the token was the client's."""
     own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
     return tx.execute(delete(access_tokens).where(own)).rowcount == 1
 

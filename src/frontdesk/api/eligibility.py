@@ -315,7 +315,6 @@ def _invitation(enrolled: Enrolled) -> str:
 
 
 def _changed(enrolled: Enrolled) -> list[str]:
-    """The fields that an update changed."""
     return (
         [] if enrolled.outcome is Outcome.CREATED else [name for name in enrolled.changes if name in FIELDS]
     )

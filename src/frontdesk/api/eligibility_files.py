@@ -201,11 +201,9 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
         before_id=query.get("page[after]"),
     )
     found = await app.ask(lambda tx: actions.find_files(tx, wanted))
-    links = {"self": app.config.base_url + request.target}
-    if len(found) > size:
-        place = {"page[size]": size, "page[after]": found[size - 1].id}
-        links["next"] = next_page(app, request, query | place)
-    return json_response({"links": links, "data": [report.serialize_file(file) for file in found[:size]]})
+    shown = [report.serialize_file(file) for file in found[:size]]
+    after = shown[-1]["id"] if len(found) > size else None
+    return enveloped(app, request, shown, size=size, after=after)
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -312,7 +310,6 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
 def _page(
     app: App, file: EligibilityFile, query: dict[str, Any], wanted: report.ReportFilter
 ) -> tuple[bytes, report.ReportPlace | None]:
-    """Lines of the report, and where the next page starts."""
     place = report.ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
     size = query.get("page[size]", LINES_PER_PAGE)
     lines, after = report.report_page(app.db, file.id, wanted, after=place, size=size)
@@ -322,7 +319,6 @@ def _page(
 
 
 def next_page(app: App, request: Request, query: dict[str, Any]) -> str:
-    """The address of the next page."""
     return f"{app.config.base_url}{request.path}?{urlencode(query)}"
 
 
@@ -354,8 +350,12 @@ def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response
     return json_response(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 
-def enveloped(app: App, request: Request, data: object, *, status: int = 200) -> Response:
-    """What was asked for, with the request's address."""
-    return json_response(
-        {"links": {"self": app.config.base_url + request.target}, "data": data}, status=status
-    )
+def enveloped(
+    app: App, request: Request, data: object, *, status: int = 200, size: int = 0, after: Any = None
+) -> Response:
+    """What was asked for, with the request's address, and that of the next page if one follows `after`."""
+    links = {"self": app.config.base_url + request.target}
+    if after is not None:
+        following = {"page[size]": size, "page[after]": after}
+        links["next"] = next_page(app, request, request.parameters | following)
+    return json_response({"links": links, "data": data}, status=status)

@@ -1,13 +1,13 @@
 """The feed of events: what has happened to the account's members (docs/interface.md, Events)."""
 
 from frontdesk import audit, events
-from frontdesk.api.eligibility_files import next_page
+from frontdesk.api.eligibility_files import enveloped
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.events.model import EVENTS_PER_PAGE, FEED_START, EventPlace
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
-from frontdesk.web.response import Response, json_response
+from frontdesk.web.response import Response
 
 
 async def list_events(app: App, request: Request) -> Response:
@@ -30,8 +30,6 @@ async def list_events(app: App, request: Request) -> Response:
     size = query.get("page[size]", EVENTS_PER_PAGE)
     after = EventPlace.parse(query["page[after]"]) if "page[after]" in query else FEED_START
     found = await app.ask(lambda tx: events.list_events(tx, account_id, after=after, limit=size + 1))
-    links = {"self": app.config.base_url + request.target}
-    if len(found) > size:
-        following = query | {"page[size]": size, "page[after]": found[size - 1].event_id}
-        links["next"] = next_page(app, request, following)
-    return json_response({"links": links, "data": [event.serialize() for event in found[:size]]})
+    shown = [event.serialize() for event in found[:size]]
+    after_id = shown[-1]["id"] if len(found) > size else None
+    return enveloped(app, request, shown, size=size, after=after_id)

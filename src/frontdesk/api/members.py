@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from frontdesk.api.eligibility_files import next_page
+from frontdesk.api.eligibility_files import enveloped
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.eligibility import reading
@@ -17,7 +17,7 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.plans import get_plan
 from frontdesk.web.endpoint import record_read
 from frontdesk.web.request import Request
-from frontdesk.web.response import Response, json_response
+from frontdesk.web.response import Response
 
 PER_PAGE = 100
 
@@ -100,27 +100,18 @@ async def list_eligible_member_history(app: App, request: Request) -> Response:
         lambda tx: reading.read_history(tx, member_id, **place, after_id=after_id, size=size)
     )
     await record_read(app, request, "member.history_read", member_id)
-    return _paged(app, request, page, size=size)
+    data, next_after = page
+    return enveloped(app, request, data, size=size, after=next_after)
 
 
 async def _listed(app: App, request: Request, page: reading.Page, *, size: int = 0) -> Response:
     """The members in their envelope, once the reading of any is recorded."""
-    records, _ = page
+    records, next_after = page
     if len(records) == 1:
         await record_read(app, request, "member.read", records[0]["id"])
     elif records:
         await record_read(app, request, "members.read", request.path_id("plan_id"), count=len(records))
-    return _paged(app, request, page, size=size)
-
-
-def _paged(app: App, request: Request, page: reading.Page, *, size: int) -> Response:
-    """The page in its envelope, with the address of the next one if there may be one."""
-    data, next_after = page
-    links = {"self": app.config.base_url + request.target}
-    if next_after is not None:
-        following = {"page[size]": size, "page[after]": next_after}
-        links["next"] = next_page(app, request, request.parameters | following)
-    return json_response({"links": links, "data": data})
+    return enveloped(app, request, records, size=size, after=next_after)
 
 
 def _names(query: dict[str, Any]) -> tuple[str, str] | None:
@@ -149,7 +140,6 @@ def _member_id(request: Request) -> int:
 
 
 def _place(request: Request) -> dict[str, Any]:
-    """The caller's account, and the plan in the path."""
     return {"account_id": request.account_id, "plan_id": request.path_id("plan_id")}
 
 

@@ -31,7 +31,6 @@ Schema = dict[str, Any]
 
 
 def ref(name: str, kind: str = "schemas") -> Schema:
-    """A reference to a named part of the document."""
     return {"$ref": f"#/components/{kind}/{name}"}
 
 

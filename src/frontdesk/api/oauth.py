@@ -14,7 +14,7 @@ from frontdesk import audit
 from frontdesk.access import authentication, callers
 from frontdesk.access.accounts import find_client, refuse_unless_active
 from frontdesk.access.authentication import Recognised
-from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
+from frontdesk.access.model import ApiClient, Scope, granted, parse_scopes, scope_text
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.errors import Malformed, RateLimited, Suspended
@@ -71,7 +71,6 @@ async def revoke_token(app: App, request: Request) -> Response:
 
 
 async def _answer(app: App, request: Request, action: Action) -> Response:
-    """What the action answers, or an error of RFC 6749."""
     request.extra_headers = OF_TOKENS  # also on problem details
     try:
         form = await read_form(request)
@@ -139,7 +138,7 @@ def _requested_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scop
     if "scope" not in form:
         return client.scopes
     scopes = parse_scopes(form["scope"])
-    if scopes is None or not scopes <= client.all_scopes:
+    if scopes is None or not scopes <= granted(client.scopes):
         raise OAuthError("invalid_scope", "The client does not have every scope that was asked for.")
     return scopes
 

@@ -130,16 +130,11 @@ class Operation(Endpoint):
 
 
 def operation(
-    method: str,
-    path: str,
-    handler: Handler,
-    scope: Scope | None = None,
-    *,
-    outlives_database: bool = False,
-    any_scope: bool = False,
+    method: str, path: str, handler: Handler, scope: Scope | None = None, **options: bool
 ) -> Operation:
-    """The operation of a route. Those of /v2 name unknown query parameters. With a body they refuse them: a misspelt parameter of
-    an upload or a mapping may be a `dry_run` or a `default`. An operation that lists `prefer` leaves that to the caller."""
+    """The operation of a route; `options` are its Endpoint's. Those of /v2 name unknown query parameters. With a body they refuse
+    them: a misspelt parameter of an upload or a mapping may be a `dry_run` or a `default`. An operation that lists `prefer`
+    leaves that to the caller."""
     about, _, notes = re.sub(r"\n {4,}", " ", cleandoc(handler.__doc__ or "")).partition("\n\n")
     answers = _ANSWER.findall(notes)
     words = defaultdict(list, {name: listed.split() for name, listed in _LISTED.findall(notes)})
@@ -169,8 +164,7 @@ def operation(
         about=about.replace("\n", " "),
         answers=answers,
         words=words,
-        outlives_database=outlives_database,
-        any_scope=any_scope,
+        **options,
     )
 
 
@@ -247,7 +241,6 @@ def _operation(operation: Operation, examples: Schema) -> Schema:
 
 
 def _answers(operation: Operation, examples: Schema) -> Schema:
-    """The good answers by status."""
     common = _OF_LIMITED_CLIENTS if operation.asks_token or operation.words["Errors"] else ""
     common += "" if operation.query is None else f" {_OF_UNKNOWN_PARAMETERS}"
     common += " Idempotency-Replayed" if operation.takes_key else ""
@@ -324,7 +317,6 @@ def _kinds_of_problems(operation: Operation) -> list[str]:
 
 
 def _response(kind: str, text: str, media_type: str, values: Schema) -> Schema:
-    """An error response with its examples."""
     content = {
         "schema": ref("OAuthError" if media_type == JSON else "Problem"),
         "examples": {name: {"value": value} for name, value in values.items()},

@@ -35,8 +35,6 @@ _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
 class SiteFile(NamedTuple):
-    """A file of the site, plain and by gzip."""
-
     content_type: bytes
     content: bytes
     packed: bytes
@@ -116,7 +114,6 @@ class Documentation:
 
 
 async def entrance(app: App, _request: Request) -> Response:
-    """Lead from the service's address to the documentation."""
     return Response(307, headers=((b"location", f"{app.config.base_url}/docs".encode()),))
 
 
@@ -151,7 +148,6 @@ def _site_file(name: str, document: Schema, base_url: str, *, is_production: boo
 
 
 def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:
-    """The operations for the index of the search."""
     return [
         (
             f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}",
@@ -165,7 +161,6 @@ def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:
 
 
 def _code_parts() -> list[tuple[str, str, str, str]]:
-    """The codes for the index of the search."""
     return [
         (f"/problems#{section.prefix}{code}", "Codes of errors", code, text)
         for section in SECTIONS

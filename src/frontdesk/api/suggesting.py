@@ -49,7 +49,6 @@ def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """What the process does."""
     # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
     if sys.platform == "linux":
         for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):

@@ -52,7 +52,6 @@ def sealed(entries: Iterable[dict[str, Any]], end: ChainEnd) -> Iterator[tuple[b
 
 
 def first_line(pruning: TrailPruning) -> tuple[bytes, ChainEnd]:
-    """The first line of a file that begins after a pruning."""
     return _line(pruning._asdict(), ChainEnd(pruning=pruning), entry_id=pruning.pruned_through)
 
 
@@ -75,7 +74,6 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
 
 
 def _line(row: dict[str, Any], end: ChainEnd, *, entry_id: int) -> tuple[bytes, ChainEnd]:
-    """The row as the line after `end`, and the end of the chain after it."""
     text = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
     chain = hashlib.sha256(end.chain.encode() + b"\n" + text).hexdigest()
     line = orjson.dumps({**row, "chain": chain}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

@@ -60,7 +60,6 @@ ALL = AuditQuery()
 
 
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
-    """Add the entries to the audit trail."""
     at = stored_time(now)
     names = ("at", *AuditEntry._fields)
     insert_set(tx, audit_entries, [dict(zip(names, (at, *entry), strict=True)) for entry in entries])
@@ -74,7 +73,6 @@ def record_action(
     subject_id: int | None = None,
     **detail: Any,
 ) -> None:
-    """Add the entry about one action of the request."""
     record(tx, [requester.entry(action, account_id, subject_id, **detail)], now=requester.now)
 
 
@@ -102,7 +100,6 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
 
 
 def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
-    """The member's entries, the oldest first."""
     is_about_members = or_(_columns.action.startswith("member."), _columns.action.startswith("eligibility."))
     query = select(audit_entries).where(_columns.subject_id == member_id, is_about_members)
     found = [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]

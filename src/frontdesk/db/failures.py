@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from time import monotonic
 from typing import Any
 
@@ -18,6 +17,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.errors import Unavailable
+from frontdesk.text import DescribedEnum
 
 AWAY_EVENT, BACK_EVENT = "database_away", "database_back"
 QUIET_SECONDS = 10.0
@@ -25,49 +25,32 @@ READ_ONLY_STATE = "25006"  # a standby, a demoted primary, or set so by its oper
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 
 
-class DatabaseState(StrEnum):
-    """The code of an `Unavailable` that has a remedy of its own (`db.checks`)."""
+class DatabaseState(DescribedEnum):
+    """The code of an `Unavailable` that has a remedy of its own (`db.checks`), and its detail."""
 
-    BUSY = "database_busy"
-    READ_ONLY = "database_read_only"
-    FULL = "database_full"
-    DAMAGED = "database_damaged"
-    MISSING = "database_missing"
-    SETTINGS = "database_settings"
-    RIGHTS = "database_rights"
+    # fmt: off
+    BUSY = "database_busy", "The database is busy."
+    READ_ONLY = "database_read_only", "The database is read-only."
+    FULL = "database_full", "The database's disk is full."
+    DAMAGED = "database_damaged", "The database's file is damaged or not a database."
+    MISSING = "database_missing", "There is no database here."
+    SETTINGS = "database_settings"  # its detail names them (`db.postgresql`)
+    RIGHTS = "database_rights", "The role of FRONTDESK_DATABASE_URL lacks a right to this. Only the owner of the tables migrates."
     # Those of AWAY: a connection can't be opened, or its server says nothing.
-    LOGIN = "database_login"
-    NOT_ADMITTED = "database_not_admitted"
-    NO_SUCH_DATABASE = "database_unknown"
-    HOST = "database_host"
-    NO_SERVER = "database_no_server"
-    TLS = "database_tls"
-    NO_PRIMARY = "database_no_primary"
-    STARTING = "database_starting"
-    CROWDED = "database_crowded"
-    SILENT = "database_silent"
-    UNREACHABLE = "database_unreachable"
+    LOGIN = "database_login", "The database refuses the user or the password of FRONTDESK_DATABASE_URL."
+    NOT_ADMITTED = "database_not_admitted", "The database server's pg_hba.conf admits no such connection from this machine."
+    NO_SUCH_DATABASE = "database_unknown", "The server has no database of the name in FRONTDESK_DATABASE_URL."
+    HOST = "database_host", "The host of FRONTDESK_DATABASE_URL is unknown."
+    NO_SERVER = "database_no_server", "No database server listens at the address of FRONTDESK_DATABASE_URL."
+    TLS = "database_tls", "No TLS connection to the database server, as FRONTDESK_DATABASE_URL asks for, can be made."
+    NO_PRIMARY = "database_no_primary", "No database server of FRONTDESK_DATABASE_URL takes writes: each is a standby or away."
+    STARTING = "database_starting", "The database server is starting or stopping."
+    CROWDED = "database_crowded", "The database server takes no more connections."
+    SILENT = "database_silent", "The database does not answer."
+    UNREACHABLE = "database_unreachable", "The database can't be reached, or can't write now."
+    # fmt: on
 
 
-_DETAILS = {
-    DatabaseState.BUSY: "The database is busy.",
-    DatabaseState.READ_ONLY: "The database is read-only.",
-    DatabaseState.FULL: "The database's disk is full.",
-    DatabaseState.DAMAGED: "The database's file is damaged or not a database.",
-    DatabaseState.MISSING: "There is no database here.",
-    DatabaseState.RIGHTS: "The role of FRONTDESK_DATABASE_URL lacks a right to this. Only the owner of the tables migrates.",
-    DatabaseState.LOGIN: "The database refuses the user or the password of FRONTDESK_DATABASE_URL.",
-    DatabaseState.NOT_ADMITTED: "The database server's pg_hba.conf admits no such connection from this machine.",
-    DatabaseState.NO_SUCH_DATABASE: "The server has no database of the name in FRONTDESK_DATABASE_URL.",
-    DatabaseState.HOST: "The host of FRONTDESK_DATABASE_URL is unknown.",
-    DatabaseState.NO_SERVER: "No database server listens at the address of FRONTDESK_DATABASE_URL.",
-    DatabaseState.TLS: "No TLS connection to the database server, as FRONTDESK_DATABASE_URL asks for, can be made.",
-    DatabaseState.NO_PRIMARY: "No database server of FRONTDESK_DATABASE_URL takes writes: each is a standby or away.",
-    DatabaseState.STARTING: "The database server is starting or stopping.",
-    DatabaseState.CROWDED: "The database server takes no more connections.",
-    DatabaseState.SILENT: "The database does not answer.",
-    DatabaseState.UNREACHABLE: "The database can't be reached, or can't write now.",
-}
 _BY_SQLSTATE = {
     "55P03": DatabaseState.BUSY,  # lock_timeout
     "57014": DatabaseState.BUSY,  # statement_timeout
@@ -160,7 +143,7 @@ def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None
 
 
 def unavailable(state: DatabaseState, **options: bool) -> Unavailable:
-    return Unavailable(_DETAILS[state], code=state, **options)
+    return Unavailable(state.description, code=state, **options)
 
 
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:

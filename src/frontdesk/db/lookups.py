@@ -30,7 +30,6 @@ Row = Sequence[Any]
 Parameters = tuple[Any, ...]
 
 POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
-
 REMEMBERED = 64
 
 # SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and only they are held up.
@@ -49,7 +48,6 @@ class Lookup(Generic[Answer]):
     answer: Callable[[Sequence[Row]], Answer]
 
     def read(self, tx: Tx) -> Answer:
-        """The answer in an open transaction."""
         return self.answer(tx.execute(self.query, self.values).all())
 
 
@@ -188,7 +186,6 @@ def _compiled(query: Select[Any], dialect: str) -> _Statement:
 
 
 def _as_text(value: Any) -> str:
-    """A parameter as the server reads it."""
     return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 

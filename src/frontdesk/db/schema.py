@@ -53,7 +53,6 @@ def _transaction_number(_element: TransactionNumber, compiler: Any, **_options: 
 
 
 def words(kind: type[StrEnum], length: int) -> Enum:
-    """A text column that holds the values of the enumeration."""
     return Enum(
         kind, native_enum=False, length=length, values_callable=lambda kind: [member.value for member in kind]
     )

@@ -47,8 +47,6 @@ _keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by eng
 
 
 class SetAnswer(Protocol):
-    """The rows of a statement's answer."""
-
     def one(self) -> Sequence[Any]: ...
 
     def __iter__(self) -> Iterator[Sequence[Any]]: ...
@@ -218,7 +216,6 @@ def delete_set(tx: Tx, table: Table, rows: Sequence[Row]) -> int:
 def find_set(
     tx: SetTransaction, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]
 ) -> Found:
-    """The rows whose `column` holds one of the values."""
     sql = find_sql(tx.dialect.name, table, column=column, columns=tuple(columns))
     return read_set(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 

@@ -99,9 +99,9 @@ def create(tx: Tx, account_id: int, values: Values, requester: Requester) -> Web
     row = {"event_types": [], "state": EndpointState.ACTIVE, "account_id": account_id, "salt": new_salt()}
     row |= {**values, **_reason(values), **due_after(store.last_place(tx, account_id))}
     row |= {"epoch": 0, "turn_at": AT_ONCE, "created_at": requester.now, "updated_at": requester.now}
-    endpoint_id = store.insert_endpoint(tx, row)
-    audit.record_action(tx, requester, "webhook.created", account_id, endpoint_id)
-    return store.get_endpoint(tx, account_id, endpoint_id)
+    endpoint = store.insert_endpoint(tx, row)
+    audit.record_action(tx, requester, "webhook.created", account_id, endpoint.id)
+    return endpoint
 
 
 def change(tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, values: Values) -> WebhookEndpoint:
@@ -163,7 +163,6 @@ def _change(
 
 
 def _reason(values: Values) -> dict[str, Any]:
-    """Why the endpoint is paused, where its state changes."""
     if "state" not in values:
         return {}
     return {"paused_reason": PauseReason.ASKED if values["state"] is EndpointState.PAUSED else None}

@@ -18,8 +18,6 @@ AT_ONCE = datetime(2000, 1, 1, tzinfo=UTC)  # due by every worker's clock, howev
 
 
 class AccountEventType(DescribedEnum):
-    """What happened."""
-
     MEMBER_CREATED = "member.created", "A member is new."
     MEMBER_UPDATED = "member.updated", "Fields of a member changed; an undo restored them, or the member."
     MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
@@ -77,8 +75,6 @@ def due_after(place: EventPlace) -> dict[str, Any]:
 
 
 class Event(NamedTuple):
-    """A stored event."""
-
     xid: int
     id: int
     type: AccountEventType
@@ -98,7 +94,6 @@ class Event(NamedTuple):
         return self.replays or self.place.event_id
 
     def serialize(self) -> dict[str, Any]:
-        """The event as the feed shows it."""
         return {"id": self.event_id} | self.content()
 
     def content(self) -> dict[str, Any]:
@@ -115,8 +110,6 @@ class EndpointState(StrEnum):
 
 
 class PauseReason(StrEnum):
-    """Why an endpoint is paused."""
-
     ASKED = "asked"  # by a PATCH
     GONE = "gone"  # it answered 410
     FAILING = "failing"  # for five days

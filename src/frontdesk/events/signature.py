@@ -20,7 +20,6 @@ def derive_secret(link_secret: str, salt: str) -> bytes:
 
 
 def secret_text(secret: bytes) -> str:
-    """The secret as callers keep it."""
     return "whsec_" + b64encode(secret).decode()
 
 

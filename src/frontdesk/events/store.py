@@ -133,7 +133,6 @@ def number_anew(tx: Tx) -> None:
 
 
 def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
-    """The endpoints of the account, by id."""
     query = select(*_WHOLE).where(_endpoint.account_id == account_id).order_by(_endpoint.id)
     return [WebhookEndpoint(*row) for row in tx.execute(query)]
 
@@ -147,10 +146,8 @@ def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = Fals
     return WebhookEndpoint(*row)
 
 
-def insert_endpoint(tx: Tx, values: dict[str, Any]) -> int:
-    """The id of the new endpoint."""
-    key: Any = tx.execute(insert(webhook_endpoints).values(values)).inserted_primary_key
-    return int(key[0])
+def insert_endpoint(tx: Tx, values: dict[str, Any]) -> WebhookEndpoint:
+    return WebhookEndpoint(*tx.execute(insert(webhook_endpoints).values(values).returning(*_WHOLE)).one())
 
 
 def change_endpoint(tx: Tx, endpoint_id: int, **values: Any) -> None:

@@ -68,7 +68,6 @@ def parse_target(url: str, *, is_sandbox: bool) -> WebhookTarget:
 
 
 def may_connect(target: WebhookTarget, address: str) -> bool:
-    """Whether a webhook may be sent to this address of the target's host."""
     found = _address(address)
     return found is not None and (is_public(found) or (target.may_be_local and found.is_loopback))
 

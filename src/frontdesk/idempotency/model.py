@@ -6,7 +6,7 @@ Only good answers are stored: a refused request wrote nothing, so the caller may
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid
+from frontdesk.errors import Conflict, Fault, FrontdeskError
 
 FIELD = "Idempotency-Key"
 Result = TypeVar("Result")
@@ -45,8 +45,3 @@ class KeyInFlight(Conflict):
         detail = "A request with this Idempotency-Key is under way. Send it again to get its answer."
         super().__init__(detail, code="idempotency_in_flight")
         self.faults = (Fault(FIELD, self.code, detail),)
-
-
-def key_reused() -> Invalid:
-    message = "was sent before with another request; a key is for one request and its retries"
-    return Invalid([Fault(FIELD, "idempotency_key_reused", message)])

@@ -10,8 +10,8 @@ from typing import Any
 
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
-from frontdesk.errors import FrontdeskError
-from frontdesk.idempotency.model import AnsweredBefore, Once, Result, StoredAnswer, key_reused
+from frontdesk.errors import Fault, FrontdeskError, Invalid
+from frontdesk.idempotency.model import FIELD, AnsweredBefore, Once, Result, StoredAnswer
 from frontdesk.idempotency.tables import stored_answers
 from frontdesk.text import stored_time
 
@@ -37,7 +37,8 @@ def earlier_answer(found: Found, request: Once[Any]) -> FrontdeskError | None:
     for row in found.rows:
         if row["key_hash"] == request.key_hash:
             if row["fingerprint"] != request.fingerprint:
-                return key_reused()
+                rule = "was sent before with another request; a key is for one request and its retries"
+                return Invalid([Fault(FIELD, "idempotency_key_reused", rule)])
             return AnsweredBefore(StoredAnswer(row["status"], row["headers"], row["body"]))
     return None
 

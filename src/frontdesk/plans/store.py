@@ -73,7 +73,6 @@ def _one_plan(rows: Sequence[Sequence[Any]]) -> Plan:
 
 
 def external_ids_of(tx: SetTransaction, plan_ids: Collection[int]) -> dict[int, str]:
-    """The external_ids of the plans by id."""
     with one_round_trip(tx):
         found = find_set(tx, plans, "id", plan_ids, columns=("id", "external_id"))
     return {row["id"]: row["external_id"] for row in found.rows}
@@ -101,5 +100,4 @@ def list_provider_groups(tx: Tx, group_id: int | None = None) -> list[ProviderGr
 
 def insert_row(tx: Tx, table: Table, row: Mapping[str, object]) -> int:
     """The id of the new row."""
-    key: Any = tx.execute(insert(table).values(**row)).inserted_primary_key
-    return int(key[0])
+    return int(tx.execute(insert(table).values(**row).returning(table.c.id)).scalar_one())

@@ -22,8 +22,6 @@ class ColumnKind(StrEnum):
 
 
 class ErasureCause(StrEnum):
-    """The cause of an erasure."""
-
     REQUEST = "request"
     RETENTION = "retention"
 
@@ -71,8 +69,6 @@ class LegalHold(NamedTuple):
 
 
 class UnderLegalHold(FrontdeskError, kind="wrong_state"):
-    """The member is under legal hold."""
-
     def __init__(self, hold: LegalHold) -> None:
         detail = f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was changed."
         super().__init__(detail, code="legal_hold")

@@ -126,14 +126,13 @@ def invitations_of(tx: Tx, member_ids: Collection[int]) -> list[int]:
     return list(tx.execute(query).scalars())
 
 
-def empty_invitations(tx: Tx, ids: Collection[int]) -> int:
-    """Take the address out of the invitations, and sa.delete their links and the mails that a sandbox caught of them."""
+def empty_invitations(tx: Tx, ids: Collection[int]) -> None:
+    """Take the address out of the invitations, and delete their links and the mails that a sandbox caught of them."""
     mine = invitation_links.c.invitation_id.in_(ids)
     message_ids = set(tx.execute(sa.select(invitation_links.c.message_id).where(mine)).scalars())
     tx.execute(sa.delete(caught_messages).where(caught_messages.c.message_id.in_(sorted(message_ids))))
     tx.execute(sa.delete(invitation_links).where(mine))
     tx.execute(sa.update(invitations).where(invitations.c.id.in_(ids)).values(_emptied(invitations)))
-    return len(ids)
 
 
 def _emptied(table: sa.Table) -> dict[str, Any]:
@@ -259,7 +258,6 @@ def old_ids(tx: Tx, kind: RetentionKind, before: datetime, after_id: int) -> lis
 
 
 def still_old(tx: Tx, kind: RetentionKind, before: datetime, ids: Collection[int]) -> list[int]:
-    """The rows that are still due and not held."""
     source = _source(kind, tx.dialect.name)
     return _matching(tx, source, before, source.table.c.id.in_(sorted(ids)))
 
@@ -338,9 +336,9 @@ def _has_rows(table: sa.Table) -> sa.ColumnElement[bool]:
     return first.scalar_subquery().is_not(None)
 
 
-def delete_rows(tx: Tx, kind: RetentionKind, ids: Collection[int]) -> int:
+def delete_rows(tx: Tx, kind: RetentionKind, ids: Collection[int]) -> None:
     table = _source(kind, tx.dialect.name).table
-    return tx.execute(sa.delete(table).where(table.c.id.in_(sorted(ids)))).rowcount
+    tx.execute(sa.delete(table).where(table.c.id.in_(sorted(ids))))
 
 
 def delete_counters(tx: Tx, before: datetime) -> int:
@@ -357,7 +355,6 @@ def has_holds(tx: Tx) -> bool:
 
 
 def last_pruning(tx: Tx) -> TrailPruning | None:
-    """The last pruning of the audit trail."""
     columns = audit_prunings.c
     query = sa.select(columns.through_id, columns.chain).order_by(columns.through_id.desc()).limit(1)
     row = tx.execute(query).first()

@@ -36,7 +36,6 @@ FAULT_CODES = {
     "unknown_field": "There is no such field (only with Prefer: handling=strict).",
 }
 
-
 # The fields that a type needs, and others that it keeps; the rest of the known fields is ignored.
 FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EventType.DOCTOR_ON_DUTY: (("provider_group_id", "doctor"), ("plan_ids", "capacity")),

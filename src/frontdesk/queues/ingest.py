@@ -58,7 +58,6 @@ def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[Event
 def _resolve(
     event: QueueEvent, groups_of: Mapping[int, int], existing: set[int]
 ) -> QueueEvent | tuple[Fault, ...]:
-    """The event with its provider group, or the faults of its references."""
     faults = []
     group = event.provider_group_id
     if group is not None and group not in existing:

@@ -24,8 +24,6 @@ At = TypeVar("At", datetime, float)
 
 
 class EventType(StrEnum):
-    """The six events that a clinical system sends."""
-
     DOCTOR_ON_DUTY = "doctor.on_duty"
     DOCTOR_OFF_DUTY = "doctor.off_duty"
     PATIENT_JOINED = "patient.joined"
@@ -196,7 +194,6 @@ class QueueSnapshot:
         return self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at
 
     def covers(self, plan_ids: Collection[int], now: datetime) -> bool:
-        """Whether it is in time and holds all the plans."""
         return self.in_time(now) and all(plan_id in self.queues for plan_id in plan_ids)
 
     def is_usable(self, now: datetime) -> bool:
@@ -214,15 +211,6 @@ class WaitOutcome(NamedTuple):
     wait_seconds: float
     low_seconds: int | None = None
     high_seconds: int | None = None
-
-    @property
-    def error_seconds(self) -> float:
-        return self.estimate_seconds - self.wait_seconds
-
-    @property
-    def is_wrong_zero(self) -> bool:
-        """The estimate was 0 and the wait over 30 s."""
-        return self.estimate_seconds == 0 and self.wait_seconds > READY_SECONDS
 
     @property
     def side(self) -> int | None:
@@ -251,7 +239,6 @@ class EstimateAccuracy(NamedTuple):
 
 
 def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
-    """The accuracy of each plan, by plan id."""
     by_plan: defaultdict[int, list[WaitOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_plan[outcome.plan_id].append(outcome)
@@ -260,8 +247,8 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
 
 def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAccuracy:
     """Of one outcome at least; `plan_id` 0: of several plans."""
-    errors = [outcome.error_seconds for outcome in outcomes]
-    zeros = [outcome.is_wrong_zero for outcome in outcomes if outcome.estimate_seconds == 0]
+    errors = [outcome.estimate_seconds - outcome.wait_seconds for outcome in outcomes]
+    zeros = [outcome.wait_seconds > READY_SECONDS for outcome in outcomes if outcome.estimate_seconds == 0]
     sides = [outcome.side for outcome in outcomes if outcome.side is not None]
     sizes = sorted(map(abs, errors))
     count = len(errors)

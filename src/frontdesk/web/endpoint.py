@@ -22,6 +22,7 @@ from frontdesk.idempotency.model import AnsweredBefore, KeyInFlight
 from frontdesk.web.idempotency import key_hash, replayed
 from frontdesk.web.problems import problem_response
 from frontdesk.web.request import (
+    CLOSE,
     Message,
     Receive,
     Request,
@@ -42,7 +43,6 @@ DIGEST_LETTERS = 16
 # Paths that were found are cached, since plans are few. Longer ones are not: they would fill the memory.
 CACHED_PATHS, LONGEST_CACHED = 1024, 200
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
-CLOSE: tuple[Header, ...] = ((b"connection", b"close"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Resource:
                 self._telemetry.unexpected(error, request, self._route)
             response = problem_response(error, request, self._app.config.base_url)
         if self._app.is_draining:
-            request.extra_headers += CLOSE
+            request.extra_headers += (CLOSE,)
         try:
             await _send(response, request, send, self._deadlines)
         except ReaderTooSlow:

@@ -79,7 +79,6 @@ async def write_once(app: App, request: Request, work: Callable[[Tx], Response])
 
 
 def replayed(answer: StoredAnswer) -> Response:
-    """The stored answer as it is sent again."""
     headers = [
         (name.encode("latin-1"), value.encode("latin-1")) for name, value in orjson.loads(answer.headers)
     ]

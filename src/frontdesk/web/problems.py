@@ -93,7 +93,6 @@ def problem_response(error: Exception, request: Request, base_url: str) -> Respo
 def problem_content(
     base_url: str, kind: str, detail: str, *, instance: str, request_id: str
 ) -> dict[str, Any]:
-    """The members of every problem of the kind."""
     problem = PROBLEMS[kind]
     return {
         "type": f"{base_url}/problems#{kind}",

@@ -104,7 +104,6 @@ class Request:
 
     @property
     def forwarding(self) -> tuple[str, str]:
-        """The connection's address, and the X-Forwarded-For header."""
         return str((self._scope.get("client") or ["unknown"])[0]), self.header(b"x-forwarded-for") or ""
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
@@ -125,7 +124,6 @@ class Request:
 
     @cached_property
     def query_pairs(self) -> list[tuple[str, str]]:
-        """Names and values of the query as they were sent."""
         return parse_qsl(self.query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
 
     def path_id(self, name: str, *, of: str = "plan") -> int:
@@ -153,7 +151,6 @@ class Request:
         return token
 
     def knows(self, tag: bytes) -> bool:
-        """Whether If-None-Match has the ETag, or any."""
         known = self.header(b"if-none-match")
         return known is not None and (known.strip() == "*" or tag.decode() in known)
 

@@ -69,7 +69,6 @@ def guard() -> None:
 
 
 def drop_functions() -> None:
-    """Drop the functions of the triggers, after the tables."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP FUNCTION refuse_change, guard_member_history, guard_audit_entries, without_values")
 

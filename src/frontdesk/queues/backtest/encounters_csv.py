@@ -21,12 +21,12 @@ from frontdesk.text import Rejected
 TIMES = ("joined", "started", "ended", "left")
 COLUMNS = (*TIMES, "doctor", "plan")
 NEEDED = ("joined", "started", "doctor")  # required columns
+IN_ORDER = (("joined", "started"), ("joined", "left"), ("started", "ended"), ("joined", "ended"))
 # In real files the systems of the line and of the visits have different clocks and roundings: a visit "starts" up to two seconds
 # before its patient leaves the line.
 CLOCKS_DIFFER_SECONDS = 5.0
 HOUR = timedelta(hours=1)
 OUT_OF_ORDER = timedelta(minutes=1)  # rows of one minute may be in any order
-
 
 SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
 # A doctor with room takes a waiting patient. So after each start with a wait all places are taken, except for late ends of visits
@@ -172,12 +172,7 @@ def _contradictions(row: EncounterRow) -> Iterator[Fault]:
         yield Fault("doctor", "required", "is missing although the visit started")
     if row.started is not None and row.left is not None:
         yield Fault("left", "not_allowed", "a patient that was seen did not leave unseen")
-    for earlier, later in (
-        ("joined", "started"),
-        ("joined", "left"),
-        ("started", "ended"),
-        ("joined", "ended"),
-    ):
+    for earlier, later in IN_ORDER:
         first, second = getattr(row, earlier), getattr(row, later)
         if first is not None and second is not None and second < first:
             yield Fault(later, "too_early", f"is before {earlier}")

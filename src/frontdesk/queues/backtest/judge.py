@@ -90,7 +90,6 @@ def _serving(asked: Question) -> list[Doctor]:
 
 
 def _sharing(asked: Question) -> set[int]:
-    """The plans that share a doctor on duty with this plan."""
     sharing = {asked.plan_id}
     for plan_ids in {doctor.plan_ids for doctor in _serving(asked)}:
         sharing |= asked.known.plan_ids if plan_ids is None else plan_ids
@@ -266,7 +265,6 @@ def warnings_of(events: Sequence[ReplayEvent], found: BacktestResult) -> Iterato
 
 
 def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
-    """About the rows of a file."""
     seen = [row for row in found.rows if row.started is not None]
     repeated = len(seen) - len(set(seen))
     if repeated > REPEATED_SHARE * len(seen):

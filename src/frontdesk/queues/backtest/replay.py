@@ -80,7 +80,6 @@ class QueueReplay:
                 self._advance(event)
 
     def pool(self, now: float) -> DoctorPool:
-        """The pool as the service would read it at `now`."""
         longest_wait, longest_visit = LONGEST_WAIT.total_seconds(), LONGEST_VISIT.total_seconds()
         line = [one for _, one in self._in_state(EncounterState.WAITING, now - longest_wait)]
         visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)

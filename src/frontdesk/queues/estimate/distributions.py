@@ -83,7 +83,6 @@ def _weighted(newest_first: list[float]) -> list[Point]:
 
 @cache
 def recency_weights(count: int) -> list[float]:
-    """The weights of the newest, the second newest, ..."""
     return [0.5 ** (rank / HALVED_EVERY) for rank in range(count)]
 
 

@@ -111,7 +111,6 @@ class Turns:
         }
 
     def _end_visit(self, place: int, at: float) -> None:
-        """End the past visit when its doctor took the next patient."""
         visit = self.past[place]
         start = -visit.ended_seconds_ago - visit.seconds
         self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
@@ -148,7 +147,6 @@ def _visits(pool: DoctorPool) -> list[_Visit]:
 
 
 def _staff(pool: DoctorPool) -> dict[str, _Work]:
-    """The work of each doctor on duty, by name."""
     starts: defaultdict[str, list[float]] = defaultdict(list)
     for span in pool.duty:
         starts[span.doctor].append(-span.from_ago)

@@ -37,8 +37,6 @@ _first = itemgetter(0)
 
 
 class Draw(IntEnum):
-    """The random decisions, each with its seed."""
-
     LENGTH = 20160928
     PATIENCE = 20160929
     PAUSE = 20160930
@@ -145,7 +143,6 @@ class QueueSimulation:
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
 
     def mean_seconds(self, plan_id: int) -> float:
-        """The mean length of a visit of the plan."""
         return sum(self._parts[plan_id]) / self._runs
 
     def waits(self, plan_ids: Collection[int]) -> dict[int, SimulatedWait | None]:

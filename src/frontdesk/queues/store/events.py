@@ -29,8 +29,6 @@ Record = TypeVar("Record", QueueEvent, Duty)
 
 
 class KnownReferences(NamedTuple):
-    """The stored rows of a batch's references."""
-
     event_ids: set[Reference]
     events: list[QueueEvent]
     encounter_ids: dict[Reference, int]
@@ -38,7 +36,6 @@ class KnownReferences(NamedTuple):
 
 
 def groups_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
-    """The provider groups of the existing plans."""
     found = find_set(tx, plans, "id", plan_ids, columns=("id", "provider_group_id"))
     return {row["id"]: row["provider_group_id"] for row in found.rows}
 

@@ -33,7 +33,6 @@ RECENT = timedelta(seconds=RECENT_SECONDS)
 Of = TypeVar("Of")
 ByGroup = defaultdict[int, list[Of]]
 
-
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
 _GROUPS: BindParameter[Any] = bindparam("groups", expanding=True)
@@ -207,7 +206,6 @@ def _waiting(
 
 
 def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[PastVisit]:
-    """The latest visits of each plan."""
     visits: ByGroup[PastVisit] = defaultdict(list)
     rows = tx.execute(PAST_VISITS, {"groups": groups})
     for group, plan_id, started_at, ended_at, doctor, joined_at in rows:

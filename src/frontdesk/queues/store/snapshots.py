@@ -21,7 +21,6 @@ def plan_ids_of(tx: Tx, account_id: int) -> list[int]:
 
 
 def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapshot | None:
-    """The snapshot that all processes share."""
     query = select(queue_snapshots).where(queue_snapshots.c.account_id == account_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
     if row is None:
