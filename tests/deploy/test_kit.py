@@ -234,6 +234,24 @@ def test_pods_run_commands_without_rights_and_read_their_secrets_from_files() ->
         }
 
 
+def test_temporary_files_of_containers_have_the_room_that_the_alert_and_check_ask_for() -> None:
+    [least] = re.findall(
+        r"disk_free_bytes\) < (\d+) \* 1024\^3", (DEPLOY / "prometheus/alerts.yml").read_text()
+    )
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    sizes = [
+        size.removeprefix("/tmp:size=") for name in ("service", "worker") for size in services[name]["tmpfs"]
+    ]
+    volumes = [volume for pod in pods() for volume in pod["spec"]["volumes"] if volume["name"] == "tmp"]
+    folders = [volume["emptyDir"] for volume in volumes]
+    assert not any(
+        "medium" in folder for folder in folders
+    )  # in memory the limit of the pod's memory would hold
+    sizes += [folder["sizeLimit"].removesuffix("i").lower() for folder in folders]
+    assert len(sizes) == 5
+    assert all(int(size.removesuffix("g")) > int(least) for size in sizes)
+
+
 def test_probes_ask_addresses_that_exist_and_selectors_find_pods() -> None:
     service, _, _ = (template["spec"]["containers"][0] for template in pods())
     asked = {name: service[name]["httpGet"]["path"] for name in service if name.endswith("Probe")}
