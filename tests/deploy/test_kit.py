@@ -102,6 +102,10 @@ def test_the_units_are_in_the_same_sandbox() -> None:
         assert f"\n{line}\n" in first
 
 
+def test_journald_drops_no_line_of_a_burst() -> None:
+    assert [values(unit, "LogRateLimitIntervalSec") for unit in UNITS] == [["0"], ["0"]]
+
+
 def test_the_service_may_open_as_many_files_as_it_serves_connections() -> None:
     source = (ROOT / "src/frontdesk/server.py").read_text()
     needed = sum(
