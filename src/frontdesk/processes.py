@@ -202,6 +202,8 @@ class Supervisor:
     def _stop_children(self, signals: socket.socket) -> None:
         """Children drain, then finish their current work within `STOP_SECONDS`."""
         drains = self._is_stopping and not self._is_urgent and self._drain_seconds > 0
+        if drains:
+            self._log.write("serve_draining", seconds=self._drain_seconds)
         for child in self._children:
             if child.process is not None:
                 child.process.send_signal(DRAIN if drains and child.program.listener else signal.SIGTERM)

@@ -13,13 +13,16 @@ from frontdesk.db import Database
 from frontdesk.eligibility.tables import members
 from frontdesk.invitations import find_of_members, set_deliverability, suppress
 from frontdesk.invitations.model import (
+    DeliveryReport,
     HoldReason,
     InvitationState,
     InvitationStep,
+    ReportEvent,
     StateChange,
     SuppressionReason,
 )
 from frontdesk.invitations.protocol import apply_changes, hold
+from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_windows, invitations
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.plans.tables import plans
@@ -207,6 +210,11 @@ def test_a_name_of_two_accounts_needs_the_account_and_an_unknown_one_is_refused(
         ),
         (InvitationState.FAILED, InvitationStep.REFUSED, "invitations resend 1"),
         (InvitationState.CANCELLED, InvitationStep.SUPPRESSED, "frontdesk suppression remove"),
+        (
+            InvitationState.FAILED,
+            InvitationStep.BY_REPORT,
+            "Reported: bounced (5.1.1). To allow the suppressed",
+        ),
         (InvitationState.CANCELLED, InvitationStep.EXPIRED, "The member's access has ended."),
         (InvitationState.AMBIGUOUS, InvitationStep.ANSWER_LOST, "invitations settle 1 --as sent"),
         (InvitationState.OFFERED, InvitationStep.RELAY_ASKED, "the content is about to be sent"),
@@ -222,6 +230,11 @@ def test_an_invitation_that_is_settled_or_ambiguous_says_what_to_do(
     state, step, part = outcome
     mailed(api, db, customer, number=1)
     change(db, state=state, reason=step, relay_code=250, relay_words="2.0.0 queued as 7F", due_at=None)
+    if step is InvitationStep.BY_REPORT:
+        [shown] = cli.json("member", "show", WHO)["invitations"]
+        report = DeliveryReport(shown["message_id"], ReportEvent.BOUNCED, "5.1.1")
+        with db.write() as tx:
+            receive_report(tx, report, now=NOW)
     assert part in why(cli)[1]
 
 
@@ -235,10 +248,13 @@ def test_the_words_of_the_relay_are_kept_and_erased_with_the_member(
         worker.turn()
     [shown] = cli.json("member", "show", WHO)["invitations"]
     assert (shown["state"], shown["relay_code"], shown["enhanced_code"]) == ("failed", 550, "5.1.1")
-    assert "The relay said: 550 5.1.1 No such mailbox." in why(cli)[1]
+    said = why(cli)[1]
+    assert ("550 5.1.1 No such mailbox." in said, "invitations resend 1" in said) == (True, True)
     cli.json("member", "erase", WHO, "--yes")
     [erased] = cli.json("member", "show", str(shown["member_id"]))["invitations"]
     assert erased["relay_words"] is None
+    said = why(cli, str(shown["member_id"]))[1]
+    assert ("The member is erased" in said, "resend" in said) == (True, False)
     change(db, state=InvitationState.OFFERED)
     late = StateChange(
         InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250, words="x"

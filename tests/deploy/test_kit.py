@@ -102,6 +102,10 @@ def test_the_units_are_in_the_same_sandbox() -> None:
         assert f"\n{line}\n" in first
 
 
+def test_journald_drops_no_line_of_a_burst() -> None:
+    assert [values(unit, "LogRateLimitIntervalSec") for unit in UNITS] == [["0"], ["0"]]
+
+
 def test_the_service_may_open_as_many_files_as_it_serves_connections() -> None:
     source = (ROOT / "src/frontdesk/server.py").read_text()
     needed = sum(
@@ -232,6 +236,24 @@ def test_pods_run_commands_without_rights_and_read_their_secrets_from_files() ->
         assert {each["name"] for each in container["volumeMounts"]} == {
             each["name"] for each in pod["volumes"]
         }
+
+
+def test_temporary_files_of_containers_have_the_room_that_the_alert_and_check_ask_for() -> None:
+    [least] = re.findall(
+        r"disk_free_bytes\) < (\d+) \* 1024\^3", (DEPLOY / "prometheus/alerts.yml").read_text()
+    )
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    sizes = [
+        size.removeprefix("/tmp:size=") for name in ("service", "worker") for size in services[name]["tmpfs"]
+    ]
+    volumes = [volume for pod in pods() for volume in pod["spec"]["volumes"] if volume["name"] == "tmp"]
+    folders = [volume["emptyDir"] for volume in volumes]
+    assert not any(
+        "medium" in folder for folder in folders
+    )  # in memory the limit of the pod's memory would hold
+    sizes += [folder["sizeLimit"].removesuffix("i").lower() for folder in folders]
+    assert len(sizes) == 5
+    assert all(int(size.removesuffix("g")) > int(least) for size in sizes)
 
 
 def test_probes_ask_addresses_that_exist_and_selectors_find_pods() -> None:

@@ -154,9 +154,12 @@ def test_a_draining_server_serves_on_without_a_worker_sends_callers_elsewhere_an
         status, problem = call(server.port, "GET", "/readyz")
         assert (status, problem["detail"]) == (503, DRAINING)
         assert server.stop(how) == 0
+        assert [line["seconds"] for line in server.told("serve_draining")] == [60]
+        assert len(server.told("serve_stopped")) == 1
 
 
 def test_ctrl_c_does_not_drain(database_url: str, tmp_path: Path) -> None:
     settings = {"FRONTDESK_DRAIN_SECONDS": "60"}
     with Server(database_url, tmp_path / "log", settings=settings) as server:
         assert server.stop(signal.SIGINT) == 0
+        assert (server.told("serve_draining"), len(server.told("serve_stopped"))) == ([], 1)

@@ -80,7 +80,7 @@ def check(
     try:
         found = check_records(_finder(resolver), settings().mail_from.rpartition("@")[2], selector)
     except (DNSException, ValueError) as error:
-        fail(f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver 127.0.0.1:53")
+        fail(f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver IPV4:PORT")
     nouns = {"problems": "Problem", "warnings": "Warning"}
     told = [f"{nouns[key]}: {each['what']}\nRemedy: {each['mend']}" for key in nouns for each in found[key]]
     told = told or ["All is well: receivers can tell that this mail is yours."]

@@ -58,7 +58,7 @@ _ADVICE: dict[str | None, str] = {
     model.InvitationState.SENT: "Look its Message-ID up in the relay's log, and look into the reader's spam folder.",
     model.InvitationState.AMBIGUOUS: "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)",
     model.InvitationState.FAILED: f"Correct the cause. {_RESEND}",
-    model.InvitationStep.SUPPRESSED: f"To allow it: frontdesk suppression remove ADDRESS. {_RESEND}",
+    model.InvitationStep.SUPPRESSED: f"To allow the suppressed address: frontdesk suppression remove ADDRESS. {_RESEND}",
     model.InvitationStep.BY_OPERATOR: _RESEND,
     model.InvitationStep.MERGED: _RESEND,
 }
@@ -190,8 +190,14 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     elif own.state is model.InvitationState.PENDING:
         reason, why = _why_pending(tx, own, member, is_suppressed=suppression is not None)
     else:
-        reason, advice = own.reason or own.state, _ADVICE.get(own.reason, _ADVICE.get(own.state, ""))
-        why = f"The invitation is {own.state} since {wire_time(own.updated_at)}. {_last_step(own)} {advice.format(own.id)}"
+        step = "suppressed" if suppression and own.state is model.InvitationState.FAILED else own.reason
+        advice = _ADVICE.get(step, _ADVICE.get(own.state, "")).format(own.id)
+        if member["uniqueness_scope"] < 0:
+            advice = "" if own.state.value == "cancelled" else "The member is erased or withdrawn."
+        reports = find_reports(tx, [own.message_id or ""])
+        said = "".join(f" Reported: {each.event} ({each.status or 'no status'})." for each in reports)
+        reason, since = own.reason or own.state, wire_time(own.updated_at)
+        why = f"Invitation {own.id} is {own.state} (since {since}). {_last_step(own)}{said} {advice}"
     return {
         "mail": {"reason": reason, "why": why.strip()},
         "suppression": suppression and picked(suppression, "reason created_at"),
@@ -213,13 +219,13 @@ def _why_pending(tx: Tx, own: model.Invitation, member: Values, *, is_suppressed
     has_ended = (member["expiry_date"] or "9999") < stored_time(now)[:10]
     has_relay = config.smtp_url is not None or config.environment is Environment.SANDBOX
     due_at, last = own.due_at or now, outlook.last_at and wire_time(outlook.last_at)
-    wait = f"{_last_step(own)} It is due since {wire_time(due_at)}. Does a worker run? Does the relay answer (frontdesk check)?"
+    wait = f"{_last_step(own)} Due since {wire_time(due_at)}. Does a worker run? Does the relay answer (frontdesk check)?"
     limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
     enable = f"frontdesk deliverability set --account {account_id} --enabled"
     obstacles = [
         (is_suppressed, "suppressed", "The address is suppressed, so the invitation will be cancelled."),
         (has_ended, "expired", "The member's access has ended, so the invitation will be cancelled."),
-        (outlook.held, "held", f"All delivery is held ({outlook.held}): frontdesk invitations release"),
+        (outlook.held, "held", f"Mail is held ({outlook.held}): frontdesk invitations release [--keep-back]"),
         (outlook.suspended, "suspended", f"The account is suspended: frontdesk account resume {account_id}"),
         (not has_relay, "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."),
         (due_at > now, "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."),

@@ -43,16 +43,18 @@ def serve(
     listeners = handed_over(workers) or listening_sockets(host, port, workers)
     _warn_of_port(config.base_url, listeners[0].getsockname()[1])
     serving = [serving_program(listener, workers) for listener in listeners]
+    log = LogOutput(sys.stdout)
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         is_stopped = Supervisor(
             serving + [WORKER] * with_worker,
-            LogOutput(sys.stdout),
+            log,
             first_command=(*serving[0].command, "--check"),
             variables={"FRONTDESK_METRICS": folder},  # where the serving processes add up their metrics
             drain_seconds=config.drain,
         ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
+    log.write("serve_stopped")
 
 
 def _warn_of_port(base_url: str, port: int) -> None:
