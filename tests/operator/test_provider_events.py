@@ -266,7 +266,9 @@ FORGED = [
     sns(EVENT, TopicArn=FOREIGN),
     sns(EVENT) | {"SignatureVersion": "3"},
     sns(EVENT) | {"Signature": "A"},
-    *(sns(EVENT, SigningCertURL=f"https://{host}/a.pem") for host in HOSTS),
+    *(sns(EVENT, SigningCertURL=CERTIFICATE.replace("sns.eu-west-1.amazonaws.com", host)) for host in HOSTS),
+    # What SNS says at such an address is up to whoever wrote the address.
+    *(sns(EVENT, SigningCertURL=CERTIFICATE.replace("/Simple", query)) for query in ("/?Action=X&A=/Simple", "/a/Simple")),
     sns(EVENT, SigningCertURL=CERTIFICATE.replace("https", "http")),
     sns(EVENT, kind="SubscriptionConfirmation", SubscribeURL="https://127.0.0.1/"),
     json.loads(EVENT), [], "x", None, {"SignatureVersion": {}}, sns(EVENT) | {"SigningCertURL": 7},
@@ -292,6 +294,7 @@ def test_what_sendgrid_did_not_sign_lately_is_refused(api: Api, db: Database, cu
         {},
         {f"{name}Signature": "A", f"{name}Timestamp": "x"},
         {f"{name}Signature": "MEUC", f"{name}Timestamp": "1"},
+        {f"{name}Signature": "MEUC", f"{name}Timestamp": "9" * 400},
     ]
     options: list[dict[str, Any]] = [
         *({"headers": headers} for headers in wrong),
