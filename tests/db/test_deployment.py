@@ -100,6 +100,11 @@ def test_the_files_of_a_new_database_are_its_users_alone(tmp_path: Path, umask: 
     assert list(deployment_failures(config)) == []
 
 
+def test_the_room_in_a_folder_that_can_not_be_looked_at_is_no_matter(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/{'x' * 300}/frontdesk.db"
+    assert list(deployment_failures(read_config({"FRONTDESK_DATABASE_URL": url}))) == []
+
+
 def test_wider_rights_are_told_of_each_file_and_of_copies_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o755)

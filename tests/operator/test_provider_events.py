@@ -1,5 +1,6 @@
 """Calls of Amazon SES, SendGrid and Postmark: the events as their documentation shows them, signed with keys of the tests."""
 
+import asyncio
 import base64
 import json
 import socket
@@ -10,6 +11,7 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import NameOID
 
+from frontdesk.app import App
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
@@ -29,6 +32,7 @@ from tests.cli.conftest import CommandLine
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed, state_of, suppressed
+from tests.patience import in_event_loop
 
 SECRET = "0123456789abcdef" * 4
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:bounces"
@@ -266,7 +270,9 @@ FORGED = [
     sns(EVENT, TopicArn=FOREIGN),
     sns(EVENT) | {"SignatureVersion": "3"},
     sns(EVENT) | {"Signature": "A"},
-    *(sns(EVENT, SigningCertURL=f"https://{host}/a.pem") for host in HOSTS),
+    *(sns(EVENT, SigningCertURL=CERTIFICATE.replace("sns.eu-west-1.amazonaws.com", host)) for host in HOSTS),
+    # What SNS says at such an address is up to whoever wrote the address.
+    *(sns(EVENT, SigningCertURL=CERTIFICATE.replace("/Simple", query)) for query in ("/?Action=X&A=/Simple", "/a/Simple")),
     sns(EVENT, SigningCertURL=CERTIFICATE.replace("https", "http")),
     sns(EVENT, kind="SubscriptionConfirmation", SubscribeURL="https://127.0.0.1/"),
     json.loads(EVENT), [], "x", None, {"SignatureVersion": {}}, sns(EVENT) | {"SigningCertURL": 7},
@@ -284,6 +290,30 @@ def test_what_sns_did_not_sign_for_the_topic_is_refused(
     assert suppressed(db) == {}
 
 
+@in_event_loop
+async def test_while_sns_is_silent_the_threads_of_others_are_free(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(email_events, "fetch", lambda _: answers.wait(60) and certificate())
+    request: Any = mock.Mock(
+        path_parameters={"provider": "ses", "token": derive_token(SECRET, "ses", TOPIC)},
+        query_pairs=[("signer", TOPIC)],
+        body=mock.AsyncMock(return_value=json.dumps(sns("A test.")).encode()),
+        header=mock.Mock(return_value=None),
+    )
+    calls = [asyncio.create_task(email_events.receive_from_provider(app, request)) for _ in range(40)]
+    try:
+        await asyncio.sleep(0.1)
+        assert (
+            await asyncio.wait_for(asyncio.to_thread(int), 10) == 0
+        )  # as the limit of requests is asked for
+        assert not [call for call in calls if call.done()]
+    finally:
+        answers.set()
+    assert {call.status for call in await asyncio.gather(*calls)} == {200}
+
+
 def test_what_sendgrid_did_not_sign_lately_is_refused(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer)
     event = sendgrid(mail.message_id, "spamreport")
@@ -292,6 +322,7 @@ def test_what_sendgrid_did_not_sign_lately_is_refused(api: Api, db: Database, cu
         {},
         {f"{name}Signature": "A", f"{name}Timestamp": "x"},
         {f"{name}Signature": "MEUC", f"{name}Timestamp": "1"},
+        {f"{name}Signature": "MEUC", f"{name}Timestamp": "9" * 400},
     ]
     options: list[dict[str, Any]] = [
         *({"headers": headers} for headers in wrong),

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from frontdesk import PROGRAM
 from frontdesk.app import App
 from frontdesk.web.request import Request
-from frontdesk.web.telemetry import METRICS_FOLDER, Telemetry
+from frontdesk.web.telemetry import METRICS_FOLDER, Telemetry, _cached_address
 from tests.patience import in_event_loop
 
 # A serving process that answers the requests of its argument, and whose log has no reader.
@@ -94,6 +94,14 @@ async def test_a_line_has_the_level_the_forwarded_address_and_a_well_formed_trac
     telemetry.flush()
     line = json.loads(text.getvalue())
     assert (line["level"], line["address"], line.get("trace_id")) == logged
+
+
+def test_a_long_header_is_not_kept() -> None:
+    find = _cached_address([ip_network("10.0.0.0/8")])
+    short, long = (f"{'192.0.2.1, ' * count}198.51.100.7" for count in (1, 1000))
+    before = sys.getrefcount(long)
+    assert {find("10.0.0.1", header) for header in (short, long)} == {'"198.51.100.7"'}
+    assert sys.getrefcount(long) == before
 
 
 def run(program: str, *arguments: str, folder: Path) -> str:

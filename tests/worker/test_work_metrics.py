@@ -1,17 +1,21 @@
 """The metrics of what workers do: each moves when its thing happens, and no counter falls."""
 
 import re
+from contextlib import suppress
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from frontdesk.db.engine import database_time
+from frontdesk.errors import Unavailable
 from frontdesk.files.tables import eligibility_files
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import invitations, worker_status
 from frontdesk.mail.model import AnswerLost, RelayRefused
+from frontdesk.privacy import retention
 from frontdesk.privacy.retention import LogEmptier, begin_turn
 from frontdesk.privacy.store import note_emptied
 from frontdesk.queues.ingest import ingest
@@ -149,7 +153,9 @@ def test_the_age_of_a_feed_and_of_the_last_retention_is_told(post: Post) -> None
     assert ages == (90, 90)
 
 
-def test_removed_values_wait_until_the_log_of_sqlite_is_empty(post: Post) -> None:
+def test_removed_values_wait_until_the_log_of_sqlite_is_empty(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert read(post)["erasures_waiting"] == 0
     for _ in range(2):
         with post.db.write() as tx:
@@ -160,5 +166,11 @@ def test_removed_values_wait_until_the_log_of_sqlite_is_empty(post: Post) -> Non
         tx.exec_driver_sql("SELECT count(*) FROM plans").all()
         emptier.step()
     assert read(post)["erasures_waiting"] == 2 * post.db.is_sqlite
+    with (
+        monkeypatch.context() as patch,
+        suppress(Unavailable),
+    ):  # the database is away after the log was emptied
+        patch.setattr(retention, "write_alone", mock.Mock(side_effect=Unavailable("away")))
+        emptier.step()
     emptier.step()
     assert read(post)["erasures_waiting"] == 0

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -187,10 +188,11 @@ def deployment_failures(config: Config) -> Iterator[CheckFailure]:
         yield from _disk_failures(path, is_warning=config.environment is not Environment.PRODUCTION)
         yield from _rights_failures(path)
         folders.append(path.parent)
-    for folder in filter(Path.is_dir, folders):
-        if (free := shutil.disk_usage(folder).free) < FREE_BYTES:
-            what = f"Only {free // 2**20:,} MiB are free on the disk of {folder}."
-            yield CheckFailure(what, "Make room there.", is_warning=True)
+    for folder in folders:
+        with suppress(OSError):  # opening the database gives a better error
+            if (free := shutil.disk_usage(folder).free) < FREE_BYTES:
+                what = f"Only {free // 2**20:,} MiB are free on the disk of {folder}."
+                yield CheckFailure(what, "Make room there.", is_warning=True)
 
 
 def _production_failures(config: Config) -> Iterator[CheckFailure]:

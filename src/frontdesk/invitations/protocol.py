@@ -65,8 +65,8 @@ class DeliveryContext:
 
     `last_account`: the account that was served last. `not_before`: when the batches of an account at its limit are looked
     at again, and `expired_at`: when leases were looked at, in seconds of the worker's monotonic clock. `hold`: why delivery
-    was held at the last claim. `due_seconds`: how long the oldest due immediate invitation had been due then. `ended`: the
-    attempts whose ends the last transaction has written.
+    was held at the last claim. `due_seconds`: how long the oldest due immediate invitation had been due then. `ended`: how
+    attempts have ended by the last transaction; of one whose claim was void by then, nothing was written.
     """
 
     policy: DeliveryPolicy

@@ -1,5 +1,6 @@
 """Calls of Amazon SES, Postmark and SendGrid (docs/deliverability.md): whether one is genuine, and what its events report."""
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -13,6 +14,8 @@ MailProvider = Literal["ses", "sendgrid", "postmark"]
 PROVIDERS = get_args(MailProvider)  # and purposes of tokens: a link's token opens no address of theirs
 OLDEST_SECONDS = 90_000  # SendGrid repeats for 24 hours, and an event that comes twice counts once
 _SIGNED_BY_SNS = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+# Other addresses of SNS answer with words of the caller, such as a certificate of its own.
+_CERTIFICATE = re.compile(r"https://[^/]+/SimpleNotificationService-[0-9a-f]+\.pem")
 
 # Ours by the providers' types and subtypes. The status of a bounce decides on the address, unless the bounce is `passing`.
 # A transient bounce of SES without another word is left out: it may be an absence note.
@@ -64,7 +67,7 @@ def read_sns(body: Any, topic: str, fetch: Callable[[str], bytes]) -> object:
 
     digest = {"1": hashes.SHA1(), "2": hashes.SHA256()}[body["SignatureVersion"]]  # noqa: S303 - what version 1 is
     signed = "".join(f"{name}\n{body[name]}\n" for name in _SIGNED_BY_SNS if name in body)
-    if body["TopicArn"] != topic:
+    if body["TopicArn"] != topic or not _CERTIFICATE.fullmatch(body["SigningCertURL"]):
         raise ValueError
     key: Any = load_pem_x509_certificate(fetch(body["SigningCertURL"])).public_key()
     key.verify(b64decode(body["Signature"]), signed.encode(), PKCS1v15(), digest)
@@ -84,7 +87,7 @@ def check_sendgrid(raw: bytes, key: str, headers: Sequence[str], now: datetime) 
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
     signature, signed_at = headers
-    if now.timestamp() - int(signed_at) > OLDEST_SECONDS:
+    if int(signed_at) < now.timestamp() - OLDEST_SECONDS:
         raise ValueError
     loaded: Any = load_der_public_key(b64decode(key))
     loaded.verify(b64decode(signature), signed_at.encode() + raw, ECDSA(SHA256()))

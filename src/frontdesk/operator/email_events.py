@@ -5,6 +5,7 @@ import hmac
 import re
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import lru_cache, partial
 from http.client import HTTPException, HTTPSConnection
@@ -26,6 +27,7 @@ from frontdesk.web.response import Response, json_response
 LARGEST_COUNT = 500
 LARGEST_CALL_BYTES, LARGEST_ANSWER_BYTES = 1024 * 1024, 64 * 1024
 FETCH_SECONDS = 3.0
+_READING = ThreadPoolExecutor(2, "provider")  # nothing else waits for SNS
 _OF_SNS = re.compile(r"https://(sns\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?)(/[!-~]*)")
 _OF_SENDGRID = b"x-twilio-email-event-webhook-"
 
@@ -66,7 +68,7 @@ async def receive_from_provider(app: App, request: Request) -> Response:
             raise Unauthorized("This is no call of the provider that the address is for.") from None
         return [_parse_event(event) for event in read_events(body)]
 
-    parsed = await app.in_time(asyncio.to_thread(read))  # no writer waits for SNS
+    parsed = await app.in_time(asyncio.get_running_loop().run_in_executor(_READING, read))
     counts = Counter[str]()
     for at in range(0, len(parsed), LARGEST_COUNT):
         results = await app.in_thread(partial(_results, app, parsed[at : at + LARGEST_COUNT]))

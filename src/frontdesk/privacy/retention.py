@@ -212,5 +212,7 @@ class LogEmptier:
             return
         count = self._db.ask(lambda tx: store.get_position(tx, store.EMPTIED))
         if count != self._done and self._db.empty_log():
+            write_alone(
+                self._db, lambda tx: store.move_position(tx, store.LOG_EMPTIED, count, only_below=count)
+            )
             self._done = count
-            write_alone(self._db, lambda tx: store.move_position(tx, store.LOG_EMPTIED, count))

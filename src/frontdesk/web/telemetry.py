@@ -37,7 +37,7 @@ FLUSH_SECONDS = 0.1
 
 METRICS_FOLDER = "FRONTDESK_METRICS"  # the variable that names the folder of the serving processes' counts
 STORE_SECONDS = 1.0
-ADDRESSES = 1024  # that are kept as they are written
+ADDRESSES, LONGEST = 1024, 200  # that are kept as they are written; longer headers would fill the memory
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
@@ -213,7 +213,12 @@ def _second(at: int) -> str:
 
 def _cached_address(trusted: Sequence[Network]) -> Callable[[str, str], str]:
     """Gives the caller's address as JSON, of the connection's address and X-Forwarded-For."""
-    return lru_cache(ADDRESSES)(lambda peer, forwarded: json.dumps(caller_address(peer, forwarded, trusted)))
+
+    def find(peer: str, forwarded: str) -> str:
+        return json.dumps(caller_address(peer, forwarded, trusted))
+
+    cached = lru_cache(ADDRESSES)(find)
+    return lambda peer, forwarded: (find if len(forwarded) > LONGEST else cached)(peer, forwarded)
 
 
 def _error_line(event: str, error: Exception, **values: object) -> str:
