@@ -42,7 +42,8 @@ from frontdesk.invitations import (
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
-from frontdesk.invitations.reports import enhanced_code, parse_report, receive_report, split_mailbox
+from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.mail.smtp import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from frontdesk.invitations.reports import read_status
+from frontdesk.mail.smtp import read_status
 
 MailProvider = Literal["ses", "sendgrid", "postmark"]
 PROVIDERS = get_args(MailProvider)  # and purposes of tokens: a link's token opens no address of theirs

@@ -25,10 +25,10 @@ from frontdesk.invitations.model import (
     SuppressionReason,
 )
 from frontdesk.invitations.protocol import is_unclear, note_suppressed, settle_by_report
+from frontdesk.mail.smtp import read_status
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
-_STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 
 # Permanent failures that say nothing against the address (RFC 3463): a full mailbox, a message that is too large, the
 # sender's own address or reputation, a system or protocol fault, the content.
@@ -79,16 +79,6 @@ def read_message_id(text: str) -> str | None:
     """The Message-ID without its angle brackets; None when there is not exactly one."""
     found = _MESSAGE_ID.fullmatch(text) if len(text) <= MESSAGE_ID_LENGTH else None
     return None if found is None else found.group(1)
-
-
-def read_status(text: str) -> str | None:
-    """The enhanced status code; None when the text is none."""
-    return text if _STATUS.fullmatch(text) else None
-
-
-def enhanced_code(words: str | None) -> str | None:
-    """The enhanced status code that a relay's words begin with; None when they don't."""
-    return read_status((words or "").partition(" ")[0])
 
 
 LARGEST_BYTES = 1_000_000  # read of one message; a bounce can carry a large mail back

@@ -33,10 +33,9 @@ from frontdesk.invitations.model import (
     MessageContext,
     WorkerStatus,
 )
-from frontdesk.invitations.reports import enhanced_code
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused, RelayReply
-from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mail.smtp import SmtpMailer, enhanced_code
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import fold_email
 from frontdesk.tracing import TRACES
