@@ -6,48 +6,29 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from frontdesk.access.model import Scope
-from frontdesk.clock import system_clock
-from frontdesk.db import open_database
-from frontdesk.plans import get_plan
-from frontdesk.plans.changes import change_plan
 from frontdesk.web.problems import PROBLEMS
+from tests.clients.conftest import BAD_ROW, CSV, Service, check_daily_sync
 from tests.clients.test_generated_clients import MODULES, TOOLS
-from tests.factories import Customer, make_customer
-from tests.faults.server import Server
 
 CLIENT = Path(__file__).parents[2] / "clients/typescript"
 README = (CLIENT / "README.md").read_text()
 EXAMPLES = re.findall(r"```ts\n(.*?)```(?:\n\n```\n(.*?)```)?", README, re.DOTALL)
 SYNC = CLIENT / "examples/daily_sync.ts"
-CSV = """\
-external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date
-E-1,M-1,Noor,Sample,1977-01-11,female,02134,2026-01-01
-"""
-BAD_ROW = "E-2,M-2,Noor,Sample,1977-02-30,female,02134,2026-01-01\n"
 
 
 class App(NamedTuple):
     """A program of a customer, in a folder where the client is installed, and the service that it uses."""
 
     folder: Path
-    address: str
-    customer: Customer
+    service: Service
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "FRONTDESK_URL": self.address,
-            "FRONTDESK_CLIENT_ID": self.customer.client_id,
-            "FRONTDESK_CLIENT_SECRET": self.customer.client_secret,
-        }
-        return node(*command, folder=self.folder, environment=environment)
+        return node(*command, folder=self.folder, environment=self.service.environment)
 
 
 def node(
@@ -95,19 +76,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def app(installed: Path, sqlite_template: Path, tmp_path: Path) -> Iterator[App]:
-    """A customer of a served instance with a worker. No client sees which database it has."""
-    url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
-    db = open_database(url)
-    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
-    customer = make_customer(db, plan_count=4, scopes=scopes, now=system_clock())
-    with db.write() as tx:
-        plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
-        change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
-    db.close()
-    folder = Path(shutil.copytree(installed, tmp_path / "app", symlinks=True))
-    with Server(url, tmp_path / "log", with_worker=True) as server:
-        yield App(folder, f"http://127.0.0.1:{server.port}", customer)
+def app(installed: Path, service: Service, tmp_path: Path) -> App:
+    return App(Path(shutil.copytree(installed, tmp_path / "app", symlinks=True)), service)
 
 
 def test_the_types_are_those_of_the_openapi_document(tmp_path: Path) -> None:
@@ -153,33 +123,15 @@ def test_the_examples_of_the_readme_print_what_they_say(app: App) -> None:
     (app.folder / "members.csv").write_text(CSV + BAD_ROW)
     assert len(EXAMPLES[0][0].strip().splitlines()) <= 10
     assert sum(bool(output) for _, output in EXAMPLES) == 4
-    secrets = {"CLIENT_ID": app.customer.client_id, "CLIENT_SECRET": app.customer.client_secret}
     for number, (code, output) in enumerate(EXAMPLES):
-        text = code.replace("https://sandbox.example.com", app.address)
-        for name, value in secrets.items():
-            text = text.replace(name, value)
-        (app.folder / f"example_{number}.ts").write_text(text)
+        (app.folder / f"example_{number}.ts").write_text(app.service.filled_in(code))
         printed = succeeds(app.run(f"example_{number}.ts"))
         assert printed == output or not output
 
 
 def test_the_daily_sync_has_thirty_lines_and_says_what_became_of_the_file(app: App) -> None:
-    lines = SYNC.read_text().partition("*/\n")[2].splitlines()
-    assert len([line for line in lines if line]) <= 30
-    more = "".join(CSV.splitlines(keepends=True)[1].replace("-1,", f"-1{n},") for n in range(40))
-    statuses = []
-    for content in (CSV + more, CSV + more + BAD_ROW, CSV, "not a file of members\n"):
-        (app.folder / "members.csv").write_text(content)
-        done = app.run(SYNC.name, "gold-2027", "members.csv")
-        assert done.stderr == ""
-        statuses.append((done.returncode, done.stdout.splitlines()[1:]))
-    hint = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp; this day does not exist"
-    assert statuses[:2] == [(0, []), (3, [f"row 43, E-2: dob {hint}"])]
-    assert [(status, words[0].partition(":")[0]) for status, words in statuses[2:]] == [
-        (4, "too_many_ends"),
-        (1, "no_header"),
-    ]
-    unknown = app._replace(customer=replace(app.customer, client_secret="wrong"))
-    refused = unknown.run(SYNC.name, "gold-2027", "members.csv")
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("ApiError: 401 invalid_client")
+    def sync(service: Service) -> subprocess.CompletedProcess[str]:
+        return app._replace(service=service).run(SYNC.name, "gold-2027", "members.csv")
+
+    told = check_daily_sync(SYNC.read_text().partition("*/\n")[2], sync, app.service, app.folder)
+    assert told.startswith("ApiError: 401 invalid_client")

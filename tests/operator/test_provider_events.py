@@ -305,9 +305,8 @@ async def test_while_sns_is_silent_the_threads_of_others_are_free(
     calls = [asyncio.create_task(email_events.receive_from_provider(app, request)) for _ in range(40)]
     try:
         await asyncio.sleep(0.1)
-        assert (
-            await asyncio.wait_for(asyncio.to_thread(int), 10) == 0
-        )  # as the limit of requests is asked for
+        # The limit of requests is asked for in such a thread.
+        assert await asyncio.wait_for(asyncio.to_thread(int), 10) == 0
         assert not [call for call in calls if call.done()]
     finally:
         answers.set()

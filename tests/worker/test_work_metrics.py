@@ -153,9 +153,7 @@ def test_the_age_of_a_feed_and_of_the_last_retention_is_told(post: Post) -> None
     assert ages == (90, 90)
 
 
-def test_removed_values_wait_until_the_log_of_sqlite_is_empty(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removed_values_wait_until_the_log_of_sqlite_is_empty(post: Post) -> None:
     assert read(post)["erasures_waiting"] == 0
     for _ in range(2):
         with post.db.write() as tx:
@@ -166,11 +164,9 @@ def test_removed_values_wait_until_the_log_of_sqlite_is_empty(
         tx.exec_driver_sql("SELECT count(*) FROM plans").all()
         emptier.step()
     assert read(post)["erasures_waiting"] == 2 * post.db.is_sqlite
-    with (
-        monkeypatch.context() as patch,
-        suppress(Unavailable),
-    ):  # the database is away after the log was emptied
-        patch.setattr(retention, "write_alone", mock.Mock(side_effect=Unavailable("away")))
+    # The database is away after the log was emptied.
+    away = mock.Mock(side_effect=Unavailable("away"))
+    with mock.patch.object(retention, "write_alone", away), suppress(Unavailable):
         emptier.step()
     emptier.step()
     assert read(post)["erasures_waiting"] == 0
