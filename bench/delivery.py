@@ -1,8 +1,9 @@
-"""How many invitations, and how many webhooks, does one worker deliver per second, beside the statements alone?
+"""How many invitations, and how many webhooks, does one worker deliver per second, beside the
+statements alone?
 
-One worker with 128 connections claims, writes, offers and settles each message; the relay, in memory, takes everything at
-once. Statements alone: the least that a delivery writes, by plain SQL. Webhooks: to one endpoint,
-of a hundredth as many new members.
+One worker with 128 connections claims, writes, offers and settles each message; the relay, in
+memory, takes everything at once. Statements alone: the least that a delivery writes, by plain SQL.
+Webhooks: to one endpoint, of a hundredth as many new members.
 """
 
 import argparse
@@ -57,7 +58,12 @@ def allow_batches(db: Database, account: int) -> None:
     """Let batched invitations of the account go out as fast as they can."""
     with db.write() as tx:
         invitations.set_deliverability(
-            tx, account, enabled=True, batch_size=1_000_000, batch_interval_seconds=1, hourly_limit=10_000_000
+            tx,
+            account,
+            enabled=True,
+            batch_size=1_000_000,
+            batch_interval_seconds=1,
+            hourly_limit=10_000_000,
         )
 
 
@@ -73,7 +79,9 @@ def _queue(installation: Installation, count: int) -> None:
 
 
 def _statements_alone(db: Database, count: int) -> float:
-    """Seconds for the least that a delivery writes, in batches: a state claimed, a state settled, a row of the timeline."""
+    """Seconds for the least that a delivery writes, in batches: a state claimed, a state settled, a
+    row of the timeline.
+    """
     with db.write() as tx:
         tx.exec_driver_sql("CREATE TABLE bench_invitations AS SELECT * FROM invitations")
         tx.exec_driver_sql("CREATE UNIQUE INDEX bench_ids ON bench_invitations (id)")
@@ -86,16 +94,22 @@ def _statements_alone(db: Database, count: int) -> float:
             tx.exec_driver_sql(f"UPDATE bench_invitations SET state = 'sending' {batch}")
         with db.write() as tx:
             tx.exec_driver_sql(f"UPDATE bench_invitations SET state = 'sent' {batch}")
-            tx.exec_driver_sql(f"INSERT INTO bench_events SELECT id, state FROM bench_invitations {batch}")
+            tx.exec_driver_sql(
+                f"INSERT INTO bench_events SELECT id, state FROM bench_invitations {batch}"
+            )
     return time.perf_counter() - started
 
 
-def _deliver(installation: Installation, messages: int, report: Callable[..., None]) -> tuple[float, float]:
+def _deliver(
+    installation: Installation, messages: int, report: Callable[..., None]
+) -> tuple[float, float]:
     """One worker delivers all of them; the seconds on the clock, and of its processor time."""
-    relay, log = MemoryMailer(keep=False), LogOutput(io.StringIO())
+    relay = MemoryMailer(keep=False)
+    log = LogOutput(io.StringIO())
     options = WorkerOptions(connections=CONNECTIONS, prefetch=8, log=log)
     worker = DeliveryWorker(_config(installation), installation.db, relay, options)
-    started, cpu = time.perf_counter(), time.process_time()
+    started = time.perf_counter()
+    cpu = time.process_time()
     while relay.accepted < messages:
         worker.step()
         report(completed=relay.accepted)
@@ -107,7 +121,9 @@ def _deliver(installation: Installation, messages: int, report: Callable[..., No
 
 
 def _send_webhooks(installation: Installation, count: int) -> float:
-    """Webhooks per second of one worker, to one endpoint on this machine, about members that requests create."""
+    """Webhooks per second of one worker, to one endpoint on this machine, about members that
+    requests create.
+    """
     with receiving() as receiver, frontdesk(installation) as service:
         asked = service.request("POST", "/v2/webhook-endpoints", json.dumps({"url": receiver.url}))
         drive(service.port, 1, [asked])
@@ -115,12 +131,14 @@ def _send_webhooks(installation: Installation, count: int) -> float:
         with closing(WebhookSender(_config(installation), installation.db)) as sender:
             began = time.perf_counter()
             sender.step()
-            receiver.wait_for(count, seconds=600)
+            receiver.wait_for(count + 1, seconds=600)  # with the test of its address
             return count / (time.perf_counter() - began)
 
 
 def _config(installation: Installation) -> Config:
-    return read_config({"FRONTDESK_DATABASE_URL": installation.url, "FRONTDESK_LINK_SECRET": "x" * 40})
+    return read_config(
+        {"FRONTDESK_DATABASE_URL": installation.url, "FRONTDESK_LINK_SECRET": "x" * 40}
+    )
 
 
 BENCH = Bench(__doc__, run, Option("messages", 100_000, 2_000, "to deliver"))

@@ -1,8 +1,9 @@
 """How long does a file take to load, beside the database's own upsert of its rows?
 
-All rules, history and outcomes. Upsert alone: COPY and one INSERT ... ON CONFLICT on PostgreSQL, executemany on SQLite, into
-a table with the same unique keys. Processor time per row (µs): checking is the first reading, applying the rest of the
-loading process (with SQLite's own work), server that of PostgreSQL.
+All rules, history and outcomes. Upsert alone: COPY and one INSERT ... ON CONFLICT on PostgreSQL,
+executemany on SQLite, into a table with the same unique keys. Processor time per row (µs): checking
+is the first reading, applying the rest of the loading process (with SQLite's own work), server that
+of PostgreSQL.
 """
 
 import argparse
@@ -19,7 +20,16 @@ import psycopg
 import pysqlite3
 from rich.progress import Progress
 
-from bench.harness import Bench, Databases, Option, Row, chosen, databases, peak_mib, processor_seconds
+from bench.harness import (
+    Bench,
+    Databases,
+    Option,
+    Row,
+    chosen,
+    databases,
+    peak_mib,
+    processor_seconds,
+)
 from frontdesk.audit import Requester
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
@@ -29,16 +39,32 @@ from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile, FileKey, FileState, NewFile
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import FileMode, Format
-from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
+from frontdesk.sandbox import SAMPLE_MAPPING
+from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 
 COLUMNS = (
-    "external_id", "member_id", "first_name", "last_name", "middle_name", "dob", "gender", "email", "phone", "zipcode",
-    "city", "county", "state", "effective_date", "expiry_date", "subscriber_relationship",
-)  # fmt: skip
+    "external_id",
+    "member_id",
+    "first_name",
+    "last_name",
+    "middle_name",
+    "dob",
+    "gender",
+    "email",
+    "phone",
+    "zipcode",
+    "city",
+    "county",
+    "state",
+    "effective_date",
+    "expiry_date",
+    "subscriber_relationship",
+)
 KEYS = ("external_id", "member_id", "email")
 STEPS = ("checking", "applying", "server")
-# What is loaded in turn: its format and mode, the version of the members, and whether the upsert is measured beside it.
+# What is loaded in turn: its format and mode, the version of the members, and whether the upsert is
+# measured beside it.
 LOADS = (
     ("CSV, all new", Format.CSV, FileMode.CHANGE, 0, True),
     ("JSON lines, the same members", Format.JSON_LINES, FileMode.CHANGE, 0, False),
@@ -55,14 +81,17 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
     task = progress.add_task("loading files", total=len(names) * len(LOADS))
     for name in names:
         with databases(name) as kind, kind.installation() as installation:
-            path, plan = kind.folder / "members", installation.customer.plan_ids[0]
+            path = kind.folder / "members"
+            plan = installation.customer.plan_ids[0]
             upsert = _make_upsert(kind, options.rows)
             for what, format_, mode, version, has_limit in LOADS:
                 write_members(path, options.rows, format_, version)
                 limit = upsert() if has_limit else None
                 before = processor_seconds(kind.server.pid) if kind.server else 0.0
                 found = _load_in_child(installation.url, plan, str(path), str(mode))
-                found["server"] = processor_seconds(kind.server.pid) - before if kind.server else 0.0
+                found["server"] = (
+                    processor_seconds(kind.server.pid) - before if kind.server else 0.0
+                )
                 yield {
                     "database": name,
                     "file": what,
@@ -77,11 +106,17 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
 
 
 def write_members(path: Path, rows: int, format_: Format = Format.CSV, version: int = 0) -> None:
-    """Version 1: each member with another name and city than in version 0; 2: as 1, but for the city of one in fifty."""
+    """Version 1: each member with another name and city than in version 0; 2: as 1, but for the
+    city of one in fifty.
+    """
 
     def change(n: int, member: dict[str, str]) -> dict[str, str]:
         city = "Springfield" if n % 50 else f"City {version}"
-        return member | {"last_name": f"{member['last_name']}-Neu", "city": city} if version else member
+        return (
+            member | {"last_name": f"{member['last_name']}-Neu", "city": city}
+            if version
+            else member
+        )
 
     members = itertools.starmap(change, enumerate(sample_members(rows, seed=1)))
     with path.open("wb") as stream:
@@ -93,8 +128,12 @@ def hand_in(db: Database, plan: int, path: Path, mode: str = "change") -> int:
     """Upload a file; its id."""
     requester = Requester("bench", "bench", system_clock())
     with db.write() as tx:
-        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {plan}").scalar_one())
-        file = begin_file(tx, NewFile(account, plan, mode=FileMode(mode), mapping=SAMPLE_MAPPING), requester)
+        account = int(
+            tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {plan}").scalar_one()
+        )
+        file = begin_file(
+            tx, NewFile(account, plan, mode=FileMode(mode), mapping=SAMPLE_MAPPING), requester
+        )
     upload = Upload(db, file)
     with path.open("rb") as stream:
         while piece := stream.read(PART_BYTES):
@@ -120,7 +159,9 @@ def _load_in_child(*arguments: str | int) -> dict[str, Any]:
 
 
 def load(url: str, plan: int, path: str, mode: str = "change") -> dict[str, Any]:
-    """What `frontdesk file load` does, from the first byte to the last commit: seconds, and processor time of each step."""
+    """What `frontdesk file load` does, from the first byte to the last commit: seconds, and
+    processor time of each step.
+    """
     db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
     checked: list[float] = []
 
@@ -132,7 +173,8 @@ def load(url: str, plan: int, path: str, mode: str = "change") -> dict[str, Any]
     file_id = hand_in(db, plan, Path(path), mode)
     taken = time.process_time()
     run_next(db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch), only=file_id)
-    ended, seconds = time.process_time(), time.perf_counter() - started
+    ended = time.process_time()
+    seconds = time.perf_counter() - started
     stored_file(db, file_id)
     db.close()
     return {
@@ -144,19 +186,24 @@ def load(url: str, plan: int, path: str, mode: str = "change") -> dict[str, Any]
 
 
 def _make_upsert(kind: Databases, rows: int) -> Callable[[], float]:
-    """The limit: the rows into a table with the same unique keys, by the database's own means; returns its seconds.
+    """The limit: the rows into a table with the same unique keys, by the database's own means;
+    returns its seconds.
 
-    PostgreSQL: COPY into a staging table and one INSERT ... ON CONFLICT. SQLite: `executemany` of the same.
+    PostgreSQL: COPY into a staging table and one INSERT ... ON CONFLICT. SQLite: `executemany` of
+    the same.
     """
-    texts, marks = ", ".join(f"{name} text" for name in COLUMNS), ", ".join("?" * len(COLUMNS))
+    texts = ", ".join(f"{name} text" for name in COLUMNS)
+    marks = ", ".join("?" * len(COLUMNS))
     connection: Any
     if kind.server is None:
-        connection, source = pysqlite3.connect(str(kind.folder / "upsert.db")), f"VALUES ({marks})"
+        connection = pysqlite3.connect(str(kind.folder / "upsert.db"))
+        source = f"VALUES ({marks})"
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-16384"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"CREATE TABLE members ({texts})")
     else:
-        connection, source = psycopg.connect(kind.server.create_database("upsert")), "SELECT * FROM staging"
+        connection = psycopg.connect(kind.server.create_database("upsert"))
+        source = "SELECT * FROM staging"
         connection.execute(f"CREATE TABLE members ({texts}) WITH (fillfactor = 80)")
         connection.execute(f"CREATE TEMP TABLE staging ({texts})")
     for name in KEYS:

@@ -1,8 +1,10 @@
-"""What do a request, a record of a batch, a claim and a row of a file cost with a thousand and with a million members?
+"""What do a request, a record of a batch, a claim and a row of a file cost with a thousand and with
+a million members?
 
-Medians (p50 of requests, by connections); x: how many times the smallest size's. Half of the POSTs create a member,
-half change one from anywhere in the table. No statistics: not analysed since the table was filled. Each size has a database
-and a service of its own; all run at once and are measured in turn.
+Medians (p50 of requests, by connections); x: how many times the smallest size's. Half of the POSTs
+create a member, half change one from anywhere in the table. No statistics: not analysed since the
+table was filled. Each size has a database and a service of its own; all run at once and are
+measured in turn.
 """
 
 import argparse
@@ -45,14 +47,16 @@ READS = {
 
 
 def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
-    names, sizes = chosen(options), sorted(options.sizes)
+    names = chosen(options)
+    sizes = sorted(options.sizes)
     steps = len(names) * len(sizes) * (1 + len(STATES) * options.repetitions)
     task = progress.add_task("measuring", total=steps)
     for name in names:
         costs: defaultdict[tuple[str, int], list[dict[str, float]]] = defaultdict(list)
         with ExitStack() as stack:
             # Autovacuum is off, so a table has the statistics that it is given.
-            kind, grown = stack.enter_context(databases(name, {"autovacuum": "off"})), {}
+            kind = stack.enter_context(databases(name, {"autovacuum": "off"}))
+            grown = {}
             for size in sizes:
                 grown[size] = _grow(stack, kind, size)
                 progress.advance(task)
@@ -79,7 +83,8 @@ def _grow(stack: ExitStack, kind: Databases, size: int) -> tuple[Installation, S
     service = stack.enter_context(frontdesk(installation)).prepare()
     allow_batches(installation.db, installation.customer.account_id)
     copy_members(installation.db, 1, numbers=range(KNOWN, max(size, KNOWN + BATCH)), invited=True)
-    service.known, service.fresh = size, FRESH
+    service.known = size
+    service.fresh = FRESH
     return installation, service
 
 
@@ -89,7 +94,10 @@ def _measure(installation: Installation, service: Service, seconds: float) -> di
         for what in ("POST", "GET")
         for connections in (1, 64)
     }
-    costs |= {f"{name}: ms": service.measure(path, 1, seconds / 4).p50 * 1000 for name, path in READS.items()}
+    costs |= {
+        f"{name}: ms": service.measure(path, 1, seconds / 4).p50 * 1000
+        for name, path in READS.items()
+    }
     batch = _changed(service.known, KNOWN)
     request = service.request("POST", "/v2/plans/1/eligibility/batch", json.dumps(batch))
     costs["batch, record: µs"] = drive(service.port, 1, [request]).elapsed / len(batch) * 1e6
@@ -106,11 +114,15 @@ def _measure(installation: Installation, service: Service, seconds: float) -> di
 
 def _claim_ms(db: Database) -> float:
     """The median of 15 claims of invitations, each of which is taken back."""
-    taken, config = [], read_config({"FRONTDESK_LINK_SECRET": "x" * 40})
+    taken = []
+    config = read_config({"FRONTDESK_LINK_SECRET": "x" * 40})
     for _ in range(15):
         with db.engine.connect() as connection, connection.begin() as transaction:
-            started, context = time.perf_counter(), DeliveryContext(policy_of(config))
-            claimed = claim(connection, context, now=system_clock(), count=BATCH, find_expired=find_expired)
+            started = time.perf_counter()
+            context = DeliveryContext(policy_of(config))
+            claimed = claim(
+                connection, context, now=system_clock(), count=BATCH, find_expired=find_expired
+            )
             taken.append((time.perf_counter() - started) * 1000)
             assert len(claimed) == BATCH
             transaction.rollback()

@@ -1,4 +1,6 @@
-"""What every benchmark shares: its options, a new database with a customer, a service on it, processor time and memory."""
+"""What every benchmark shares: its options, a new database with a customer, a service on it,
+processor time and memory.
+"""
 
 import argparse
 import json
@@ -34,7 +36,9 @@ Run = Callable[[argparse.Namespace, Progress], Iterable[Row]]
 
 
 class Option(NamedTuple):
-    """A number, or a list of numbers, that the command line takes; `quick` is its value with --quick."""
+    """A number, or a list of numbers, that the command line takes; `quick` is its value with
+    --quick.
+    """
 
     name: str
     default: Any
@@ -56,10 +60,18 @@ class Bench:
     """
 
     def __init__(
-        self, doc: str | None, run: Run, *options: Option, has_databases: bool = True, page: Path = README
+        self,
+        doc: str | None,
+        run: Run,
+        *options: Option,
+        has_databases: bool = True,
+        page: Path = README,
     ) -> None:
         self.question, _, self.note = (doc or "").strip().partition("\n\n")
-        self.run, self.options, self.has_databases, self.page = run, options, has_databases, page
+        self.run = run
+        self.options = options
+        self.has_databases = has_databases
+        self.page = page
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +84,11 @@ class Installation:
     folder: Path
 
     def serve(
-        self, *, workers: int = 1, with_worker: bool = False, settings: Mapping[str, str] | None = None
+        self,
+        *,
+        workers: int = 1,
+        with_worker: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> Server:
         """The service on this database, to be used in a `with`."""
         log = Path(tempfile.mkdtemp(dir=self.folder)) / "log"
@@ -90,11 +106,17 @@ class Databases:
 
     @contextmanager
     def installation(self, name: str = "frontdesk", *, plans: int = 4) -> Iterator[Installation]:
-        url = self.server.create_database(name) if self.server else f"sqlite:///{self.folder}/{name}.db"
+        url = (
+            self.server.create_database(name)
+            if self.server
+            else f"sqlite:///{self.folder}/{name}.db"
+        )
         db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
         try:
             upgrade(db)
-            customer = make_customer(db, plan_count=plans, scopes=EVERY_SCOPE, now=datetime.now(UTC))
+            customer = make_customer(
+                db, plan_count=plans, scopes=EVERY_SCOPE, now=datetime.now(UTC)
+            )
             yield Installation(db, url, customer, self.folder)
         finally:
             db.close()
@@ -117,13 +139,17 @@ def chosen(options: argparse.Namespace) -> list[str]:
 
 
 def peak_mib(pid: int | str = "self", kind: str = "VmHWM") -> float:
-    """The largest resident set of a process so far, or (`VmRSS`) its present one; `getrusage` includes the parent's."""
+    """The largest resident set of a process so far, or (`VmRSS`) its present one; `getrusage`
+    includes the parent's.
+    """
     [peak] = re.findall(rf"{kind}:\s+([0-9]+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(peak) / 1024
 
 
 def family(root: int) -> dict[int, float]:
-    """A process and all its descendants: the processor seconds of each, its ended children's included."""
+    """A process and all its descendants: the processor seconds of each, its ended children's
+    included.
+    """
     children: dict[int, list[int]] = {}
     seconds: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -143,8 +169,11 @@ def processor_seconds(root: int) -> float:
 
 
 def yardstick_us() -> float:
-    """Processor time that this machine needs now to write and read a member as JSON: the median of 50, in µs."""
-    body, taken = member_body(1), []
+    """Processor time that this machine needs now to write and read a member as JSON: the median of
+    50, in µs.
+    """
+    body = member_body(1)
+    taken = []
     for _ in range(50):
         began = time.process_time_ns()
         for _ in range(100):

@@ -1,7 +1,8 @@
-"""The load: N keep-alive connections, each of which sends its next request when the last one is answered.
+"""The load: N keep-alive connections, each of which sends its next request when the last one is
+answered.
 
-It runs on the processors that it measures, so rates are lower than a load from elsewhere would make them. Processor time per
-request is not concerned.
+It runs on the processors that it measures, so rates are lower than a load from elsewhere would make
+them. Processor time per request is not concerned.
 """
 
 import json
@@ -22,11 +23,22 @@ KNOWN = 1000  # members that are stored before a run
 _LENGTH = re.compile(rb"content-length: *([0-9]+)", re.IGNORECASE)
 _BODY = json.dumps(
     {
-        "external_id": "AB %08d", "member_id": "M-%08d", "first_name": "Robin", "last_name": "%s", "dob": "1977-01-11",
-        "gender": "female", "email": "robin.%d@example.com", "phone": "6175550100", "zipcode": "02134", "city": "Boston",
-        "state": "MA", "effective_date": "2026-01-01", "expiry_date": "2027-12-31", "metadata": {"department": "north"},
+        "external_id": "AB %08d",
+        "member_id": "M-%08d",
+        "first_name": "Robin",
+        "last_name": "%s",
+        "dob": "1977-01-11",
+        "gender": "female",
+        "email": "robin.%d@example.com",
+        "phone": "6175550100",
+        "zipcode": "02134",
+        "city": "Boston",
+        "state": "MA",
+        "effective_date": "2026-01-01",
+        "expiry_date": "2027-12-31",
+        "metadata": {"department": "north"},
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +57,11 @@ class Measured:
 
 @dataclass(slots=True)
 class Service:
-    """A running HTTP service and the requests to it: its database, and the process that all of its processes descend from.
+    """A running HTTP service and the requests to it: its database, and the process that all of its
+    processes descend from.
 
-    Members 0 to `known` are stored, and half of the POSTs change one; `fresh` is the number of the next new one.
+    Members 0 to `known` are stored, and half of the POSTs change one; `fresh` is the number of the
+    next new one.
     """
 
     port: int
@@ -71,7 +85,9 @@ class Service:
         return self.request("GET", target, "")
 
     def post(self, number: int, last_name: str) -> bytes:
-        return self.request("POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number))
+        return self.request(
+            "POST", "/v2/plans/1/eligibility", _BODY % (number, number, last_name, number)
+        )
 
     def posts(self, count: int) -> Iterator[bytes]:
         """Every other one is a new member; the others change a known one."""
@@ -83,7 +99,9 @@ class Service:
                 self.fresh += 1
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        """GETs of the plans or of a path, or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
+        """GETs of the plans or of a path, or POSTs of members, for so many seconds. Raises
+        RuntimeError when a request failed.
+        """
         if what != "POST":
             target = "/v2/plans" if what == "GET" else what
             return drive(self.port, connections, repeat(self.get(target)), seconds)
@@ -105,16 +123,22 @@ def frontdesk(installation: Installation, workers: int = 1) -> Iterator[Service]
         yield Service(server.port, installation.customer.token, server.pid, installation.url)
 
 
-def drive(port: int, connections: int, requests: Iterable[bytes], seconds: float = 3600.0) -> Measured:
+def drive(
+    port: int, connections: int, requests: Iterable[bytes], seconds: float = 3600.0
+) -> Measured:
     """Send the requests in order, until they run out or the seconds are over.
 
     Raises RuntimeError when a request is answered with anything but 200, 201 or 207.
     """
-    source, waits = iter(requests), []
+    source = iter(requests)
+    waits = []
     with ExitStack() as stack:
-        poller, callers = stack.enter_context(select.epoll()), {}
+        poller = stack.enter_context(select.epoll())
+        callers = {}
         for _ in range(connections):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), timeout=30)
+            )
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             callers[connection.fileno()] = _Caller(connection)
             poller.register(connection, select.EPOLLIN)
@@ -128,7 +152,9 @@ def drive(port: int, connections: int, requests: Iterable[bytes], seconds: float
                     waits.append(now - caller.sent_at)
                     busy -= now >= started + seconds or not caller.send(next(source, b""), now)
     waits.sort()
-    return Measured(len(waits), now - started, waits[len(waits) // 2], waits[len(waits) * 99 // 100])
+    return Measured(
+        len(waits), now - started, waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    )
 
 
 class _Caller:
@@ -139,7 +165,8 @@ class _Caller:
 
     def send(self, request: bytes, now: float) -> bool:
         """Returns False if there is no request left."""
-        self._received, self.sent_at = b"", now
+        self._received = b""
+        self.sent_at = now
         if request:
             self._connection.sendall(request)
         return bool(request)
@@ -149,7 +176,9 @@ class _Caller:
         chunk = self._connection.recv(262_144)
         self._received += chunk
         head, end, body = self._received.partition(b"\r\n\r\n")
-        if not chunk or (end and not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 207"))):
+        if not chunk or (
+            end and not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 207"))
+        ):
             raise RuntimeError(f"the service answered {self._received.decode(errors='replace')}")
         length = _LENGTH.search(head)
         return bool(end) and length is not None and len(body) >= int(length[1])

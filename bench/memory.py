@@ -1,6 +1,7 @@
 """Does the memory of a serving process grow with the requests that it has answered?
 
-Resident memory of the largest process after each fifth of the requests, half of them POSTs and half GETs.
+Resident memory of the largest process after each fifth of the requests, half of them POSTs and half
+GETs.
 """
 
 import argparse
@@ -25,7 +26,8 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
         ):
             sizes = columns[f"{name}, MiB"] = []
             service.prepare()
-            get, pairs = service.get(), options.requests // STEPS // 2
+            get = service.get()
+            pairs = options.requests // STEPS // 2
             for _ in progress.track(range(STEPS), description=f"requests to {name}"):
                 mixed = [request for post in service.posts(pairs) for request in (post, get)]
                 drive(service.port, CONNECTIONS, mixed)

@@ -1,8 +1,9 @@
 """How many queue events are stored per second, and what does a long queue cost a reader?
 
-One feeder over HTTP, batches of 500; rows alone: the same events as plain rows, a transaction per batch. Reads are GETs of
-the plans on one connection, of two servers in turn: one with an empty queue, one with a long one. A snapshot is what the
-processes compute anew when the last one is too old.
+One feeder over HTTP, batches of 500; rows alone: the same events as plain rows, a transaction per
+batch. Reads are GETs of the plans on one connection, of two servers in turn: one with an empty
+queue, one with a long one. A snapshot is what the processes compute anew when the last one is too
+old.
 """
 
 import argparse
@@ -30,8 +31,12 @@ BATCH = 500
 def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
     for name in chosen(options):
         with databases(name) as kind, ExitStack() as stack:
-            empty, long = (stack.enter_context(kind.installation(which)) for which in ("empty", "long"))
-            services = [stack.enter_context(frontdesk(installation)) for installation in (empty, long)]
+            empty, long = (
+                stack.enter_context(kind.installation(which)) for which in ("empty", "long")
+            )
+            services = [
+                stack.enter_context(frontdesk(installation)) for installation in (empty, long)
+            ]
             batches = _batches(long, options)
             limit = _rows_alone(kind, batches)
             token = make_operator(long.db, now=datetime.now(UTC)).token
@@ -44,7 +49,10 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
                     raise RuntimeError(f"{status}: not all events were stored: {answer}")
             pairs = []
             for number in progress.track(range(options.repetitions), description="reads"):
-                read = {n: services[n].measure("GET", 1, 0.5) for n in ((0, 1) if number % 2 else (1, 0))}
+                read = {
+                    n: services[n].measure("GET", 1, 0.5)
+                    for n in ((0, 1) if number % 2 else (1, 0))
+                }
                 pairs.append((read[0].per_second, read[1].per_second))
             yield {
                 "database": name,
@@ -53,15 +61,20 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
                 "rows alone/s": round(limit),
                 "reads/s, empty": round(statistics.median(pair[0] for pair in pairs)),
                 "reads/s, long": round(statistics.median(pair[1] for pair in pairs)),
-                "more time per read, %": round((statistics.median(a / b for a, b in pairs) - 1) * 100, 1),
+                "more time per read, %": round(
+                    (statistics.median(a / b for a, b in pairs) - 1) * 100, 1
+                ),
                 "snapshot ms, empty": _snapshot_ms(empty),
                 "snapshot ms, long": _snapshot_ms(long),
             }
 
 
 def _batches(long: Installation, options: argparse.Namespace) -> list[list[dict[str, Any]]]:
-    """Doctors on duty, visits that are over, a visit that is not for each doctor, and patients that wait; by time."""
-    now, plans = datetime.now(UTC), long.customer.plan_ids
+    """Doctors on duty, visits that are over, a visit that is not for each doctor, and patients that
+    wait; by time.
+    """
+    now = datetime.now(UTC)
+    plans = long.customer.plan_ids
     sql = f"SELECT provider_group_id FROM plans WHERE id = {plans[0]}"
     group = int(long.db.ask(lambda tx: tx.exec_driver_sql(sql).scalar_one()))
     events: list[dict[str, Any]] = []
@@ -75,9 +88,16 @@ def _batches(long: Installation, options: argparse.Namespace) -> list[list[dict[
         add("doctor.on_duty", f"dr-{n}", 85_000, doctor=f"dr-{n}", capacity=1)
         add("visit.started", f"now-{n}", 600, plan_id=plans[n % len(plans)], doctor=f"dr-{n}")
     for n in range(options.past):
-        plan, ended = plans[n % len(plans)], 1000 + 80_000 * (1 - n / options.past)
+        plan = plans[n % len(plans)]
+        ended = 1000 + 80_000 * (1 - n / options.past)
         add("patient.joined", f"past-{n}", ended + 900, plan_id=plan)
-        add("visit.started", f"past-{n}", ended + 600, plan_id=plan, doctor=f"dr-{n % options.doctors}")
+        add(
+            "visit.started",
+            f"past-{n}",
+            ended + 600,
+            plan_id=plan,
+            doctor=f"dr-{n % options.doctors}",
+        )
         add("visit.ended", f"past-{n}", ended, plan_id=plan)
     for n in range(options.patients):
         add("patient.joined", f"waits-{n}", 1 + n / 100, plan_id=plans[n % len(plans)])
@@ -86,7 +106,9 @@ def _batches(long: Installation, options: argparse.Namespace) -> list[list[dict[
 
 
 def _rows_alone(kind: Databases, batches: list[list[dict[str, Any]]]) -> float:
-    """Events per second as plain rows, a transaction for each batch: the least that storing them takes."""
+    """Events per second as plain rows, a transaction for each batch: the least that storing them
+    takes.
+    """
     with kind.installation("rows") as bare:
         with bare.db.write() as tx:
             tx.exec_driver_sql("CREATE TABLE bench_events (id text PRIMARY KEY, event text)")

@@ -1,8 +1,9 @@
 """How quick are a POST of a member and a GET of 10 plans, beside the database itself and two peers?
 
-Medians of interleaved repetitions on one server; half of the POSTs create a member, half change one. pgbench is the limit:
-the same rows in one prepared statement. Processor time (µs) is of the service and of PostgreSQL, per request. Rows written
-are new members, history and audit entries per POST.
+Medians of interleaved repetitions on one server; half of the POSTs create a member, half change
+one. pgbench is the limit: the same rows in one prepared statement. Processor time (µs) is of the
+service and of PostgreSQL, per request. Rows written are new members, history and audit entries per
+POST.
 """
 
 import argparse
@@ -43,7 +44,9 @@ WRITTEN = ("members", "member_history", "audit_entries")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measurement: the processor seconds of the service and of PostgreSQL, and the rows that were written."""
+    """One measurement: the processor seconds of the service and of PostgreSQL, and the rows that
+    were written.
+    """
 
     measured: Measured
     service_seconds: float
@@ -55,7 +58,9 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
     with databases("PostgreSQL") as postgres, databases("SQLite") as sqlite, ExitStack() as stack:
         competing = _start(stack, postgres, sqlite)
         rounds = [(what, number) for what in ("POST", "GET") for number in options.connections]
-        task = progress.add_task("measuring", total=options.repetitions * len(rounds) * len(competing))
+        task = progress.add_task(
+            "measuring", total=options.repetitions * len(rounds) * len(competing)
+        )
         found: defaultdict[tuple[str, int, str], list[Run]] = defaultdict(list)
         for _ in range(options.repetitions):
             for what, connections in rounds:
@@ -67,13 +72,17 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
                     progress.advance(task)
         limits = {key[:2]: _per_second(runs) for key, runs in found.items() if key[2] == PGBENCH}
         memory = {
-            who: round(each.memory_mib()) for who, each in competing.items() if isinstance(each, Service)
+            who: round(each.memory_mib())
+            for who, each in competing.items()
+            if isinstance(each, Service)
         }
     for key, runs in found.items():
         yield _row(*key, runs, limits[key[:2]]) | {"peak MiB": memory.get(key[2])}
 
 
-def _start(stack: ExitStack, postgres: Databases, sqlite: Databases) -> "dict[str, Service | PgBench]":
+def _start(
+    stack: ExitStack, postgres: Databases, sqlite: Databases
+) -> "dict[str, Service | PgBench]":
     """Every contestant, running at once and measured in turn; each has a database of its own."""
     assert postgres.server is not None
     found: dict[str, Service | PgBench] = {}
@@ -90,20 +99,28 @@ def _start(stack: ExitStack, postgres: Databases, sqlite: Databases) -> "dict[st
 
 
 def _measure(
-    contestant: "Service | PgBench", postgres: Databases, what: str, connections: int, seconds: float
+    contestant: "Service | PgBench",
+    postgres: Databases,
+    what: str,
+    connections: int,
+    seconds: float,
 ) -> Run:
     assert postgres.server is not None
     rows = count_written(contestant.url)
     service = contestant.pid if isinstance(contestant, Service) else os.getpid()
     before = processor_seconds(service), processor_seconds(postgres.server.pid)
     measured = contestant.measure(what, connections, seconds)
-    used = processor_seconds(service) - before[0], processor_seconds(postgres.server.pid) - before[1]
+    used = (
+        processor_seconds(service) - before[0],
+        processor_seconds(postgres.server.pid) - before[1],
+    )
     written = [now - then for now, then in zip(count_written(contestant.url), rows, strict=True)]
     return Run(measured, *used, written)
 
 
 def check_written(who: str, run: Run, connections: int) -> None:
-    """Half of the POSTs create a member, and each writes its history and its audit entry; else a peer did other work.
+    """Half of the POSTs create a member, and each writes its history and its audit entry; else a
+    peer did other work.
 
     Requests that were sent and not waited for count too. Raises RuntimeError.
     """
@@ -153,7 +170,11 @@ def peer(name: str, url: str) -> Iterator[Service]:
         if not (NODE_HOME / "node_modules").exists():
             subprocess.run(["npm", "ci", "--silent"], cwd=NODE_HOME, check=True)
     port = free_port()
-    environment = os.environ | {"PEER_DATABASE_URL": url, "PORT": str(port), "UVICORN_PORT": str(port)}
+    environment = os.environ | {
+        "PEER_DATABASE_URL": url,
+        "PORT": str(port),
+        "UVICORN_PORT": str(port),
+    }
     process = subprocess.Popen(PEERS[name], env=environment, start_new_session=True)
     try:
         wait_until(lambda: process.poll() is not None or _answers(port), "the peer to listen")
@@ -171,7 +192,8 @@ def _answers(port: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PgBench:
-    """pgbench with prepared statements on the peers' tables: the limit, what the database itself does.
+    """pgbench with prepared statements on the peers' tables: the limit, what the database itself
+    does.
 
     pgbench reports its mean latency, which stands for p50 and p99.
     """
@@ -184,13 +206,42 @@ class PgBench:
         return self.server.url(self.database)
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        """Raises RuntimeError when pgbench failed, gave up a transaction or printed anything but figures."""
-        command = [str(self.server.bin_dir / "pgbench"), "-h", "127.0.0.1", "-p", str(self.server.port)]
-        command += ["-U", "postgres", "-n", "-M", "prepared", "-f", str(HOME / f"{what.lower()}.sql")]
-        command += ["-c", str(connections), "-j", str(min(2, connections)), "-T", str(max(1, round(seconds)))]
-        done = subprocess.run([*command, self.database], capture_output=True, check=False, text=True)
+        """Raises RuntimeError when pgbench failed, gave up a transaction or printed anything but
+        figures.
+        """
+        command = [
+            str(self.server.bin_dir / "pgbench"),
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.server.port),
+        ]
+        command += [
+            "-U",
+            "postgres",
+            "-n",
+            "-M",
+            "prepared",
+            "-f",
+            str(HOME / f"{what.lower()}.sql"),
+        ]
+        command += [
+            "-c",
+            str(connections),
+            "-j",
+            str(min(2, connections)),
+            "-T",
+            str(max(1, round(seconds))),
+        ]
+        done = subprocess.run(
+            [*command, self.database], capture_output=True, check=False, text=True
+        )
         figures = dict(re.findall(r"^([a-z ]+?)(?: = |: )([\d.]+)", done.stdout, re.MULTILINE))
-        if done.returncode or done.stderr.strip() or figures.get("number of failed transactions") != "0":
+        if (
+            done.returncode
+            or done.stderr.strip()
+            or figures.get("number of failed transactions") != "0"
+        ):
             raise RuntimeError(f"pgbench ended with {done.returncode}: {done.stderr}{done.stdout}")
         answered = int(figures["number of transactions actually processed"])
         latency = float(figures["latency average"]) / 1000

@@ -1,10 +1,11 @@
 """How wrong is the wait estimate on simulated days, beside other rules?
 
-Error: the mean absolute one, of all newcomers while a doctor is on duty; a patient that left unseen counts with the wait that
-it would have had. In interval, shorter, longer: the share of the waits inside, below and above it. 0, but waited: the share
-of the estimates of 0 with a wait over 30 s. Idle seen: handle time x position by a product that says 0 when a doctor is idle.
-Constant per state: the median wait with as many patients ahead on the scenario's other days. The result does not depend on
-the machine.
+Error: the mean absolute one, of all newcomers while a doctor is on duty; a patient that left unseen
+counts with the wait that it would have had. In interval, shorter, longer: the share of the waits
+inside, below and above it. 0, but waited: the share of the estimates of 0 with a wait over 30 s.
+Idle seen: handle time x position by a product that says 0 when a doctor is idle. Constant per
+state: the median wait with as many patients ahead on the scenario's other days. The result does not
+depend on the machine.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from rich.progress import Progress
 from bench.harness import Bench, Option, Row
 from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import AHEAD, HIGH, LOW, OURS, Day
-from frontdesk.queues.backtest.judge import RIVALS
+from frontdesk.backtest.judge import RIVALS
 from frontdesk.queues.estimate.model import READY_SECONDS
 from frontdesk.queues.estimate.waits import WIDTHS
 
@@ -32,7 +33,9 @@ OTHERS = [name for name in RIVALS if name != IDLE_SEEN]
 
 
 class Newcomer(NamedTuple):
-    """A patient that joined while a doctor was on duty: the wait, and what each rule said, both in seconds."""
+    """A patient that joined while a doctor was on duty: the wait, and what each rule said, both in
+    seconds.
+    """
 
     scenario: int
     seed: int
@@ -67,11 +70,15 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
 def _one_day(work: tuple[int, int]) -> list[Newcomer]:
     scenario, seed = work
     patients = Day(SCENARIOS[scenario], seed).run()
-    return [Newcomer(scenario, seed, patient.wait or 0.0, patient.estimates) for patient in patients]
+    return [
+        Newcomer(scenario, seed, patient.wait or 0.0, patient.estimates) for patient in patients
+    ]
 
 
 def _add_constants(newcomers: list[Newcomer]) -> None:
-    """What a table would say, if the days are all alike: the median wait of the same state on the scenario's other days."""
+    """What a table would say, if the days are all alike: the median wait of the same state on the
+    scenario's other days.
+    """
     for seed in {newcomer.seed for newcomer in newcomers}:
         waits: defaultdict[tuple[float, bool], list[float]] = defaultdict(list)
         for newcomer in newcomers:
@@ -87,10 +94,8 @@ def _add_constants(newcomers: list[Newcomer]) -> None:
 def _row(name: str, newcomers: list[Newcomer]) -> Row:
     errors = [newcomer.said[OURS] - newcomer.wait for newcomer in newcomers]
     mean_wait = statistics.fmean(newcomer.wait for newcomer in newcomers)
-    error, best_error, best = (
-        _error(newcomers, OURS),
-        *min((_error(newcomers, rule), rule) for rule in OTHERS),
-    )
+    error = _error(newcomers, OURS)
+    best_error, best = min((_error(newcomers, rule), rule) for rule in OTHERS)
     given = [newcomer for newcomer in newcomers if newcomer.said[HIGH]]  # 0 to 0 is no interval
     shorter = _percent(newcomer.wait < newcomer.said[LOW] for newcomer in given)
     longer = _percent(newcomer.wait >= newcomer.said[HIGH] + 1 for newcomer in given)

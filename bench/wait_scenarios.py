@@ -40,15 +40,19 @@ def all_day(count: int, capacity: int = 1) -> Roster:
 
 
 def uneven(_: Random) -> list[Shift]:
-    first, second = frozenset({1}), frozenset({2})
+    first = frozenset({1})
+    second = frozenset({2})
     return [Shift((DAY,), plans) for plans in (first, second, None, None, None)]
 
 
 def comings_and_goings(random: Random) -> list[Shift]:
-    """Eight doctors, each on duty for one to three hours, then away for a quarter of an hour to an hour and a half."""
+    """Eight doctors, each on duty for one to three hours, then away for a quarter of an hour to an
+    hour and a half.
+    """
     shifts = []
     for _ in range(8):
-        spans, at = [], random.uniform(-2, 0.5) * HOUR
+        spans = []
+        at = random.uniform(-2, 0.5) * HOUR
         while at < DAY[1]:
             end = at + random.uniform(1, 3) * HOUR
             if end > 0:
@@ -71,10 +75,13 @@ def evening(_: Random) -> list[Shift]:
 
 
 def unreported_breaks(random: Random) -> list[Shift]:
-    """Seven doctors on duty all day, each of which rests for 8 to 25 minutes every hour or two, unreported."""
+    """Seven doctors on duty all day, each of which rests for 8 to 25 minutes every hour or two,
+    unreported.
+    """
     shifts = []
     for _ in range(7):
-        breaks, at = [], random.uniform(0.2, 1.5) * HOUR
+        breaks = []
+        at = random.uniform(0.2, 1.5) * HOUR
         while at < DAY[1]:
             breaks.append((at, random.uniform(8, 25) * MINUTE))
             at += random.uniform(1, 2) * HOUR
@@ -92,11 +99,15 @@ def soon_or_later(share: float, patience: Draw) -> Draw:
 
 
 def by_the_hour(low: float, high: float) -> Callable[[float], float]:
-    """A wave through the day: fewest at the start, most after four and a half hours, fewest again after nine."""
+    """A wave through the day: fewest at the start, most after four and a half hours, fewest again
+    after nine.
+    """
     return lambda t: low + (high - low) * (1 - cos(2 * pi * t / (9 * HOUR))) / 2
 
 
-def fewer_after(start: float, rate: float, per_hour: float, least: float) -> Callable[[float], float]:
+def fewer_after(
+    start: float, rate: float, per_hour: float, least: float
+) -> Callable[[float], float]:
     return lambda t: max(least, min(rate, rate - (t - start) / HOUR * per_hour))
 
 
@@ -112,7 +123,11 @@ SCENARIOS = [
         {1: steady(9, lognormal(8 * MINUTE, 0.6)), 2: steady(8.5, lognormal(20 * MINUTE, 0.6))},
         uneven,
     ),
-    clinic("lunch-time burst", Plan(lambda t: 45 if 4 <= t / HOUR < 5.5 else 18, VISITS, 45), all_day(6)),
+    clinic(
+        "lunch-time burst",
+        Plan(lambda t: 45 if 4 <= t / HOUR < 5.5 else 18, VISITS, 45),
+        all_day(6),
+    ),
     clinic("lognormal visits, long tail", steady(17, lognormal(12 * MINUTE, 1.3)), all_day(4)),
     clinic("bimodal visits", steady(16.5, bimodal(5 * MINUTE, 30 * MINUTE, 0.7)), all_day(4)),
     clinic("doctors leave and arrive", steady(31), comings_and_goings),
@@ -123,8 +138,16 @@ SCENARIOS = [
         evening,
         measured=(4 * HOUR, 10 * HOUR),
     ),
-    clinic("abandonment", steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8)), all_day(5)),
-    clinic("chat, three visits at a time", steady(34, lognormal(22 * MINUTE, 0.6)), all_day(4, capacity=3)),
+    clinic(
+        "abandonment",
+        steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8)),
+        all_day(5),
+    ),
+    clinic(
+        "chat, three visits at a time",
+        steady(34, lognormal(22 * MINUTE, 0.6)),
+        all_day(4, capacity=3),
+    ),
     Scenario(
         "cold start",
         {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},

@@ -1,10 +1,12 @@
-"""A simulated day at a clinic's queue, event by event: what really happens, and what a service can know of it.
+"""A simulated day at a clinic's queue, event by event: what really happens, and what a service can
+know of it.
 
-Patients are served in order of arrival by the first free doctor that serves their plan. A patient that leaves unseen keeps a
-ghost in the line that takes no doctor's time: when its turn comes, that is the wait the patient would have had.
+Patients are served in order of arrival by the first free doctor that serves their plan. A patient
+that leaves unseen keeps a ghost in the line that takes no doctor's time: when its turn comes, that
+is the wait the patient would have had.
 
-What a service knows comes from the events of the feed: a QueueReplay, as in a back-test. The feed may be late, and may not
-report breaks, notes, or patients that go before all others.
+What a service knows comes from the events of the feed: a QueueReplay, as in a back-test. The feed
+may be late, and may not report breaks, notes, or patients that go before all others.
 """
 
 import heapq
@@ -14,14 +16,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from frontdesk.queues.backtest.judge import RIVALS, Question, ahead_of
-from frontdesk.queues.backtest.replay import QueueReplay
+from frontdesk.backtest.judge import RIVALS, Question, ahead_of
+from frontdesk.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EventType, ReplayEvent
 
 HOUR = 3600.0
 OURS = "frontdesk"
-LOW, HIGH = "low", "high"  # the ends of our interval
+# the ends of our interval
+LOW = "low"
+HIGH = "high"
 AHEAD = "ahead"  # the number of patients ahead
 
 Draw = Callable[[Random], float]
@@ -47,9 +51,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Shift:
-    """One doctor's day: from when to when on duty. A doctor that goes off duty ends the visits in progress and takes no more.
+    """One doctor's day: from when to when on duty. A doctor that goes off duty ends the visits in
+    progress and takes no more.
 
-    `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed does not report it.
+    `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed does not report
+    it.
     """
 
     spans: tuple[tuple[float, float], ...]
@@ -60,9 +66,11 @@ class Shift:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`roster(random)` makes the day's shifts. Newcomers between `measured` are compared, in seconds of the day.
+    """`roster(random)` makes the day's shifts. Newcomers between `measured` are compared, in
+    seconds of the day.
 
-    After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every event `feed_late` seconds late.
+    After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every
+    event `feed_late` seconds late.
     """
 
     name: str
@@ -109,7 +117,9 @@ class Worker:
 
 
 class Day:
-    """The world. `known` is what a service knows of it; each newcomer keeps the estimates that were made when it joined."""
+    """The world. `known` is what a service knows of it; each newcomer keeps the estimates that were
+    made when it joined.
+    """
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.random = Random(seed)
@@ -120,7 +130,9 @@ class Day:
         self.known = QueueReplay()
         self.line: list[Patient] = []
         shifts = scenario.roster(self.random)
-        self.staff = [Worker(f"doctor {i}", shift, list(shift.breaks)) for i, shift in enumerate(shifts)]
+        self.staff = [
+            Worker(f"doctor {i}", shift, list(shift.breaks)) for i, shift in enumerate(shifts)
+        ]
         self.joined = 0
         self.newcomers: list[Patient] = []
 
@@ -132,7 +144,9 @@ class Day:
             for start, _ in doctor.breaks:
                 self._after(start, partial(self._rest, doctor))
         for plan_id, plan in self.scenario.plans.items():
-            self._after(self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan))
+            self._after(
+                self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan)
+            )
         while self.agenda and self.agenda[0][0] < self.scenario.measured[1] + 6 * HOUR:
             self.now, _, act = heapq.heappop(self.agenda)
             act()
@@ -142,7 +156,8 @@ class Day:
         """What each rule says now, the ends of our interval, and the number of patients ahead."""
         pool = self.known.pool(self.now)
         estimate = estimate_waits(pool, [plan_id], self.known.records)[plan_id]
-        self.known.tell(str(self.joined), estimate)  # so that the interval learns from the wait that follows
+        # so that the interval learns from the wait that follows
+        self.known.note_estimate(str(self.joined), estimate)
         asked = Question(self.known, pool, plan_id)
         seconds, low, high = estimate
         said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
@@ -152,8 +167,11 @@ class Day:
         heapq.heappush(self.agenda, (self.now + seconds, next(self.number), act))
 
     def _report(self, event: ReplayEvent, *, late: float = 0.0) -> None:
-        """`late`: the doctor ends the visit in the feed so much later, and it bears that time. A late feed keeps the times."""
-        event, seconds = event._replace(at=event.at + late), self.scenario.feed_late + late
+        """`late`: the doctor ends the visit in the feed so much later, and it bears that time. A
+        late feed keeps the times.
+        """
+        event = event._replace(at=event.at + late)
+        seconds = self.scenario.feed_late + late
         if seconds > 0:
             known_at = self.now + seconds
             self._after(seconds, lambda: self.known.apply(event._replace(known_at=known_at)))
@@ -164,11 +182,15 @@ class Day:
         if self.now <= self.scenario.measured[1]:
             if self.random.random() * plan.peak_rate < plan.rate(self.now):
                 self._join(plan_id, plan)
-            self._after(self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan))
+            self._after(
+                self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan)
+            )
 
     def _join(self, plan_id: int, plan: Plan) -> None:
         self.joined += 1
-        patient = Patient(self.joined, plan_id, self.now, plan.length(self.random), plan.is_reported)
+        patient = Patient(
+            self.joined, plan_id, self.now, plan.length(self.random), plan.is_reported
+        )
         is_attended = any(doctor.on_duty and doctor.serves(plan_id) for doctor in self.staff)
         if is_attended and plan.is_reported and self.now >= self.scenario.measured[0]:
             patient.estimates = self._ask(plan_id)
@@ -188,7 +210,8 @@ class Day:
             self._report(patient.event(self.now, EventType.PATIENT_LEFT))
 
     def _come(self, doctor: Worker) -> None:
-        doctor.on_duty, doctor.idle_since = True, self.now
+        doctor.on_duty = True
+        doctor.idle_since = self.now
         on = ReplayEvent(self.now, EventType.DOCTOR_ON_DUTY, doctor=doctor.name)
         self._report(on._replace(plan_ids=doctor.shift.plan_ids, capacity=doctor.shift.capacity))
         self._match()

@@ -1,4 +1,6 @@
-"""The service on SQLite and PostgreSQL at once, called without a network: every request goes to both, which must agree."""
+"""The service on SQLite and PostgreSQL at once, called without a network: every request goes to
+both, which must agree.
+"""
 
 import asyncio
 import io
@@ -12,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import read_config
 from frontdesk.db import open_database
+from frontdesk.installation import build_asgi
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock, emptied
 from tests.factories import NOW, Customer, make_customer
@@ -48,12 +50,21 @@ class Service:
         db = open_database(url)
         self.customer: Customer = make_customer(db)
         db.close()
-        config = read_config({"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "https://api.example.com"})
+        config = read_config(
+            {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "https://api.example.com"}
+        )
         self.app = App(config, open_database(config.database_url), SetClock(NOW))
         self._asgi = build_asgi(self.app, Telemetry(io.StringIO()))
 
     async def ask(
-        self, method: str, path: str, raw: bytes, headers: Mapping[str, str], *, peer: str, trickle: bool
+        self,
+        method: str,
+        path: str,
+        raw: bytes,
+        headers: Mapping[str, str],
+        *,
+        peer: str,
+        trickle: bool,
     ) -> Reply:
         pieces = [raw[n : n + 1] for n in range(len(raw))] if trickle else [raw]
         messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -67,15 +78,24 @@ class Service:
             sent.append(message)
 
         scope = {
-            "type": "http", "method": method, "path": path, "query_string": b"", "root_path": "", "client": (peer, 1),
-            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()],
-        }  # fmt: skip
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": b"",
+            "root_path": "",
+            "client": (peer, 1),
+            "headers": [
+                (name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()
+            ],
+        }
         await self._asgi(scope, receive, send)
         told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         body = json.loads(sent[1]["body"] or b"{}")
         if isinstance(body, dict):
             body = {name: value for name, value in body.items() if name not in THEIR_OWN}
-        compared = {name: told[name] for name in told if name not in ("x-request-id", "content-length")}
+        compared = {
+            name: told[name] for name in told if name not in ("x-request-id", "content-length")
+        }
         return Reply(sent[0]["status"], told, body, compared)
 
     def stored(self) -> tuple[Any, ...]:
@@ -83,7 +103,8 @@ class Service:
 
 
 class Both:
-    """`ask` sends one request to both services, asserts that they answer alike, and gives the answer.
+    """`ask` sends one request to both services, asserts that they answer alike, and gives the
+    answer.
 
     `trickle` sends the body a byte at a time.
     """
@@ -108,7 +129,9 @@ class Both:
         peer = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         replies = []
         for service in self._services:
-            all_headers = {"Content-Type": "application/json", "X-Request-Id": "both"} | dict(headers or {})
+            all_headers = {"Content-Type": "application/json", "X-Request-Id": "both"} | dict(
+                headers or {}
+            )
             if token:
                 all_headers["Authorization"] = f"Bearer {service.customer.token}"
             asked = service.ask(method, path, raw, all_headers, peer=peer, trickle=trickle)

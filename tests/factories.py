@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frontdesk import access
-from frontdesk.access.accounts import create_client
+from frontdesk.access.accounts import create_client, set_immediate_limit
 from frontdesk.access.callers import issue_token
 from frontdesk.access.model import NewClient, Scope
 from frontdesk.db import Database, Tx
@@ -16,7 +16,13 @@ from frontdesk.queues.ingest import set_duty
 
 # Of an account.
 EVERY_SCOPE = frozenset(
-    {Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE, Scope.SANDBOX_RESET}
+    {
+        Scope.CUSTOMER,
+        Scope.ELIGIBILITY_READ,
+        Scope.EVENTS_READ,
+        Scope.WEBHOOKS_MANAGE,
+        Scope.SANDBOX_RESET,
+    }
 )
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -43,7 +49,9 @@ class Operator:
 
 def _client(tx: Tx, new: NewClient, now: datetime) -> Operator:
     client, secret = create_client(tx, new, now=now)
-    return Operator(client.client_id, secret, issue_token(tx, client, frozenset(new.scopes), now=now))
+    return Operator(
+        client.client_id, secret, issue_token(tx, client, frozenset(new.scopes), now=now)
+    )
 
 
 def make_customer(
@@ -60,20 +68,33 @@ def make_customer(
         account = access.create_account(tx, name=name, now=now)
         group = create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=now)
         names = [
-            (f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan") for n in range(plan_count)
+            (f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan")
+            for n in range(plan_count)
         ]
         made = [create_plan(tx, NewPlan(account.id, group.id, *each), now=now) for each in names]
         set_duty(tx, group.id, "doctor-1", on_duty=True, now=now)
-        client = _client(tx, NewClient(account.id, "Benefits feed", scopes, requests_per_minute), now)
+        client = _client(
+            tx, NewClient(account.id, "Benefits feed", scopes, requests_per_minute), now
+        )
     ids = [plan.id for plan in made]
     return Customer(account.id, ids, client.client_id, client.client_secret, client.token)
 
 
-def make_operator(db: Database, *, requests_per_minute: int | None = None, now: datetime = NOW) -> Operator:
+def make_operator(
+    db: Database, *, requests_per_minute: int | None = None, now: datetime = NOW
+) -> Operator:
     with db.write() as tx:
         return _client(
             tx, NewClient(None, "Monitoring", frozenset({Scope.OPERATOR}), requests_per_minute), now
         )
+
+
+def lift_immediate_limit(db: Database, customer: Customer) -> None:
+    """All immediate invitations of the customer may be mailed at once, however many a fast machine
+    makes within the hour.
+    """
+    with db.write() as tx:
+        set_immediate_limit(tx, customer.account_id, 1_000_000)
 
 
 def close_plan(db: Database, plan_id: int) -> None:
@@ -89,7 +110,9 @@ def second_token(db: Database, account_id: int, *scopes: Scope, now: datetime = 
 
 
 def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A complete, valid record, unique by `number`; `changes` replace fields, and `...` takes one out."""
+    """A complete, valid record, unique by `number`; `changes` replace fields, and `...` takes one
+    out.
+    """
     body: dict[str, Any] = {
         "external_id": f"AB {number:06d}",
         "member_id": f"M-{number:06d}",

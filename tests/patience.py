@@ -1,4 +1,6 @@
-"""Waiting for what must come about. A test that passes does not wait it out, so patience is that of the slowest machine."""
+"""Waiting for what must come about. A test that passes does not wait it out, so patience is that of
+the slowest machine.
+"""
 
 import asyncio
 import time
@@ -12,7 +14,9 @@ PATIENCE_SECONDS = 120.0
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it never does."""
+    """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it
+    never does.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > deadline:
@@ -20,8 +24,12 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.005)
 
 
-def in_event_loop(test: Callable[Arguments, Coroutine[Any, Any, None]]) -> Callable[Arguments, None]:
-    """The coroutine as a test that runs in an event loop of its own. Raises TimeoutError when it never ends."""
+def in_event_loop(
+    test: Callable[Arguments, Coroutine[Any, Any, None]],
+) -> Callable[Arguments, None]:
+    """The coroutine as a test that runs in an event loop of its own. Raises TimeoutError when it
+    never ends.
+    """
 
     @wraps(test)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:

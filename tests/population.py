@@ -1,4 +1,6 @@
-"""Members and visits by the hundred thousand, written by the database itself: for tests of query plans and for benchmarks."""
+"""Members and visits by the hundred thousand, written by the database itself: for tests of query
+plans and for benchmarks.
+"""
 
 from contextlib import closing
 from datetime import datetime
@@ -12,13 +14,16 @@ from frontdesk.db import Database, Tx
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.text import stored_time
 
-STEP = 5_000  # rows in one transaction: within what a statement may take, also on a machine that is busy with other tests
+# Rows in one transaction: fewer than a statement's time allows, also while other tests run.
+STEP = 5_000
 
 
 def copy_members(db: Database, template: int, *, numbers: range, invited: bool = False) -> None:
-    """Copies of a member with its first history row: `AB 00000007`, `M-00000007`, `robin.7@example.com` for the number 7.
+    """Copies of a member with its first history row: `AB 00000007`, `M-00000007`,
+    `robin.7@example.com` for the number 7.
 
-    `invited`: each copy has a batched invitation, due now. The statistics of the tables stay as they are.
+    `invited`: each copy has a batched invitation, due now. The statistics of the tables stay as
+    they are.
     """
     for start in range(numbers.start, numbers.stop, STEP):
         with db.write() as tx:
@@ -28,13 +33,20 @@ def copy_members(db: Database, template: int, *, numbers: range, invited: bool =
 
 
 def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> None:
-    """Visits of plan 1 that are over, evenly over the days before `until`, each with an event and an estimate; and a hundredth
-    as many doctors off duty. Their ids lie beyond those that a service gives."""
-    id_, visit, group = f"{10**9} + n", "'past-' || n", "(SELECT provider_group_id FROM plans WHERE id = 1)"
+    """Visits of plan 1 that are over, evenly over the days before `until`, each with an event and
+    an estimate; and a hundredth as many doctors off duty. Their ids lie beyond those that a service
+    gives.
+    """
+    id_ = f"{10**9} + n"
+    visit = "'past-' || n"
+    group = "(SELECT provider_group_id FROM plans WHERE id = 1)"
     seconds = f"(n * {days * 86_400 / visits})"
     at = f"CAST('{stored_time(until)}' AS timestamptz) - {seconds} * interval '1 second'"
     if db.is_sqlite:
-        at = f"replace(datetime('{stored_time(until)}', '-' || {seconds} || ' seconds'), ' ', 'T') || '.000000Z'"
+        at = (
+            f"replace(datetime('{stored_time(until)}', '-' || {seconds} || "
+            "' seconds'), ' ', 'T') || '.000000Z'"
+        )
     shared = {"id": id_, "provider_group_id": group}
     event = {
         "event_id": visit,
@@ -44,7 +56,13 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
         "received_at": at,
     }
     encounter = shared | {"visit": visit, "plan_id": "1", "state": "'ended'"}
-    estimate = {"id": id_, "plan_id": "1", "taken_at": at, "expires_at": at, "estimate_seconds": "60"}
+    estimate = {
+        "id": id_,
+        "plan_id": "1",
+        "taken_at": at,
+        "expires_at": at,
+        "estimate_seconds": "60",
+    }
     duty = shared | {"doctor": visit, "on_duty": "false", "off_at": at, "capacity": "1"}
     times = dict.fromkeys(("joined_at", "started_at", "ended_at", "last_event_at"), at)
     with db.write() as tx:
@@ -74,7 +92,8 @@ def analyze(db: Database) -> None:
 
 
 def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
-    last_member, last_history = _last_id(tx, members), _last_id(tx, member_history)
+    last_member = _last_id(tx, members)
+    last_history = _last_id(tx, member_history)
     padded = f"substr(CAST({10**8} + n AS text), 2)"
     offset = last_member + 1 - numbers.start
     email = "'robin.' || n || '@example.com'"
@@ -95,9 +114,10 @@ def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
     if invited:
         at = stored_time(system_clock())
         tx.exec_driver_sql(
-            "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, address_folded, "
-            "created_at, updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
-            f"email_folded, '{at}', '{at}', '{at}' FROM members WHERE id > {last_member}"
+            "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, "
+            "address, address_folded, created_at, updated_at, due_at) SELECT account_id, "
+            f"plan_id, id, 'enrolment', 'batched', 'pending', email, email_folded, '{at}', "
+            f"'{at}', '{at}' FROM members WHERE id > {last_member}"
         )
 
 
@@ -115,15 +135,19 @@ def _insert(tx: Tx, table: Table, changed: dict[str, str], numbers: range, templ
     names = [column.name for column in table.columns]
     values = ", ".join(changed.get(name, f"t.{name}") for name in names)
     tx.exec_driver_sql(
-        f"INSERT INTO {table.name} ({', '.join(names)}) {series} SELECT {values} FROM s, {table.name} t WHERE {template}"
+        f"INSERT INTO {table.name} ({', '.join(names)}) {series} SELECT {values} FROM s, "
+        f"{table.name} t WHERE {template}"
     )
     if tx.dialect.name != "sqlite":
-        tx.exec_driver_sql(f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))")
+        tx.exec_driver_sql(
+            f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))"
+        )
 
 
 def _series(tx: Tx, numbers: range) -> str:
     """The beginning of a statement in which `s` has a row for each number `n`."""
-    first, last = numbers.start, numbers.stop - 1
+    first = numbers.start
+    last = numbers.stop - 1
     if tx.dialect.name == "sqlite":
         return f"WITH RECURSIVE s(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM s WHERE n < {last})"
     return f"WITH s(n) AS (SELECT generate_series({first}, {last}))"

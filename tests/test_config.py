@@ -6,14 +6,17 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 
-from frontdesk.config import ConfigError, read_config
+from frontdesk import config
+from frontdesk.config import ConfigError, Environment, read_config
 
 
 def test_trusted_proxies_are_addresses_and_networks_and_none_unless_named() -> None:
     assert read_config({}).trusted_proxies == ()
     assert read_config({"FRONTDESK_TRUSTED_PROXIES": "none"}).trusted_proxies == ()
     named = read_config({"FRONTDESK_TRUSTED_PROXIES": "10.0.0.7, 192.168.4.0/24,2001:db8::/32"})
-    assert named.trusted_proxies == tuple(map(ip_network, ("10.0.0.7/32", "192.168.4.0/24", "2001:db8::/32")))
+    assert named.trusted_proxies == tuple(
+        map(ip_network, ("10.0.0.7/32", "192.168.4.0/24", "2001:db8::/32"))
+    )
 
 
 NETWORKS = "FRONTDESK_TRUSTED_PROXIES: use addresses and networks.*10\\.0\\.0\\.7"
@@ -61,12 +64,14 @@ WRITES = "&target_session_attrs=read-write"
 @pytest.mark.parametrize(
     ("given", "read"),
     [
-        ("u:p@h1:5599,h2:5541/db?target_session_attrs=read-write", "u:p@/db?host=h1,h2&port=5599,5541" + WRITES),
+        ("u:p@h1:5599,h2:5541/db?target_session_attrs=read-write",
+         "u:p@/db?host=h1,h2&port=5599,5541" + WRITES),
         ("h1,h2.example.com:5433/db", "/db?host=h1,h2.example.com&port=5432,5433" + WRITES),
         ("u:p%2C@[2001:db8::1]:5433,[::1]/db?sslmode=require",
          "u:p%2C@/db?host=2001:db8::1,::1&port=5433,5432&sslmode=require" + WRITES),
         ("/db?host=/run/a,/run/b", "/db?host=/run/a,/run/b" + WRITES),
-        ("u@a,b/db?target_session_attrs=primary", "u@/db?host=a,b&port=5432,5432&target_session_attrs=primary"),
+        ("u@a,b/db?target_session_attrs=primary",
+         "u@/db?host=a,b&port=5432,5432&target_session_attrs=primary"),
         ("u:p,q@h1:5433/db?target_session_attrs=any", "u:p,q@h1:5433/db?target_session_attrs=any"),
     ],
 )  # fmt: skip
@@ -77,7 +82,9 @@ def test_several_hosts_are_given_to_libpq_and_sqlalchemy_in_the_form_that_both_t
     assert url == f"postgresql+psycopg://{read}"
     address = make_url(url)
     arguments = address.get_dialect()().create_connect_args(address)[1]
-    libpq = conninfo_to_dict(address.set(drivername="postgresql").render_as_string(hide_password=False))
+    libpq = conninfo_to_dict(
+        address.set(drivername="postgresql").render_as_string(hide_password=False)
+    )
     assert {name: str(value) for name, value in arguments.items()} == {"port": ","} | libpq
 
 
@@ -85,7 +92,11 @@ def test_several_hosts_are_given_to_libpq_and_sqlalchemy_in_the_form_that_both_t
     "stored",
     [
         *("https://api.example.com", "HTTPS://api.example.com:8443", "http://127.0.0.1:8000"),
-        *("http://[::1]:8000", "http://front_desk/some/path", "https://xn--bcher-kva.example/caf%C3%A9"),
+        *(
+            "http://[::1]:8000",
+            "http://front_desk/some/path",
+            "https://xn--bcher-kva.example/caf%C3%A9",
+        ),
     ],
 )
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -96,7 +107,12 @@ def test_a_base_address_is_kept_without_a_slash_at_its_end(stored: str, slash: s
 API = "https://api.example.com"
 WRONG = {
     "use an absolute http": [
-        *("nowhere", "ftp://api.example.com", "https://somebody:hush@api.example.com", "http://[::1"),
+        *(
+            "nowhere",
+            "ftp://api.example.com",
+            "https://somebody:hush@api.example.com",
+            "http://[::1",
+        ),
         *("http://[::1]x", " https://api.example.com"),
     ],
     "its host": [
@@ -114,7 +130,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "hint"), [(text, hint) for hint, texts in WRONG.items() for text in texts])
+@pytest.mark.parametrize(
+    ("text", "hint"), [(text, hint) for hint, texts in WRONG.items() for text in texts]
+)
 def test_a_base_address_that_is_not_plain_is_refused_with_a_hint(text: str, hint: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read_config({"FRONTDESK_BASE_URL": text})
@@ -138,3 +156,14 @@ def test_a_drain_lasts_five_seconds_in_production_unless_told(
 def test_a_drain_of_more_than_a_minute_is_refused() -> None:
     with pytest.raises(ConfigError, match="FRONTDESK_DRAIN_SECONDS: use seconds between 0 and 60"):
         read_config({"FRONTDESK_DRAIN_SECONDS": "61"})
+
+
+def test_a_program_without_the_sandbox_needs_to_be_set_to_production(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(config, "HAS_SANDBOX", False)
+    for variables in ({}, {"FRONTDESK_ENVIRONMENT": "sandbox"}):
+        with pytest.raises(ConfigError, match=r"ENVIRONMENT: set it to production.*frontdesk_sand"):
+            read_config(variables)
+    found = read_config({"FRONTDESK_ENVIRONMENT": "production"})
+    assert found.environment is Environment.PRODUCTION

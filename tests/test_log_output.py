@@ -1,4 +1,6 @@
-"""Log lines leave by a thread of their own: nobody waits for a reader, and at the end nothing is lost to one that reads."""
+"""Log lines leave by a thread of their own: nobody waits for a reader, and at the end nothing is
+lost to one that reads.
+"""
 
 import io
 import os
@@ -69,7 +71,8 @@ def test_the_end_does_not_wait_for_a_reader_that_never_comes(pipe: tuple[int, in
     output = output_to(pipe[1])
     output.put(LINES)
     output.finish(0.01)
-    drained = threading.Thread(target=lines_from, args=(pipe[0], len(LINES)))  # what was written is there
+    # what was written is there
+    drained = threading.Thread(target=lines_from, args=(pipe[0], len(LINES)))
     drained.start()
     output.finish(60)
     drained.join()

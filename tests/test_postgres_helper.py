@@ -18,7 +18,9 @@ sys.stdin.read()
 
 def test_nothing_is_left_of_a_server_whose_starter_is_killed() -> None:
     command = [sys.executable, "-c", START_A_SERVER_AND_WAIT]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as starter:
         assert starter.stdout is not None
         pid, folder = starter.stdout.readline().split()
         starter.send_signal(signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""The rule of every text, and that hostile text is refused before anything expensive is done with it."""
+"""The rule of every text, and that hostile text is refused before anything expensive is done with
+it.
+"""
 
 import unicodedata
 
@@ -8,9 +10,13 @@ from hypothesis import strategies as st
 
 from frontdesk.text import Rejected, parse_text, shown_name, trimmed
 
-# The first is one character when composed, of the longest decomposition there is; some of the letters never compose.
+# The first is one character when composed, of the longest decomposition there is; some of the
+# letters never compose.
 THREE_MARKS = "\u03b1\u0313\u0300\u0345"
-LETTERS = "aeo\u03b1\u0301\u0316\u0308\u0313\u0300\u0345\u0344\u0340\u1100\u1161\u11a8\u09c7\u09be\ufb2c\u1f82\u0390 "
+LETTERS = (
+    "aeo\u03b1\u0301\u0316\u0308\u0313\u0300\u0345\u0344\u0340"
+    "\u1100\u1161\u11a8\u09c7\u09be\ufb2c\u1f82\u0390 "
+)
 
 
 def code_of(value: object, limit: int = 10) -> str:
@@ -25,7 +31,12 @@ def code_of(value: object, limit: int = 10) -> str:
         # The last has a joiner inside.
         *(
             (same, same)
-            for same in ("\u0e01\u0e33", "Łódź", "\U0001f600", "\u0645\u06cc\u200c\u0631\u0632\u0627")
+            for same in (
+                "\u0e01\u0e33",
+                "Łódź",
+                "\U0001f600",
+                "\u0645\u06cc\u200c\u0631\u0632\u0627",
+            )
         ),
         ("  inner  space ", "inner  space"),
         ("\u00a0edges\u3000\n", "edges"),
@@ -46,11 +57,20 @@ def test_control_characters_inside_are_refused(inside: str) -> None:
 
 
 @pytest.mark.parametrize("edge", "\x1c\x1d\x1e\x1f\0\x07")
-def test_control_characters_are_refused_at_the_ends_too_though_python_calls_some_of_them_space(
-    edge: str,
-) -> None:
+def test_control_characters_are_refused_at_the_ends_too(edge: str) -> None:
     assert [code_of(edge), code_of(f"a{edge}"), code_of(f"{edge}é")] == ["control_character"] * 3
     assert trimmed(f" {edge} ")
+
+
+def test_all_white_space_and_all_invisible_characters_of_unicode_are_trimmed() -> None:
+    trimmed_alone = {
+        each for each in map(chr, range(0x110000)) if not trimmed(f"{each}\xe9").startswith(each)
+    }
+    spaces = {each for each in map(chr, range(0x110000)) if each.isspace()} - set(
+        "\x1c\x1d\x1e\x1f"
+    )
+    invisible = {each for each in map(chr, range(0x110000)) if unicodedata.category(each) == "Cf"}
+    assert trimmed_alone == spaces | invisible
 
 
 @pytest.mark.parametrize("value", ["", " ", "\t\r\n", "\u3000", "\u200b", "\ufeff \u2060"])
@@ -58,11 +78,15 @@ def test_text_with_nothing_to_see_is_blank(value: str) -> None:
     assert not trimmed(value)
 
 
-def test_what_is_no_string_is_refused_and_the_limit_counts_characters_as_they_are_stored() -> None:
+def test_only_a_string_is_a_text() -> None:
     assert {*map(code_of, (None, True, 1, 1.5, [], {}, ["text"], b"text"))} == {"wrong_type"}
+
+
+def test_the_limit_counts_characters_as_they_are_stored() -> None:
     for character, stored in (("é", "é"), ("e\u0301", "é"), (THREE_MARKS, "\u1f82")):
         assert parse_text(character * 10, limit=10) == stored * 10
-    for too_long in ("é" * 11, "a" * 11, "\ufb2c" * 10):  # the last is never composed: three characters each
+    # The last is never composed: three characters each.
+    for too_long in ("é" * 11, "a" * 11, "\ufb2c" * 10):
         assert code_of(too_long) == "too_long"
 
 

@@ -1,4 +1,6 @@
-"""Traces: spans of requests, deliveries and chunks, with ids only, reach a collector; without OTEL_* nothing is imported."""
+"""Traces: spans of requests, deliveries and chunks, with ids only, reach a collector; without
+OTEL_* nothing is imported.
+"""
 
 import gzip
 import subprocess
@@ -35,7 +37,9 @@ class Collector:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                content = gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
+                content = (
+                    gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
+                )
                 collector.received += content
                 for resource in ExportTraceServiceRequest.FromString(content).resource_spans:
                     for scope in resource.scope_spans:
@@ -78,9 +82,13 @@ def test_requests_deliveries_and_chunks_are_spans_with_ids_only(
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
     body = member_body(1, email="canary@example.com", invite_immediately=True)
     assert api.post(path + "?canary=canary", body, headers=headers).status_code == 201
-    assert api.get("/v2/plans", headers=headers | {"traceparent": f"00-{'ee' * 16}-{'cd' * 8}-00"}).is_success
+    assert api.get(
+        "/v2/plans", headers=headers | {"traceparent": f"00-{'ee' * 16}-{'cd' * 8}-00"}
+    ).is_success
     post.worker().turn()
-    Desk(post.db, customer, clock).load(csv_of([row(7, first_name="canary")]), file_name="canary.csv")
+    Desk(post.db, customer, clock).load(
+        csv_of([row(7, first_name="canary")]), file_name="canary.csv"
+    )
     names = {"POST /v2/plans/{plan_id}/eligibility", "delivery", "file.chunk"}
     wait_until(lambda: names <= collector.spans.keys(), "the spans")
     assert collector.spans.keys() == names  # the caller of the GET wanted none
@@ -89,7 +97,10 @@ def test_requests_deliveries_and_chunks_are_spans_with_ids_only(
     assert request.start_time_unix_nano < request.end_time_unix_nano
     told = {each.key: each.value for span in collector.spans.values() for each in span.attributes}
     assert told.keys() == {*IDS.split()}
-    assert (told["http.response.status_code"].int_value, told["result"].string_value) == (201, "sent")
+    assert (told["http.response.status_code"].int_value, told["result"].string_value) == (
+        201,
+        "sent",
+    )
     assert (told["rows"].int_value, told["invitation_id"].int_value) == (1, post.row()["id"])
     assert b"canary" not in collector.received
 
@@ -102,5 +113,7 @@ from frontdesk.tracing import TRACES
 TRACES.start()
 print([name for name in sys.modules if name.startswith("opentelemetry")], TRACES.tracer)
 """
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
     assert done.stdout == "[] None\n"

@@ -1,4 +1,6 @@
-"""The same two endpoints as most would write them: FastAPI, Pydantic, SQLAlchemy's ORM, a session per request."""
+"""The same two endpoints as most would write them: FastAPI, Pydantic, SQLAlchemy's ORM, a session
+per request.
+"""
 
 import hashlib
 import os
@@ -28,8 +30,11 @@ def rename(_inspector: object, _table: object, column: dict[str, Any]) -> None:
 # The classes are made from the tables once, at the start.
 Base: Any = automap_base(metadata=tables)
 Base.prepare(autoload_with=engine)
-Token, Plan, Member = Base.classes.tokens, Base.classes.plans, Base.classes.members
-History, Audit = Base.classes.member_history, Base.classes.audit_entries
+Token = Base.classes.tokens
+Plan = Base.classes.plans
+Member = Base.classes.members
+History = Base.classes.member_history
+Audit = Base.classes.audit_entries
 
 
 class Body(BaseModel):
@@ -69,12 +74,16 @@ app = FastAPI()
 
 
 @app.post("/v2/plans/{plan_id}/eligibility")
-def enrol(plan_id: int, body: Body, db: Db, account_id: Account, response: Response) -> dict[str, Any]:
+def enrol(
+    plan_id: int, body: Body, db: Db, account_id: Account, response: Response
+) -> dict[str, Any]:
     plan = db.get(Plan, plan_id)
     if plan is None or plan.account_id != account_id:
         raise HTTPException(404)
     given = body.model_dump(exclude={"metadata"}) | {"metadata_": body.metadata}
-    member = db.scalar(select(Member).where(Member.external_id == body.external_id).with_for_update())
+    member = db.scalar(
+        select(Member).where(Member.external_id == body.external_id).with_for_update()
+    )
     response.status_code = 200 if member else 201
     if member is None:
         member = Member(account_id=account_id, plan_id=plan_id, **given)
@@ -83,7 +92,9 @@ def enrol(plan_id: int, body: Body, db: Db, account_id: Account, response: Respo
     else:
         before = {name: getattr(member, name) for name in given}
         changes = {
-            name: [str(before[name]), str(value)] for name, value in given.items() if before[name] != value
+            name: [str(before[name]), str(value)]
+            for name, value in given.items()
+            if before[name] != value
         }
         for name, value in given.items():
             setattr(member, name, value)
@@ -96,19 +107,47 @@ def enrol(plan_id: int, body: Body, db: Db, account_id: Account, response: Respo
         db.commit()
     except IntegrityError:
         raise HTTPException(422) from None
-    return {"id": member.id, "external_id": member.external_id, "dob": member.dob, "first_name": member.first_name,
-            "last_name": member.last_name, "gender": member.gender, "member_id": member.member_id,
-            "zipcode": member.zipcode, "metadata": member.metadata_}  # fmt: skip
+    return {
+        "id": member.id,
+        "external_id": member.external_id,
+        "dob": member.dob,
+        "first_name": member.first_name,
+        "last_name": member.last_name,
+        "gender": member.gender,
+        "member_id": member.member_id,
+        "zipcode": member.zipcode,
+        "metadata": member.metadata_,
+    }
 
 
 @app.get("/v2/plans")
 def plans(db: Db, account_id: Account) -> dict[str, Any]:
     of_account = select(Plan).where(Plan.account_id == account_id).order_by(Plan.id)
     found = db.scalars(of_account.options(joinedload(Plan.provider_groups)))
-    return {"links": {"self": "/v2/plans"}, "data": [
-        {"id": plan.id, "type": "plans", "external_id": plan.external_id, "name": plan.name, "active": plan.active,
-         "description": plan.description, "created_at": plan.created_at, "provider_group": {
-            "id": plan.provider_groups.id, "type": "provider_groups", "name": plan.provider_groups.name,
-            "external_id": plan.provider_groups.external_id, "created_at": plan.provider_groups.created_at},
-         "queue_info": {"estimated_wait_time": plan.wait_seconds, "queue_length": plan.waiting, "is_active": True}}
-        for plan in found]}  # fmt: skip
+    return {
+        "links": {"self": "/v2/plans"},
+        "data": [
+            {
+                "id": plan.id,
+                "type": "plans",
+                "external_id": plan.external_id,
+                "name": plan.name,
+                "active": plan.active,
+                "description": plan.description,
+                "created_at": plan.created_at,
+                "provider_group": {
+                    "id": plan.provider_groups.id,
+                    "type": "provider_groups",
+                    "name": plan.provider_groups.name,
+                    "external_id": plan.provider_groups.external_id,
+                    "created_at": plan.provider_groups.created_at,
+                },
+                "queue_info": {
+                    "estimated_wait_time": plan.wait_seconds,
+                    "queue_length": plan.waiting,
+                    "is_active": True,
+                },
+            }
+            for plan in found
+        ],
+    }

@@ -1,6 +1,8 @@
 -- Eight digits, as the known members have: to_char would make ######## of more, and many new members one row.
-\set new random(1000, 99999999)
-\set known random(0, 999)
+-- Up to 64 clients have numbers of their own. Two that wrote one new number at the same time would violate
+-- members_member_id_key, which ON CONFLICT (external_id) does not cover, and pgbench would stop.
+\set new 64 * random(16, 1562498) + :client_id
+\set known 64 * random(0, 14) + :client_id
 \set is_new random(0, 1)
 \set n :is_new * :new + (1 - :is_new) * :known
 WITH member AS (

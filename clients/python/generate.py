@@ -34,7 +34,9 @@ def type_of(schema: dict[str, Any]) -> str:
         return str(schema["$ref"]).rpartition("/")[2]
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
-        literal = f"Literal[{', '.join(json.dumps(value) for value in values if value is not None)}]"
+        literal = (
+            f"Literal[{', '.join(json.dumps(value) for value in values if value is not None)}]"
+        )
         return f"{literal} | None" if None in values else literal
     for union in ("anyOf", "oneOf"):
         if union in schema:
@@ -47,7 +49,9 @@ def type_of(schema: dict[str, Any]) -> str:
 def joined(types: Iterable[str]) -> str:
     """The union of types, without the texts that `str` has too."""
     found = list(dict.fromkeys(types))
-    return " | ".join(type_ for type_ in found if "str" not in found or not type_.startswith('Literal["'))
+    return " | ".join(
+        type_ for type_ in found if "str" not in found or not type_.startswith('Literal["')
+    )
 
 
 def type_of_one(name: str, schema: dict[str, Any]) -> str:
@@ -83,7 +87,9 @@ def model(name: str, schema: dict[str, Any]) -> str:
     if not properties:
         return f"{name}: TypeAlias = {json.dumps(type_of(schema))}"
     if not all(key.isidentifier() for key in properties):
-        entries = ", ".join(f"{json.dumps(key)}: {json.dumps(type_)}" for key, type_ in types.items())
+        entries = ", ".join(
+            f"{json.dumps(key)}: {json.dumps(type_)}" for key, type_ in types.items()
+        )
         return f"{name} = TypedDict({json.dumps(name)}, {{{entries}}})"
     lines = [f"class {name}(TypedDict):", *documentation(schema, "    ")]
     for key, value in properties.items():
@@ -96,7 +102,8 @@ def models(document: dict[str, Any]) -> str:
     schemas: dict[str, Any] = document["components"]["schemas"]
     text = HEAD + "\n\n".join(model(name, schema) for name, schema in schemas.items()) + "\n"
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "models.py", "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Write the types of the client from the OpenAPI document, with openapi-typescript, which `make setup` installs.
+"""Write the types of the client from the OpenAPI document, with openapi-typescript, which `make
+setup` installs.
 
 .venv/clients/bin/python clients/typescript/generate.py [FILE]
 """

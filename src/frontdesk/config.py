@@ -1,6 +1,7 @@
 """Every setting of an installation. One line of `Config` declares its name, default and reader.
 
-A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md explains it; a test compares the two.
+A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md explains it; a test
+compares the two.
 """
 
 import re
@@ -12,14 +13,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from frontdesk import HAS_SANDBOX, SANDBOX_WHEEL, codes
 from frontdesk.errors import FrontdeskError
-from frontdesk.text import fold_email
+from frontdesk.text import fold_email, is_host_name
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
 SECRET_LENGTH = 32  # characters
-FILE_ENDING, SECRET_FILE_CHARACTERS = "_FILE", 4096
-HOST_LENGTH = 253  # of a name in the DNS
+FILE_ENDING = "_FILE"
+SECRET_FILE_CHARACTERS = 4096
 
 _PORTS = {"smtp": 587, "smtps": 465}
 _SHAPE = "use smtp://user:password@host:port (STARTTLS) or smtps://… (TLS from the start)"
@@ -28,10 +30,10 @@ _SHAPE = "use smtp://user:password@host:port (STARTTLS) or smtps://… (TLS from
 _NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_METRICS", "FRONTDESK_FAULTS"}
 
 
-class ConfigError(FrontdeskError):
-    """Some settings can't be used. `problems` has a sentence for each: the variable, the rule, never the value."""
-
-    code = "invalid_settings"
+class ConfigError(FrontdeskError, code=codes.operators.INVALID_SETTINGS):
+    """Some settings can't be used. `problems` has a sentence for each: the variable, the rule,
+    never the value.
+    """
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -44,7 +46,9 @@ class Environment(StrEnum):
 
 
 class Uniqueness(StrEnum):
-    """Where no two records may share an external_id, member_id or e-mail (docs/interface.md, Eligible members)."""
+    """Where no two records may share an external_id, member_id or e-mail (docs/interface.md,
+    Eligible members).
+    """
 
     SERVICE = "service"
     ACCOUNT = "account"
@@ -52,7 +56,9 @@ class Uniqueness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """The relay's address and login. `tls`: from the start (`implicit`), by STARTTLS (`required`), `off`."""
+    """The relay's address and login. `tls`: from the start (`implicit`), by STARTTLS (`required`),
+    `off`.
+    """
 
     host: str
     port: int
@@ -62,14 +68,17 @@ class Relay:
 
 
 def parse_relay(url: str) -> Relay:
-    """The relay of a `smtp[s]://user:password@host:port[?tls=required|off]`. Raises ValueError with the expected form.
+    """The relay of a `smtp[s]://user:password@host:port[?tls=required|off]`. Raises ValueError with
+    the expected form.
 
-    Certificates are always verified. On smtp:// STARTTLS is required, so that an attacker can't strip it, unless `tls=off` is
-    given or the relay is this machine; a password is never sent in the clear to another machine.
+    Certificates are always verified. On smtp:// STARTTLS is required, so that an attacker can't
+    strip it, unless `tls=off` is given or the relay is this machine; a password is never sent in
+    the clear to another machine.
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
         raise ValueError(_SHAPE) from None
     if parts.scheme not in _PORTS or not host or parts.path not in ("", "/") or parts.fragment:
@@ -114,54 +123,77 @@ def _database_url(text: str) -> str:
             "a database in memory would be another one for every process; use sqlite:///path/to/file"
         )
     if text.startswith("sqlite:///") and "?" in text:
-        raise ValueError("an SQLite database takes no options after a `?`; use sqlite:///path/to/file")
+        raise ValueError(
+            "an SQLite database takes no options after a `?`; use sqlite:///path/to/file"
+        )
     if text.startswith("sqlite:///") and len(text) > len("sqlite:///"):
         return text
     raise ValueError("use sqlite:///path/to/file or postgresql://user:password@host:port/database")
 
 
 def _with_hosts_in_query(address: str) -> str:
-    """The address with several hosts as SQLAlchemy and libpq both take them: `?host=h1,h2&port=p1,p2`. The one that takes writes
-    is used, because a standby would answer with old records."""
+    """The address with several hosts as SQLAlchemy and libpq both take them:
+    `?host=h1,h2&port=p1,p2`. The one that takes writes is used, because a standby would answer with
+    old records.
+    """
     found = re.fullmatch(r"((?:[^:/]*(?::[^@]*)?@)?)([^/?]*)([^?]*)(?:\?(.*))?", address, re.DOTALL)
     login, hosts, path, query = found.groups("") if found else ("", "", address, "")
     options = parse_qs(query)
     if "," in hosts:
-        each = [re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?", host) for host in hosts.split(",")]
-        named = [(host[1], host[2] or "5432") for host in each if host is not None and _is_host(host[1])]
-        if len(named) < len(each) or any(int(port) > 65_535 for _, port in named) or "host" in options:
+        each = [
+            re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?", host) for host in hosts.split(",")
+        ]
+        named = [
+            (host[1], host[2] or "5432") for host in each if host is not None and _is_host(host[1])
+        ]
+        if (
+            len(named) < len(each)
+            or any(int(port) > 65_535 for _, port in named)
+            or "host" in options
+        ):
             raise ValueError(
                 "write several hosts with commas between them, each with its port or none, such as "
                 "postgresql://user:password@host1:5432,host2:5432/database"
             )
-        listed = [",".join(host.strip("[]") for host, _ in named), ",".join(port for _, port in named)]
+        listed = [
+            ",".join(host.strip("[]") for host, _ in named),
+            ",".join(port for _, port in named),
+        ]
         query = f"host={listed[0]}&port={listed[1]}" + (query and f"&{query}")
-        hosts, options["host"] = "", listed[:1]
+        hosts = ""
+        options["host"] = listed[:1]
     if "," in ",".join(options.get("host", ())):
         chosen = options.get("target_session_attrs", ["read-write"])[-1]
         if chosen not in ("read-write", "primary"):
-            raise ValueError("with several hosts use target_session_attrs=read-write, or leave it out")
+            raise ValueError(
+                "with several hosts use target_session_attrs=read-write, or leave it out"
+            )
         query += "" if "target_session_attrs" in options else f"&target_session_attrs={chosen}"
     return login + hosts + path + (query and f"?{query}")
 
 
 def _base_url(text: str) -> str:
-    """The address without a slash at its end. It goes into links, mails and shell commands, so it is plain throughout."""
+    """The address without a slash at its end. It goes into links, mails and shell commands, so it
+    is plain throughout.
+    """
     example = "such as https://api.example.com"
-    parts = re.fullmatch(r"(?i:https?)://(\[[^\]/]*\]|[^:/?#@\[\]]*)(?::([^/?#@]*))?(/[^?#]*)?", text)
+    parts = re.fullmatch(
+        r"(?i:https?)://(\[[^\]/]*\]|[^:/?#@\[\]]*)(?::([^/?#@]*))?(/[^?#]*)?", text
+    )
     if parts is None:
         raise ValueError(f"use an absolute http(s) address without a query, {example}")
     host, port, path = parts.groups()
     if not _is_host(host):
         raise ValueError(
-            f"use an absolute http(s) address, {example}; its host is a name of letters, digits, dots and hyphens "
-            "(one with other letters in its xn-- form), or an IP address"
+            f"use an absolute http(s) address, {example}; its host is a name of letters, digits, "
+            "dots and hyphens (one with other letters in its xn-- form), or an IP address"
         )
     if port is not None and not (re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= 65_535):
         raise ValueError("the port in the address is a whole number between 1 and 65535")
     if path is not None and not re.fullmatch(r"(?:/|[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*", path):
         raise ValueError(
-            "the path in the address may hold letters, digits, `.`, `_`, `~`, `-` and `/`; anything else in its %XX form"
+            "the path in the address may hold letters, digits, `.`, `_`, `~`, `-` and `/`; "
+            "anything else in its %XX form"
         )
     return text.rstrip("/")
 
@@ -172,8 +204,7 @@ def _is_host(text: str) -> bool:
             return bool(ip_address(text.strip("[]")))
         except ValueError:
             return False
-    label = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-    return len(text) <= HOST_LENGTH and bool(re.fullmatch(rf"{label}(?:\.{label})*\.?", text))
+    return is_host_name(text)
 
 
 def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -195,7 +226,9 @@ def _secret(text: str) -> str:
 
 def _whole(lowest: int, highest: int, unit: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
+        if not (
+            text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest
+        ):
             raise ValueError(f"use {unit} between {lowest} and {highest}")
         return int(text)
 
@@ -269,12 +302,16 @@ class Config:
     queue_ttl_seconds: int = setting("15", _whole(1, 86_400, "whole seconds"))
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = setting("none", _networks)
     link_secret: str = setting("", _secret, is_secret=True)
-    smtp_url: Relay | None = setting("", lambda text: parse_relay(text) if text else None, is_secret=True)
+    smtp_url: Relay | None = setting(
+        "", lambda text: parse_relay(text) if text else None, is_secret=True
+    )
     mail_from: str = setting("invitations@localhost.localdomain", _mail_from)
     sandbox_recipients: tuple[str, ...] = setting("", _recipients)
     requests_per_minute: int = setting("300000", _whole(60, 1_000_000, "whole requests"))
     file_limit_mib: int = setting("1024", _whole(1, 1_048_576, "whole MiB"))
-    drain_seconds: int | None = setting("", lambda text: _whole(0, 60, "seconds")(text) if text else None)
+    drain_seconds: int | None = setting(
+        "", lambda text: _whole(0, 60, "seconds")(text) if text else None
+    )
 
     # 0 is for ever. 45 CFR 164.316 asks for six years of history and audit trail.
     keep_reports_days: int = setting("400", _age(1, "days"))
@@ -295,12 +332,22 @@ class Config:
         """The host in `base_url`; "" where that is an IPv6 address, which is no name."""
         return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
 
+    @property
+    def allows_loopback(self) -> bool:
+        """Whether webhooks may go to programs on this machine: in a sandbox that only this machine
+        reaches. A hosted one would let its customers talk to the services beside it.
+        """
+        host = urlsplit(self.base_url).hostname or ""
+        return self.environment is Environment.SANDBOX and is_this_machine(host)
+
 
 SETTINGS = tuple(Setting(name=each.name, **each.metadata) for each in fields(Config))
 
 
 def read_config(variables: Mapping[str, str]) -> Config:
-    """The settings from environment variables. Raises ConfigError naming every setting that can't be used."""
+    """The settings from environment variables. Raises ConfigError naming every setting that can't
+    be used.
+    """
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for setting in SETTINGS:
@@ -313,7 +360,9 @@ def read_config(variables: Mapping[str, str]) -> Config:
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
-        if name.startswith("FRONTDESK_") and name not in known and not name.startswith("FRONTDESK_TEST_")
+        if name.startswith("FRONTDESK_")
+        and name not in known
+        and not name.startswith("FRONTDESK_TEST_")
     ]
     real = values.get("smtp_url") and values.get("environment") is Environment.SANDBOX
     if real and not values.get("sandbox_recipients", "unreadable"):
@@ -321,14 +370,29 @@ def read_config(variables: Mapping[str, str]) -> Config:
             "FRONTDESK_SMTP_URL: a sandbox mails no one by itself; name the addresses it may mail in "
             "FRONTDESK_SANDBOX_RECIPIENTS, or leave the relay out"
         )
+    if values.get("environment") is Environment.SANDBOX and not HAS_SANDBOX:
+        wrong.append(
+            "FRONTDESK_ENVIRONMENT: set it to production; the default, sandbox, needs the wheel "
+            f"{SANDBOX_WHEEL}, which is not installed"
+        )
     if wrong:
         raise ConfigError(wrong)
     return Config(**values)
 
 
+def names_uniqueness(variables: Mapping[str, str]) -> bool:
+    """Whether the environment says where identifiers are unique, instead of leaving it to the
+    default.
+    """
+    return bool(variables.get("FRONTDESK_UNIQUENESS"))
+
+
 def _given(setting: Setting, variables: Mapping[str, str]) -> str | None:
-    """The value of the variable, or the content of the file that `…_FILE` names, without the line end at its end."""
-    value, path = variables.get(setting.variable), variables.get(setting.variable + FILE_ENDING)
+    """The value of the variable, or the content of the file that `…_FILE` names, without the line
+    end at its end.
+    """
+    value = variables.get(setting.variable)
+    path = variables.get(setting.variable + FILE_ENDING)
     if not (setting.is_secret and path):
         return value
     if value:

@@ -1,7 +1,9 @@
-"""Deadlines for many waits of the same length by one timer, and the time limits for slow senders and readers.
+"""Deadlines for many waits of the same length by one timer, and the time limits for slow senders
+and readers.
 
-`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. Slow callers must not use
-up the connections: docs/decisions/0106."""
+`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small
+body. Slow callers must not use up the connections: docs/decisions/0106.
+"""
 
 import asyncio
 from collections import defaultdict, deque
@@ -11,14 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from frontdesk import codes
 from frontdesk.errors import RateLimited
 
 BODY_SECONDS = 10.0
 CROWD = 128  # bodies of one account, or of requests without a token, that arrive at once
 CROWD_SECONDS = 1.0
 OPERATORS = 0  # no account has this id
-UPLOAD_BYTES, UPLOAD_BYTES_SECONDS, UPLOAD_SECONDS = 64 * 1024, 10.0, 3600.0
-OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
+UPLOAD_BYTES = 64 * 1024
+UPLOAD_BYTES_SECONDS = 10.0
+UPLOAD_SECONDS = 3600.0
+# of one account, in one process
+OPEN_UPLOADS = 10
+RETRY_UPLOAD_SECONDS = 10
 READER_SECONDS = 30.0  # for the next piece of a response
 
 Result = TypeVar("Result")
@@ -26,7 +33,9 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, eq=False)
 class _Wait:
-    """One wait of a task, as a `with` block. Raises TimeoutError where it was still open at its deadline."""
+    """One wait of a task, as a `with` block. Raises TimeoutError where it was still open at its
+    deadline.
+    """
 
     waits: "deque[_Wait]"
     task: "asyncio.Task[object] | None"
@@ -40,7 +49,9 @@ class _Wait:
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
         if self.at_end is not None:
             self.at_end()
-        task, self.task, waits = self.task, None, self.waits
+        task = self.task
+        self.task = None
+        waits = self.waits
         while waits and waits[0].task is None:
             waits.popleft()
         if self.is_over and kind is asyncio.CancelledError and task is not None:
@@ -49,7 +60,9 @@ class _Wait:
 
 
 class Deadlines:
-    """`with timeout():` raises TimeoutError when its block takes longer than `seconds`. All blocks are in one event loop."""
+    """`with timeout():` raises TimeoutError when its block takes longer than `seconds`. All blocks
+    are in one event loop.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -91,8 +104,9 @@ class ReaderTooSlow(Exception):
 
 
 class UploadPace:
-    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and an hour in all. The time that the service
-    itself takes between two pieces does not count."""
+    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and an hour in all. The
+    time that the service itself takes between two pieces does not count.
+    """
 
     def __init__(self) -> None:
         self._left = UPLOAD_SECONDS
@@ -114,21 +128,25 @@ class UploadPace:
         """Note that so many bytes have come."""
         self._bytes += size
         if self._bytes >= UPLOAD_BYTES:
-            self._bytes, self._left_of_bytes = 0, UPLOAD_BYTES_SECONDS
+            self._bytes = 0
+            self._left_of_bytes = UPLOAD_BYTES_SECONDS
 
 
 class PeerDeadlines:
     """The deadlines of all requests of one process."""
 
     def __init__(self) -> None:
-        self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
+        self._bodies = Deadlines(BODY_SECONDS)
+        self._hurried = Deadlines(CROWD_SECONDS)
         self._readers = Deadlines(READER_SECONDS)
         self._waiting = defaultdict[int | None, int](int)
         self._uploads = defaultdict[int, int](int)
 
     def body(self, account_id: int | None) -> _Wait:
-        """The time for one body, as a `with` block: 10 s, but 1 s while many bodies of the same account are arriving. OPERATORS
-        is the account of operators' tokens, None that of requests without a token. Raises TimeoutError."""
+        """The time for one body, as a `with` block: 10 s, but 1 s while many bodies of the same
+        account are arriving. OPERATORS is the account of operators' tokens, None that of requests
+        without a token. Raises TimeoutError.
+        """
         others = self._waiting[account_id]
         self._waiting[account_id] = others + 1
         deadlines = self._bodies if others < CROWD else self._hurried
@@ -139,9 +157,10 @@ class PeerDeadlines:
         """Counts one of the account's open uploads. Raises RateLimited `too_many_uploads`."""
         if self._uploads[account_id] >= OPEN_UPLOADS:
             detail = (
-                f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them have ended."
+                f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them "
+                "have ended."
             )
-            fault = ("body", "too_many_uploads")
+            fault = ("body", codes.faults.TOO_MANY_UPLOADS)
             raise RateLimited(detail, retry_after_seconds=RETRY_UPLOAD_SECONDS, fault=fault)
         self._uploads[account_id] += 1
         try:

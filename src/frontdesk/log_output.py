@@ -1,4 +1,6 @@
-"""Log lines, written by a thread, so that a slow or missing reader of stdout blocks no request (docs/decisions/0061)."""
+"""Log lines, written by a thread, so that a slow or missing reader of stdout blocks no request
+(docs/decisions/0061).
+"""
 
 import atexit
 import io
@@ -16,20 +18,26 @@ WAITING_LINES = 20_000  # about 4 MB; while so many wait, further lines are drop
 LAST_SECONDS = 1.0
 # Of the events whose names end so; others are information.
 _LEVELS = {
-    "error": ("_error", "_failed", "_away", "_down", "_gave_up"),
+    "error": ("_error", "_failed", "_away", "_down", "_gave_up", "_process_silent", "_stuck"),
     "warning": ("_cut", "_held", "_not_trusted", "_warning", "_elsewhere", "_process_ended"),
 }
 
 
 def event_line(event: str, **values: object) -> str:
-    """A line of JSON with the time and the level, which `values` may set. They hold ids, codes and our own sentences, never a
-    person's data."""
+    """A line of JSON with the time and the level, which `values` may set. They hold ids, codes and
+    our own sentences, never a person's data.
+    """
     level = next((level for level, ends in _LEVELS.items() if event.endswith(ends)), "info")
-    return json.dumps({"at": stored_time(system_clock()), "level": level, "event": event, **values}) + "\n"
+    return (
+        json.dumps({"at": stored_time(system_clock()), "level": level, "event": event, **values})
+        + "\n"
+    )
 
 
 class LogOutput:
-    """Writes lines, each with its line end, to a stream. A stream without a file descriptor (tests) is written to at once."""
+    """Writes lines, each with its line end, to a stream. A stream without a file descriptor (tests)
+    is written to at once.
+    """
 
     def __init__(self, output: TextIO | None, *, waiting_lines: int = WAITING_LINES) -> None:
         self._output = output
@@ -73,7 +81,8 @@ class LogOutput:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waiting))
-                lines, self._waiting = self._waiting, []
+                lines = self._waiting
+                self._waiting = []
                 self._being_written = len(lines)
             try:
                 _write(descriptor, "".join(lines).encode(errors="backslashreplace"))
@@ -87,7 +96,9 @@ class LogOutput:
 
 
 def _write(descriptor: int, left: bytes) -> None:
-    """Write without Python's buffer: its lock would be held while stdout is not read, and the process could not end."""
+    """Write without Python's buffer: its lock would be held while stdout is not read, and the
+    process could not end.
+    """
     while left:
         try:
             left = left[os.write(descriptor, left) :]

@@ -1,16 +1,19 @@
-"""One serving process: `python -m frontdesk.server SOCKET PROCESSES` runs the application in granian's embedded server.
+"""One serving process: `python -m frontdesk.server SOCKET PROCESSES` runs the application in
+granian's embedded server.
 
-`frontdesk serve --workers N` starts N of them, each on a bound socket that it hands over by number; the sockets share the port.
-The first process gets a further argument, `--check`: it checks the installation before it serves. It has imported the modules for
-the check, and the command has not.
+`frontdesk serve --workers N` starts N of them, each on a bound socket that it hands over by number;
+the sockets share the port. The first process gets a further argument, `--check`: it checks the
+installation before it serves. It has imported the modules for the check, and the command has not.
 
-SIGTERM and SIGINT end the process in order. `DRAIN` does so after FRONTDESK_DRAIN_SECONDS, in which the service goes on and tells
-callers and proxies to go elsewhere."""
+SIGTERM and SIGINT end the process in order. `DRAIN` does so after FRONTDESK_DRAIN_SECONDS, in which
+the service goes on and tells callers and proxies to go elsewhere.
+"""
 
 import gc
 
 if __name__ == "__main__":
-    gc.disable()  # nothing that is loaded below is garbage, and the search for it took an eighth of the time to start
+    # Nothing that is loaded below is garbage, and the search for it took an eighth of the start.
+    gc.disable()
 
 import asyncio
 import os
@@ -33,29 +36,43 @@ from granian.server.embed import Server
 
 from frontdesk import PROGRAM
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.checks import problems, wait_for_server
 from frontdesk.errors import FrontdeskError
+from frontdesk.installation import build_asgi
+from frontdesk.liveness import BEAT_SECONDS
 from frontdesk.log_output import LogOutput
-from frontdesk.processes import DRAIN, report_ready, report_refusal, stop_with_parent
+from frontdesk.processes import (
+    DRAIN,
+    report_alive,
+    report_ready,
+    report_refusal,
+    requests_in_work,
+    stop_with_parent,
+)
 from frontdesk.tracing import TRACES
 from frontdesk.web.endpoint import Asgi
 from frontdesk.web.telemetry import Telemetry
 
-# Requests make few reference cycles; with the default thresholds a third of the time went into the search for them.
+# Requests make few reference cycles; with the default thresholds a third of the time went into the
+# search for them.
 COLLECT_AFTER = (50_000, 20, 50)
 
-ORPHAN_SECONDS = 5.0  # a process whose parent is gone may finish what is under way
+ORPHAN_SECONDS = 5.0  # after the end of its parent a process may finish what is under way
 BACKLOG = 1024
 
-# Open connections of all serving processes together (granian would take no more than its backlog). Each costs some kB.
+# Open connections of all serving processes together (granian would take no more than its backlog).
+# Each costs some kB.
 CONNECTIONS = 8192
 FILES_BESIDE = 256  # of a process, that are no connections of callers
 UNREAD_MILLISECONDS = 30_000  # for a caller that does not read its response
-SO_ATTACH_REUSEPORT_CBPF, SO_DETACH_REUSEPORT_BPF = 51, 68  # of Linux; Python has no names for them
-FOLLOWED_SECONDS = 70.0  # until the server that this one follows has ended: longer than the longest drain
+# of Linux; Python has no names for them
+SO_ATTACH_REUSEPORT_CBPF = 51
+SO_DETACH_REUSEPORT_BPF = 68
+FOLLOWED_SECONDS = (
+    70.0  # until the server that this one follows has ended: longer than the longest drain
+)
 
 
 def main() -> None:
@@ -80,14 +97,16 @@ def main() -> None:
 
 
 def _checked_database(config: Config) -> Database:
-    """The database of a checked installation. With a problem the process ends, and the supervisor reports it."""
+    """The database of a checked installation. With a problem the process ends, and the supervisor
+    reports it.
+    """
     try:
         db = open_database(config.database_url)
     except FrontdeskError as error:
         report_refusal(error.detail)
         raise SystemExit(1) from None
     log = LogOutput(sys.stdout)
-    wait_for_server(db, log.write)
+    wait_for_server(db, log.write, waiting=report_alive)
     found = problems(db, config)
     if refused := [problem for problem in found if not problem.is_warning]:
         report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in refused))
@@ -99,7 +118,9 @@ def _checked_database(config: Config) -> Database:
 
 
 class SocketServer(Server):
-    """granian's embedded server on a socket that is bound already. The one that granian makes for itself never listens."""
+    """granian's embedded server on a socket that is bound already. The one that granian makes for
+    itself never listens.
+    """
 
     def __init__(self, asgi: Asgi, listener: socket.socket, *, connections: int) -> None:
         super().__init__(
@@ -132,9 +153,10 @@ class SocketServer(Server):
 
 async def _serve(app: App, listener: socket.socket, processes: int) -> None:
     _prepare(listener)
-    asgi = build_asgi(app, Telemetry())
+    asgi = build_asgi(app, Telemetry(), requests_in_work())
     server: Server = SocketServer(asgi, listener, connections=_connections(processes))
     loop = asyncio.get_running_loop()
+    _beat(loop)
 
     def stop() -> None:
         app.is_draining = True
@@ -157,31 +179,46 @@ async def _serve(app: App, listener: socket.socket, processes: int) -> None:
     await server.serve()
 
 
+def _beat(loop: asyncio.AbstractEventLoop) -> None:
+    """Show the supervisor that the event loop goes round, now and from then on. A loop that is
+    blocked does not beat.
+    """
+    report_alive()
+    loop.call_later(BEAT_SECONDS, _beat, loop)
+
+
 def _connections(processes: int) -> int:
-    """How many connections this process may hold: its share, within the files that the system lets it open."""
+    """How many connections this process may hold: its share, within the files that the system lets
+    it open.
+    """
     share = max(1, CONNECTIONS // processes)
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = share + FILES_BESIDE
-    if files < wanted:
-        files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    needed = share + FILES_BESIDE
+    if files < needed:
+        files = needed if most == resource.RLIM_INFINITY else min(needed, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     return max(1, min(share, files - FILES_BESIDE))
 
 
 def _prepare(listener: socket.socket) -> None:
-    """Set what accepted connections inherit, and undo what the last server did to systemd's socket when it drained."""
+    """Set what accepted connections inherit, and undo what the last server did to systemd's socket
+    when it drained.
+    """
     options = {"TCP_NODELAY": 1, "TCP_USER_TIMEOUT": UNREAD_MILLISECONDS, "TCP_DEFER_ACCEPT": 0}
     for name in options.keys() & vars(socket).keys():
         listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), options[name])
 
 
 def leave_to_successor(listener: socket.socket, processes: int) -> None:
-    """Have the system send new connections to the processes of another `frontdesk serve`, as soon as they listen on the port.
+    """Have the system send new connections to the processes of another `frontdesk serve`, as soon
+    as they listen on the port.
 
-    Linux resets what waits in a listening socket that is closed, and granian closes connections that have sent nothing yet. So
-    nothing new may arrive when this process stops. The sockets of a port are numbered, those of the next server from `processes`
-    on; a program chooses a number at random, and for a number without a socket the system chooses as usual. Connections that come
-    to this process all the same (systemd's socket has no successor yet) are accepted once their request has arrived.
+    Linux resets what waits in a listening socket that is closed, and granian closes connections
+    that have sent nothing yet. So nothing new may arrive when this process stops. The sockets of a
+    port are numbered, those of the next server from `processes` on; a program chooses a number at
+    random, and for a number without a socket the system chooses as usual. Connections that come to
+    this process all the same (systemd's socket has no successor yet) are accepted once their
+    request has arrived.
     """
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
@@ -194,7 +231,9 @@ def leave_to_successor(listener: socket.socket, processes: int) -> None:
 
 
 def choose_as_usual(listener: socket.socket) -> None:
-    """Take back the program of the server that this one has followed; it could leave out a process of this one."""
+    """Take back the program of the server that this one has followed; it could leave out a process
+    of this one.
+    """
     with suppress(OSError):  # there is none
         listener.setsockopt(socket.SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0)
 

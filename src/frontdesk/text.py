@@ -1,4 +1,6 @@
-"""Input of callers: texts in NFC, trimmed, without control characters, and JSON that all parsers read in the same way."""
+"""Input of callers: texts in NFC, trimmed, without control characters, and JSON that all parsers
+read in the same way.
+"""
 
 import json
 import math
@@ -15,30 +17,60 @@ from urllib.parse import quote
 
 import idna
 
+from frontdesk import codes
+from frontdesk.codes import Code
+
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 is_plain = re.compile(r"[!-~](?:[ -~]*[!-~])?").fullmatch
 # No character is more than four in any form of Unicode: one and the three marks that it takes up.
 _LONGEST_DECOMPOSITION = 4
-# Trimmed at the ends: white space as Unicode has it (Python counts four control characters more) and invisible characters.
-# Inside a name, joiners tell letters apart.
+# Trimmed at the ends: white space as Unicode has it (Python counts four control characters more)
+# and invisible characters. Inside a name, joiners tell letters apart.
 _ASCII_SPACE = " \t\n\v\f\r"
 _PYTHONS_SPACE = "\x1c\x1d\x1e\x1f"
-_REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
-# Unicode's property Bidi_Control: these show a text in another order than it is stored in (UTS 39, section 3.1). Names and
-# identifiers have none; a mail's template in Arabic may.
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Where Unicode has such characters: a look at all of it takes 0.1 s.
+_BLOCKS = (
+    range(0x0900),
+    range(0x1680, 0x1681),
+    range(0x1800, 0x1810),
+    range(0x2000, 0x2070),
+    range(0x3000, 0x3001),
+    range(0xFE00, 0x10000),
+    range(0x110B0, 0x110D0),
+    range(0x13430, 0x13440),
+    range(0x1BCA0, 0x1BCB0),
+    range(0x1D170, 0x1D180),
+    range(0xE0000, 0xE0080),
+)
+_TRIMMED = "".join(
+    each
+    for each in map(chr, chain.from_iterable(_BLOCKS))
+    if (each.isspace() and each not in _PYTHONS_SPACE) or unicodedata.category(each) == "Cf"
+)
+# controls, lone surrogates, line and paragraph separators
+_REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+# Unicode's property Bidi_Control: these show a text in another order than it is stored in (UTS 39,
+# section 3.1). Names and identifiers have none; a mail's template in Arabic may.
+_BIDI_CONTROLS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
-# The start of an encoded word (RFC 2047). A mail program decodes it, line ends and all, so it may not stand in a header: in
-# an address or a sender's name.
+# The start of an encoded word (RFC 2047). A mail program decodes it, line ends and all, so it may
+# not stand in a header: in an address or a sender's name.
 ENCODED_WORD = "=?"
+
+HOST_LENGTH = 253  # of a name in the DNS
+_HOST_LABEL = re.compile("[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 
 _NO_CONTROLS = "must not contain control characters"
 
 
 class Rejected(Exception):
-    """A value breaks a rule. `message` states the rule and never the value; `part` names the place inside the field."""
+    """A value breaks a rule. `message` states the rule and never the value; `part` names the place
+    inside the field.
+    """
 
-    def __init__(self, code: str, message: str, *, part: str = "") -> None:
+    def __init__(self, code: Code, message: str, *, part: str = "") -> None:
         super().__init__(code)
         self.code = code
         self.message = message
@@ -54,9 +86,17 @@ class RejectedParts(Exception):
 
 
 def parse_text(value: object, *, limit: int) -> str:
-    """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected."""
+    """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected.
+
+    >>> parse_text("  Robin ", limit=10)
+    'Robin'
+    >>> parse_text("Robin", limit=3)
+    Traceback (most recent call last):
+        ...
+    frontdesk.text.Rejected: too_long
+    """
     if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
+        raise Rejected(codes.faults.WRONG_TYPE, "must be a string")
     if not is_plain(value):
         value = trimmed(value)
         if len(value) > limit and _stays_too_long(value, limit):
@@ -64,32 +104,27 @@ def parse_text(value: object, *, limit: int) -> str:
         value = unicodedata.normalize("NFC", value)
         refuse_control_characters(value)
         if not _BIDI_CONTROLS.isdisjoint(value):
-            raise Rejected("control_character", _NO_CONTROLS)
+            raise Rejected(codes.faults.CONTROL_CHARACTER, _NO_CONTROLS)
     if len(value) > limit:
         raise _too_long(limit)
     return value
 
 
 def trimmed(value: str) -> str:
-    """Without white space and invisible characters (U+200B, U+FEFF, …) at either end."""
+    """Without white space and invisible characters (U+200B, U+FEFF, …) at either end.
+
+    >>> trimmed("  Robin Sample ")
+    'Robin Sample'
+    """
     if value.isascii():
         return value.strip(_ASCII_SPACE)
-    first, end = 0, len(value)
-    while first < end and _is_trimmed(value[first]):
-        first += 1
-    while first < end and _is_trimmed(value[end - 1]):
-        end -= 1
-    return value[first:end]
-
-
-def _is_trimmed(character: str) -> bool:
-    is_space = character.isspace() and character not in _PYTHONS_SPACE
-    return is_space or unicodedata.category(character) == "Cf"
+    return value.strip(_TRIMMED)
 
 
 def _stays_too_long(value: str, limit: int) -> bool:
-    """Whether no normalisation brings the text below the limit. Normalising a long run of combining marks takes quadratic
-    time, which could be seconds."""
+    """Whether no normalisation brings the text below the limit. Normalising a long run of combining
+    marks takes quadratic time, which could be seconds.
+    """
     if len(value) > _LONGEST_DECOMPOSITION * limit:
         return True
     run = staying = 0
@@ -100,21 +135,36 @@ def _stays_too_long(value: str, limit: int) -> bool:
 
 
 def _too_long(limit: int) -> Rejected:
-    return Rejected("too_long", f"must have at most {limit} characters")
+    return Rejected(codes.faults.TOO_LONG, f"must have at most {limit} characters")
 
 
 def refuse_control_characters(value: str) -> None:
-    """Raises Rejected for characters that people can't read or a database can't store (U+0000, lone surrogates, …)."""
-    if not value.isprintable() and any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in value):
-        raise Rejected("control_character", _NO_CONTROLS)
+    """Raises Rejected for characters that people can't read or a database can't store (U+0000, lone
+    surrogates, …).
+
+    >>> refuse_control_characters(chr(0))
+    Traceback (most recent call last):
+        ...
+    frontdesk.text.Rejected: control_character
+    """
+    if not value.isprintable() and any(
+        unicodedata.category(c) in _REFUSED_CATEGORIES for c in value
+    ):
+        raise Rejected(codes.faults.CONTROL_CHARACTER, _NO_CONTROLS)
 
 
 def fold_email(email: str) -> str:
     """The compared form of an address: the same for all spellings of one mailbox.
 
-    The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in lower case. email-validator writes
-    the recipient of a mail with the same package; otherwise a suppressed address could be mailed under another spelling of its
-    domain. Never made by a database: its lower() differs.
+    The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in
+    lower case. email-validator writes the recipient of a mail with the same package; otherwise a
+    suppressed address could be mailed under another spelling of its domain. Never made by a
+    database: its lower() differs.
+
+    >>> fold_email("Robin@Example.com")
+    'robin@example.com'
+    >>> fold_email("Robin@Bücher.example")
+    'robin@xn--bcher-kva.example'
     """
     if email.isascii():
         return email.lower()
@@ -129,32 +179,76 @@ def _fold_domain(domain: str) -> str:
         return unicodedata.normalize("NFKC", domain).lower()
 
 
-# With hyphens or spaces any area counts, also those of taxpayers' numbers; nine digits alone have to be in the ranges that the
-# Social Security Administration issues: no area 000, 666 or 9xx, no group 00, no serial number 0000.
-_SSN = re.compile("[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}")
+def is_host_name(text: str) -> bool:
+    """Whether the text is a name as the DNS has it (RFC 1123), with the underscores that services
+    use.
+
+    The labels are split first. One pattern for the whole name would have to guess where a label
+    ends, and a name that is wrong at its end would take exponential time.
+
+    >>> is_host_name("mail.example.com")
+    True
+    >>> is_host_name("-mail.example.com")
+    False
+    """
+    if len(text) > HOST_LENGTH:
+        return False
+    labels = text.removesuffix(".").split(".")
+    return all(_HOST_LABEL.fullmatch(label) for label in labels)
+
+
+# With hyphens or spaces any area counts, also those of taxpayers' numbers; nine digits alone have
+# to be in the ranges that the Social Security Administration issues: no area 000, 666 or 9xx, no
+# group 00, no serial number 0000.
+_SSN = re.compile(
+    "[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}"
+)
 
 
 def looks_like_ssn(text: str) -> bool:
-    """True if the text looks like a social security number, as do nine of ten random numbers of nine digits."""
+    """True if the text looks like a social security number, as do nine of ten random numbers of
+    nine digits.
+
+    >>> looks_like_ssn("123-45-6789")
+    True
+    >>> looks_like_ssn("000456789")
+    False
+    """
     return _SSN.fullmatch(text) is not None
 
 
 def are_mostly_ssns(texts: Sequence[str]) -> bool:
-    """Whether more than half of the texts look like social security numbers."""
+    """Whether more than half of the texts look like social security numbers.
+
+    >>> are_mostly_ssns(["123-45-6789", "123-45-6780", "E-7"])
+    True
+    """
     return sum(map(looks_like_ssn, texts)) * 2 > len(texts)
 
 
-SHOWN_NAMES, SHOWN_LENGTH = 20, 40
+SHOWN_NAMES = 20
+SHOWN_LENGTH = 40
 
 
 def shown_name(name: str) -> str:
-    """A name that a caller chose, fit to be shown: percent-encoded and shortened. Show at most SHOWN_NAMES of them."""
+    """A name that a caller chose, fit to be shown: percent-encoded and shortened. Show at most
+    SHOWN_NAMES of them.
+
+    >>> shown_name("Zip code")
+    'Zip%20code'
+    """
     return quote(name[:SHOWN_LENGTH].encode("utf-8", "replace"), safe="")
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that resembles `name`: equal except for signs and letter case, or similar. None for a longer name than
-    is shown, since comparing takes quadratic time."""
+    """The known name that resembles `name`: equal except for signs and letter case, or similar.
+    None for a longer name than is shown, since comparing takes quadratic time.
+
+    >>> nearest_name("Zip-Code", ["zipcode", "city"])
+    'zipcode'
+    >>> nearest_name("shoe", ["zipcode", "city"]) is None
+    True
+    """
     if len(name) > SHOWN_LENGTH:
         return None
     by_folded = {_without_signs(each): each for each in known}
@@ -175,8 +269,10 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotStrict(Exception):
-    """The text is not JSON, or two parsers could read it differently. The message continues "the body" or "the line" and
-    quotes nothing of the text but a key. `place` is where the parser gave up, in words, if that is one place."""
+    """The text is not JSON, or two parsers could read it differently. The message continues "the
+    body" or "the line" and quotes nothing of the text but a key. `place` is where the parser gave
+    up, in words, if that is one place.
+    """
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)
@@ -184,8 +280,16 @@ class NotStrict(Exception):
 
 
 def parse_strictly(text: str) -> Any:
-    """The JSON value in `text`. Raises NotStrict for text that is not JSON, a BOM, NaN, a number that overflows, duplicate keys
-    at any depth, half of a surrogate pair, and more than 100 levels."""
+    """The JSON value in `text`. Raises NotStrict for text that is not JSON, a BOM, NaN, a number
+    that overflows, duplicate keys at any depth, half of a surrogate pair, and more than 100 levels.
+
+    >>> parse_strictly('{"a": [1, 2]}')
+    {'a': [1, 2]}
+    >>> parse_strictly('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+        ...
+    frontdesk.text.NotStrict: has the key a twice
+    """
     try:
         value = _DECODER.decode(text)
         # Only texts with so many brackets can be too deep; all others skip the walk.
@@ -234,22 +338,38 @@ def _constant(_name: str) -> float:
     raise NotStrict("has NaN or Infinity, which are not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_number, parse_constant=_constant
+)
 
 
 def wire_time(moment: datetime) -> str:
-    """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`."""
+    """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`.
+
+    >>> wire_time(datetime(2026, 11, 20, 12, 30, 0, 5, tzinfo=UTC))
+    '2026-11-20T12:30:00Z'
+    """
     return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def stored_time(moment: datetime) -> str:
-    """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts like time."""
+    """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts
+    like time.
+
+    >>> stored_time(datetime(2026, 11, 20, 12, 30, 0, 5, tzinfo=UTC))
+    '2026-11-20T12:30:00.000005Z'
+    """
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return in_utc.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def keyed_hash(text: str, hasher: blake2b) -> str:
-    """The hash in hexadecimal digits, by a copy of a keyed hasher: a new hasher for each text would take twice as long."""
+    """The hash in hexadecimal digits, by a copy of a keyed hasher: a new hasher for each text would
+    take twice as long.
+
+    >>> keyed_hash("robin@example.com", blake2b(key=b"secret", digest_size=4))
+    'd4f3f0ea'
+    """
     hashed = hasher.copy()
     hashed.update(text.encode())
     return hashed.hexdigest()

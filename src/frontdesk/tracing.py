@@ -1,4 +1,5 @@
-"""Traces by OpenTelemetry, if OTEL_* asks for them: spans of requests, deliveries and chunks of files, with ids and codes only.
+"""Traces by OpenTelemetry, if OTEL_* asks for them: spans of requests, deliveries and chunks of
+files, with ids and codes only.
 
 A span is made when its work has ended. Without OTEL_* nothing of the library is imported.
 """
@@ -19,8 +20,12 @@ class Traces:
     tracer: Any = None
 
     def start(self) -> None:
-        """Send spans by OTLP over HTTP, if OTEL_TRACES_EXPORTER is `otlp`, or is not set and an endpoint is."""
-        exporter = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp" * any(map(os.environ.get, _ENDPOINTS))
+        """Send spans by OTLP over HTTP, if OTEL_TRACES_EXPORTER is `otlp`, or is not set and an
+        endpoint is.
+        """
+        exporter = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp" * any(
+            map(os.environ.get, _ENDPOINTS)
+        )
         if exporter == "otlp":
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.trace import TracerProvider
@@ -33,7 +38,9 @@ class Traces:
             self.tracer = provider.get_tracer("frontdesk")
 
     def record(self, name: str, seconds: float, known: Mapping[str, Any], parent: str = "") -> None:
-        """A span with these attributes that ends now and took so long. `parent`: a `traceparent`. Needs a tracer."""
+        """A span with these attributes that ends now and took so long. `parent`: a `traceparent`.
+        Needs a tracer.
+        """
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         around = TraceContextTextMapPropagator().extract({"traceparent": parent})

@@ -1,12 +1,15 @@
-"""Reads a sheet of a workbook (.xlsx) in a process of its own, `python -m frontdesk.workbooks`, which imports nothing else of the
-package: it starts in 0.1 s and has its memory for itself (docs/decisions/0090). `formats.workbook` starts it.
+"""Reads a sheet of a workbook (.xlsx) in a process of its own, `python -m frontdesk.workbooks`,
+which imports nothing else of the package: it starts in 0.1 s and has its memory for itself
+(docs/decisions/0090). `formats.workbook` starts it.
 
-Standard input is the workbook, a file that can be sought in; the arguments are the limits and the sheet's name. Standard output
-gets `marshal` values, each behind its length in four bytes: lists of `(row number, cells as texts)`, then an empty list; or a
-`(code, message, row number)` of the fault of an unreadable workbook.
+Standard input is the workbook, a file that can be sought in; the arguments are the limits and the
+sheet's name. Standard output gets `marshal` values, each behind its length in four bytes: lists of
+`(row number, cells as texts)`, then an empty list; or a `(code, message, row number)` of the fault
+of an unreadable workbook.
 
-calamine holds a whole sheet: 200,000 rows of 20 columns took 370 MiB. So it gets the sheet a few MiB at a time, each piece in
-a small workbook of our own with the styles and the shared strings of the file. It never sees the file itself.
+calamine holds a whole sheet: 200,000 rows of 20 columns took 370 MiB. So it gets the sheet a few
+MiB at a time, each piece in a small workbook of our own with the styles and the shared strings of
+the file. It never sees the file itself.
 """
 
 import io
@@ -24,12 +27,16 @@ from xml.etree import ElementTree as ET
 
 from python_calamine import CalamineWorkbook
 
-MEMORY_BYTES, PROCESSOR_SECONDS = 1024 * 1024 * 1024, 600
+MEMORY_BYTES = 1024 * 1024 * 1024
+PROCESSOR_SECONDS = 600
 ROWS_AT_ONCE = 500
 MIB = 1024 * 1024
 # Each piece parses the shared strings anew, so pieces are larger where there are many of them.
-SMALLEST_PIECE, LARGEST_PIECE = 4 * MIB, 12 * MIB
-WORKBOOK, STRINGS, STYLES = "xl/workbook.xml", "xl/sharedstrings.xml", "xl/styles.xml"
+SMALLEST_PIECE = 4 * MIB
+LARGEST_PIECE = 12 * MIB
+WORKBOOK = "xl/workbook.xml"
+STRINGS = "xl/sharedstrings.xml"
+STYLES = "xl/styles.xml"
 
 _SHEET_DATA = re.compile(rb"<((?:\w+:)?)sheetData\s*(/?)>")
 _ROOT = re.compile(rb"<(?:\w+:)?worksheet[\s>][^>]*>?")
@@ -42,7 +49,8 @@ _BOOK = (
     '<sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>'
 )
 _TYPES = (
-    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/xl/workbook.xml" '
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Override PartName="/xl/workbook.xml" '
     'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>'
 )
 _RELATIONS = (
@@ -59,8 +67,9 @@ class WorkbookFault(Exception):
 
 
 class WorkbookPackage:
-    """The parts of the workbook, by name in lower case, unpacked within limits: unpacked bytes; unpacked bytes per packed one,
-    which count from so many on; letters of a row."""
+    """The parts of the workbook, by name in lower case, unpacked within limits: unpacked bytes;
+    unpacked bytes per packed one, which count from so many on; letters of a row.
+    """
 
     def __init__(self, stream: IO[bytes], limits: Sequence[int]) -> None:
         self._most, self._ratio, self._ratio_from, self.longest_row = limits
@@ -70,7 +79,9 @@ class WorkbookPackage:
         if len(self.parts) != len(self._zip.infolist()):
             raise WorkbookFault("bad_workbook", "Two parts of the workbook have the same name.")
         if WORKBOOK not in self.parts:
-            message = "The file is a ZIP archive, and no workbook (.xlsx). Save it as .xlsx or as CSV."
+            message = (
+                "The file is a ZIP archive, and no workbook (.xlsx). Save it as .xlsx or as CSV."
+            )
             raise WorkbookFault("not_workbook", message)
 
     def open(self, name: str) -> IO[bytes]:
@@ -79,11 +90,15 @@ class WorkbookPackage:
         if info is None:
             raise WorkbookFault("bad_workbook", "The workbook names a part that it does not have.")
         if info.flag_bits & 1:
-            raise WorkbookFault("encrypted_workbook", "The workbook has a password. Save it without one.")
+            raise WorkbookFault(
+                "encrypted_workbook", "The workbook has a password. Save it without one."
+            )
         self._packed += info.compress_size
         self._unpacked += info.file_size
         if self._unpacked > self._most:
-            raise WorkbookFault("too_large", f"The workbook unpacks to more than {self._most:,} bytes.")
+            raise WorkbookFault(
+                "too_large", f"The workbook unpacks to more than {self._most:,} bytes."
+            )
         if self._unpacked > max(self._ratio_from, self._ratio * self._packed):
             message = f"The workbook unpacks to over {self._ratio} times its size: no list of members does."
             raise WorkbookFault("zip_bomb", message)
@@ -97,31 +112,43 @@ class WorkbookPackage:
 
 
 def _refuse_entities(content: bytes) -> None:
-    """Raises WorkbookFault for a declaration of entities, with which a short text can become a long one."""
+    """Raises WorkbookFault for a declaration of entities, with which a short text can become a long
+    one.
+    """
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise WorkbookFault("bad_workbook", "The workbook declares entities: no spreadsheet program does.")
+        raise WorkbookFault(
+            "bad_workbook", "The workbook declares entities: no spreadsheet program does."
+        )
 
 
 def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
-    """The name of the sheet's part, and whether days are counted from 1904. Without `wanted` the first sheet that is shown."""
+    """The name of the sheet's part, and whether days are counted from 1904. Without `wanted` the
+    first sheet that is shown.
+    """
     book = package.parsed(WORKBOOK)
     targets = {
         relation.get("Id"): relation.get("Target") or ""
         for relation in package.parsed("xl/_rels/workbook.xml.rels")
         if (relation.get("Type") or "").endswith("/worksheet")
     }
-    sheets = [
-        (sheet.get("name") or "", sheet.get("state"), targets[identifier])
-        for sheet in book.iterfind(".//{*}sheet")
-        if (identifier := next((v for k, v in sheet.items() if k.endswith("}id")), None)) in targets
+    sheets = []
+    for sheet in book.iterfind(".//{*}sheet"):
+        identifier = next((value for key, value in sheet.items() if key.endswith("}id")), None)
+        if identifier in targets:
+            sheets.append((sheet.get("name") or "", sheet.get("state"), targets[identifier]))
+    named = [
+        sheet
+        for sheet in sheets
+        if wanted and sheet[0].strip().casefold() == wanted.strip().casefold()
     ]
-    named = [sheet for sheet in sheets if wanted and sheet[0].strip().casefold() == wanted.strip().casefold()]
     shown = [sheet for sheet in sheets if sheet[1] in (None, "visible")] or sheets
     found = shown if wanted is None else named
     if not found:
         name = "" if wanted is None else " of the name that the mapping or the upload gives"
         raise WorkbookFault("no_sheet", f"The workbook has no sheet{name}.")
-    is_1904 = any(each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr"))
+    is_1904 = any(
+        each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr")
+    )
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
 
@@ -140,24 +167,31 @@ def rows_of(package: WorkbookPackage, wanted: str | None = None) -> Iterator[tup
             for done, values in enumerate(rows, first + 1):
                 cells = [each if type(each) is str else _cell_text(each) for each in values]
                 if (letters := sum(map(len, cells))) > package.longest_row:
-                    message = f"longer than {package.longest_row:,} characters, which no member needs"
+                    message = (
+                        f"longer than {package.longest_row:,} characters, which no member needs"
+                    )
                     raise WorkbookFault("line_too_long", message, done)
                 if letters:
                     yield done, [""] * left + cells
 
 
 def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
-    """The sheet's rows in pieces of about `size` bytes that end where a row does; each piece is a whole sheet of its own."""
+    """The sheet's rows in pieces of about `size` bytes that end where a row does; each piece is a
+    whole sheet of its own.
+    """
     start = part.read(MIB)
-    found, root = _SHEET_DATA.search(start), _ROOT.search(start)
+    found = _SHEET_DATA.search(start)
+    root = _ROOT.search(start)
     _refuse_entities(start)
     if found is None or root is None:
         raise WorkbookFault("bad_workbook", "The sheet has no table.")
     if found[2]:
         return
     prefix = found[1]
-    row_end, data_end = b"</" + prefix + b"row>", b"</" + prefix + b"sheetData>"
-    head, tail = root[0] + b"<" + prefix + b"sheetData>", data_end + b"</" + prefix + b"worksheet>"
+    row_end = b"</" + prefix + b"row>"
+    data_end = b"</" + prefix + b"sheetData>"
+    head = root[0] + b"<" + prefix + b"sheetData>"
+    tail = data_end + b"</" + prefix + b"worksheet>"
     text = start[found.end() :]
     while (end := text.find(data_end)) < 0:
         if not (block := part.read(MIB)):
@@ -169,7 +203,9 @@ def pieces(part: IO[bytes], size: int) -> Iterator[bytes]:
                 yield head + text[:cut] + tail
                 text = text[cut:]
             elif len(text) > LARGEST_PIECE + MIB:
-                raise WorkbookFault("line_too_long", "A row of the sheet is longer than any member can be.")
+                raise WorkbookFault(
+                    "line_too_long", "A row of the sheet is longer than any member can be."
+                )
     yield head + text[:end] + tail
 
 
@@ -179,7 +215,9 @@ def _surroundings(package: WorkbookPackage, *, is_1904: bool) -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
         made.writestr("[Content_Types].xml", _TYPES)
         made.writestr("_rels/.rels", _RELATIONS % ("officeDocument", WORKBOOK))
-        made.writestr("xl/_rels/workbook.xml.rels", _RELATIONS % ("worksheet", "worksheets/sheet1.xml"))
+        made.writestr(
+            "xl/_rels/workbook.xml.rels", _RELATIONS % ("worksheet", "worksheets/sheet1.xml")
+        )
         made.writestr(WORKBOOK, _BOOK % is_1904)
         for name, own in ((STRINGS, "xl/sharedStrings.xml"), (STYLES, STYLES)):
             if name not in package.parts:
@@ -206,13 +244,19 @@ def _table(surroundings: bytes, sheet: bytes) -> tuple[int, int, list[list[Any]]
 
 
 def _cell_text(value: Any) -> str:
-    """The cell as a CSV would have it: ISO dates, whole numbers without a point, `true` and `false`."""
+    """The cell as a CSV would have it: ISO dates, whole numbers without a point, `true` and
+    `false`.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"
     if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat(timespec="seconds")
+        return (
+            value.date().isoformat()
+            if value.time() == time()
+            else value.isoformat(timespec="seconds")
+        )
     return str(value)
 
 

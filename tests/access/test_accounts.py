@@ -22,8 +22,11 @@ class Client:
     """The customer's client."""
 
     def __init__(self, db: Database, clock: SetClock, customer: Customer) -> None:
-        self.db, self.clock, self.customer = db, clock, customer
-        self.id, self.first_secret = customer.client_id, customer.client_secret
+        self.db = db
+        self.clock = clock
+        self.customer = customer
+        self.id = customer.client_id
+        self.first_secret = customer.client_secret
 
     def rotate(self, **options: Any) -> str:
         with self.db.write() as tx:
@@ -31,7 +34,8 @@ class Client:
 
     def let_in(self, *secrets: str) -> list[bool]:
         """Whether each of the secrets is a good one; it is used then."""
-        answers, now = [], self.clock()
+        answers = []
+        now = self.clock()
         for secret in secrets:
             with self.db.write() as tx:
                 found = recognise_client(tx, client_id=self.id, client_secret=secret, now=now)
@@ -82,11 +86,14 @@ def test_after_a_leak_only_the_new_secret_works_and_no_token(client: Client) -> 
     assert not client.passes()
 
 
-def test_one_secret_can_be_ended_once_and_only_by_its_own_client(client: Client, db: Database) -> None:
+def test_one_secret_can_be_ended_once_and_only_by_its_own_client(
+    client: Client, db: Database
+) -> None:
     other = make_customer(db, name="Other")
     new = client.rotate()
     _, first = db.ask(lambda tx: accounts.list_secrets(tx, client.id))
-    missing, found = pytest.raises(NotFound), nullcontext()
+    missing = pytest.raises(NotFound)
+    found = nullcontext()
     for client_id, answer in ((other.client_id, missing), (client.id, found), (client.id, missing)):
         with answer, db.write() as tx:
             accounts.revoke_secret(tx, client_id, first.id, now=NOW)
@@ -106,9 +113,14 @@ def test_a_closed_account_stays_closed_and_gets_no_client(client: Client, db: Da
         accounts.create_client(tx, NewClient(account_id, "Late", {Scope.CUSTOMER}), now=NOW)
 
 
-def test_a_secret_ends_at_its_time_and_keeps_the_day_of_its_last_use(client: Client, clock: SetClock) -> None:
+def test_a_secret_ends_at_its_time_and_keeps_the_day_of_its_last_use(
+    client: Client, clock: SetClock
+) -> None:
     def days() -> list[str | None]:
-        return [each.last_used_on for each in client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))]
+        return [
+            each.last_used_on
+            for each in client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))
+        ]
 
     new = client.rotate(expires_at=clock() + timedelta(days=1))
     assert days() == [None, None]

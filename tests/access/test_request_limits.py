@@ -23,9 +23,12 @@ DEFAULT = 600  # requests per minute of a client without a limit of its own
 class Process:
     """One serving process's limits; `spend` asks `times` times and says how many were let through."""
 
-    def __init__(self, db: Database, clock: SetClock, client: int = 1, limit: int | None = 600) -> None:
+    def __init__(
+        self, db: Database, clock: SetClock, client: int = 1, limit: int | None = 600
+    ) -> None:
         self.limits = RequestLimits(db, clock, default=DEFAULT)
-        self.client, self.limit = client, limit
+        self.client = client
+        self.limit = limit
 
     async def ask(self) -> RequestAllowance | RateLimited | None:
         try:
@@ -59,12 +62,16 @@ def other_process(process: Process, database_url: str, clock: SetClock) -> Itera
 def test_a_usual_client_asks_nothing_of_the_database(process: Process, db: Database) -> None:
     process.limit = None
     with statements(db) as sent:
-        assert process.limits.admit_now(process.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
+        assert process.limits.admit_now(process.client, None) == RequestAllowance(
+            DEFAULT, DEFAULT - 1, 60
+        )
         assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
     assert sent == []
 
 
-def test_another_process_adds_a_twentieth(process: Process, other_process: Process, clock: SetClock) -> None:
+def test_another_process_adds_a_twentieth(
+    process: Process, other_process: Process, clock: SetClock
+) -> None:
     process.limit = other_process.limit = None
     for _ in range(2):
         assert process.spend(DEFAULT + 50) == DEFAULT
@@ -89,13 +96,16 @@ def test_two_processes_together_let_exactly_the_limit_through_to_each_client(
     process: Process, other_process: Process, db: Database, customer: Customer, clock: SetClock
 ) -> None:
     async def both() -> list[RequestAllowance | RateLimited | None]:
-        return await asyncio.gather(*(p.ask() for _ in range(650) for p in (process, other_process)))
+        return await asyncio.gather(
+            *(p.ask() for _ in range(650) for p in (process, other_process))
+        )
 
     assert sum(isinstance(answer, RequestAllowance) for answer in asyncio.run(both())) == 600
     with db.write() as tx:
         new = NewClient(customer.account_id, "Another", {Scope.CUSTOMER})
         client, _ = create_client(tx, new, now=clock())
-    process.client, process.limit = client.id, 5
+    process.client = client.id
+    process.limit = 5
     assert process.spend(10) == 5
 
 
@@ -119,12 +129,16 @@ def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
 
 @pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: int, *, at_once: bool) -> None:
+def test_exactly_the_limit_is_let_through_in_a_minute(
+    process: Process, limit: int, *, at_once: bool
+) -> None:
     process.limit = limit
     assert process.spend(limit + 20, at_once=at_once) == limit
 
 
-def test_numbers_count_down_until_the_next_minute(process: Process, clock: SetClock, db: Database) -> None:
+def test_numbers_count_down_until_the_next_minute(
+    process: Process, clock: SetClock, db: Database
+) -> None:
     process.limit = 50
     clock.advance(15)
     for _ in range(5):
@@ -139,7 +153,9 @@ def test_numbers_count_down_until_the_next_minute(process: Process, clock: SetCl
         assert len(tx.execute(request_allowances.select()).all()) == 2
 
 
-def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clock: SetClock) -> None:
+def test_a_clock_that_is_set_back_counts_in_its_own_minute(
+    process: Process, clock: SetClock
+) -> None:
     process.limit = 3
     spent = []
     for seconds in (0, -3600, 3600):
@@ -148,7 +164,9 @@ def test_a_clock_that_is_set_back_counts_in_its_own_minute(process: Process, clo
     assert spent == [3, 3, 0]
 
 
-def test_little_is_kept_by_few_statements(process: Process, other_process: Process, db: Database) -> None:
+def test_little_is_kept_by_few_statements(
+    process: Process, other_process: Process, db: Database
+) -> None:
     process.limit = other_process.limit = 6000
     assert other_process.spend(3) == 3
     with statements(db, "SELECT") as sent:

@@ -23,7 +23,9 @@ CALLER = Caller(1, "c", 1, None, frozenset(), END, AccountState.ACTIVE)
 
 
 class Tokens:
-    """A TokenCheck over a database of one's own making: `known` by token; `during` runs while a look-up is under way."""
+    """A TokenCheck over a database of one's own making: `known` by token; `during` runs while a
+    look-up is under way.
+    """
 
     def __init__(self) -> None:
         self.known: dict[str, Caller] = {"token": CALLER}
@@ -106,7 +108,9 @@ def test_only_a_tokens_hash_is_stored(db: Database, customer: Customer) -> None:
     assert customer.token not in str(dict(row))
 
 
-def test_a_revoked_clients_tokens_are_worthless(db: Database, customer: Customer, clock: SetClock) -> None:
+def test_a_revoked_clients_tokens_are_worthless(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
     with db.write() as tx:
         client = get_client(tx, customer.client_id)
         revoke_client(tx, customer.client_id, now=clock())
@@ -132,7 +136,9 @@ def test_a_token_is_looked_up_again_five_seconds_after_a_look_up_began(tokens: T
     assert tokens.passes("new")
 
 
-def test_a_client_has_a_thousand_tokens_at_most(db: Database, customer: Customer, clock: SetClock) -> None:
+def test_a_client_has_a_thousand_tokens_at_most(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
     with db.write() as tx:
         client = get_client(tx, customer.client_id)
         tokens = [customer.token]
@@ -149,7 +155,9 @@ def test_a_client_has_a_thousand_tokens_at_most(db: Database, customer: Customer
         assert len(tx.execute(access_tokens.select()).all()) == 1
 
 
-def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(tokens: Tokens) -> None:
+def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(
+    tokens: Tokens,
+) -> None:
     tokens.known["other"] = CALLER
     assert tokens.check.good_lately("token") is None  # never seen
     assert tokens.passes()

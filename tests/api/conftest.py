@@ -1,4 +1,6 @@
-"""What the tests of the interface share: the customer's client at /oauth, the customer's files, the audit trail."""
+"""What the tests of the interface share: the customer's client at /oauth, the customer's files, the
+audit trail.
+"""
 
 import json
 from collections.abc import Callable
@@ -38,11 +40,15 @@ class OAuth:
         self.form = {"grant_type": "client_credentials", "client_id": customer.client_id}
         self.form |= {"client_secret": customer.client_secret}
 
-    def token(self, send: Callable[..., Any] = urlencoded, path: str = "token", **changes: Any) -> Any:
+    def token(
+        self, send: Callable[..., Any] = urlencoded, path: str = "token", **changes: Any
+    ) -> Any:
         form = {name: value for name, value in (self.form | changes).items() if value is not None}
         return self.caller.post(f"/oauth/{path}", **send(form))
 
-    def revoke(self, token: str | None, send: Callable[..., Any] = urlencoded, **changes: Any) -> Any:
+    def revoke(
+        self, token: str | None, send: Callable[..., Any] = urlencoded, **changes: Any
+    ) -> Any:
         return self.token(send, "revoke", token=token, grant_type=None, **changes)
 
 
@@ -55,14 +61,19 @@ class Files:
     """A customer's eligibility files over HTTP, and the worker that loads them."""
 
     def __init__(self, api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
-        self.api, self.db, self.customer, self.clock = api, db, customer, clock
+        self.api = api
+        self.db = db
+        self.customer = customer
+        self.clock = clock
         self.path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
 
     def of(self, other: Customer) -> "Files":
         return Files(self.api.as_(other.token), self.db, other, self.clock)
 
     def upload(self, content: Any, query: str = "", kind: str = "text/csv", **headers: str) -> Any:
-        return self.api.post(self.path + query, content=content, headers={"Content-Type": kind} | headers)
+        return self.api.post(
+            self.path + query, content=content, headers={"Content-Type": kind} | headers
+        )
 
     def work(self) -> bool:
         return run_next(self.db, self.clock, RunOptions(Uniqueness.SERVICE))
@@ -103,7 +114,9 @@ def files(api: Api, db: Database, customer: Customer, clock: SetClock) -> Files:
 @pytest.fixture
 def trail(db: Database) -> Trail:
     """The audit entries of an action, the oldest first."""
-    return lambda action: list(reversed(db.ask(lambda tx: list_entries(tx, AuditQuery(action=action)))))
+    return lambda action: list(
+        reversed(db.ask(lambda tx: list_entries(tx, AuditQuery(action=action))))
+    )
 
 
 def codes(answer: Any) -> dict[str, str]:

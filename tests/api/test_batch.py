@@ -1,22 +1,23 @@
-"""A batch of members: each record as if it had been sent alone, in order, and no record in the way of another."""
+"""A batch of members: each record as if it had been sent alone, in order, and no record in the way
+of another.
+"""
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from frontdesk.app import App
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.enrol import Enrolments
+from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError, Unavailable
+from tests.api.batches import LINES, kind, lines_of, statuses
 from tests.api.conftest import codes
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
-
-LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture
@@ -24,20 +25,10 @@ def path(customer: Customer) -> str:
     return f"/v2/plans/{customer.plan_ids[0]}/eligibility/batch"
 
 
-def lines_of(records: Iterable[Any]) -> bytes:
-    return "\n".join(map(json.dumps, records)).encode()
-
-
-def kind(answer: Any) -> tuple[int, str]:
-    return answer.status_code, answer.json()["type"].partition("#")[2]
-
-
-def statuses(answer: Any) -> list[int]:
-    return [each["status"] for each in answer.json()["data"]]
-
-
 def records_of(n: int) -> list[dict[str, Any]]:
-    """Records of every outcome; those of different numbers do not touch each other. The member n + 9 is under another plan."""
+    """Records of every outcome; those of different numbers do not touch each other. The member n +
+    9 is under another plan.
+    """
     ids = {"external_id": f"AB {n + 1:06d}"}
     return [
         member_body(n + 1, invite_immediately=True),
@@ -85,10 +76,14 @@ def test_each_record_is_answered_as_a_post_of_it_alone(
     body = answer.json()
     assert body["links"]["self"].endswith(path)
     assert body["counts"] == {"created": 1, "updated": 1, "unchanged": 1, "moved": 1, "refused": 6}
-    for index, (result, post, record) in enumerate(zip(body["data"], alone, records_of(0), strict=True)):
+    for index, (result, post, record) in enumerate(
+        zip(body["data"], alone, records_of(0), strict=True)
+    ):
         stored = {name: result.pop(name) for name in ("id", "external_id") if name in result}
         assert result == {"index": index} | as_result(post)
-        assert stored.get("external_id") == (record["external_id"] if result["status"] < 400 else None)
+        assert stored.get("external_id") == (
+            record["external_id"] if result["status"] < 400 else None
+        )
         assert ("id" in stored) is (result["status"] < 400)
     assert {each["status"] for each in body["data"]} == {200, 201, 422}
 
@@ -100,7 +95,9 @@ def test_a_record_that_is_no_object_stops_no_other(api: Api, path: str) -> None:
         "index": 0, "status": 400, "detail": "The record must be a JSON object.",
     }  # fmt: skip
     sent = (
-        b'{"external_id": "AB 000001", "external_id": "2"}\n{"exter\n' + lines_of([member_body(2)]) + b"\nNaN"
+        b'{"external_id": "AB 000001", "external_id": "2"}\n{"exter\n'
+        + lines_of([member_body(2)])
+        + b"\nNaN"
     )
     answer = api.post(path, content=sent, headers=LINES)
     assert statuses(answer) == [400, 400, 201, 400]
@@ -109,8 +106,9 @@ def test_a_record_that_is_no_object_stops_no_other(api: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize(("content", "status", "word"), [
-    (b"", 400, "malformed"), (b"{}", 400, "malformed"), (b"[{}", 400, "malformed"), (b"[{}] x", 400, "malformed"),
-    (b"[{},]", 400, "malformed"), (b"\xef\xbb\xbf[{}]", 400, "malformed"), (b'[{"a": "\xff"}]', 400, "malformed"),
+    (b"", 400, "malformed"), (b"{}", 400, "malformed"), (b"[{}", 400, "malformed"),
+    (b"[{}] x", 400, "malformed"), (b"[{},]", 400, "malformed"), (b"\xef\xbb\xbf[{}]", 400, "malformed"),
+    (b'[{"a": "\xff"}]', 400, "malformed"),
     (b"\xff\xfe[\x00]\x00", 400, "malformed"), (b"[" * 100_000, 400, "malformed"),
     (b'[{"a": "' + b"x" * 140_000 + b'"}]', 400, "malformed"), (b"[]", 422, "empty"),
     (b"[" + b"{}," * 1000 + b"{}]", 422, "too_many_records"), (b" " * 8_388_609, 413, "too_large"),
@@ -124,21 +122,32 @@ def test_a_body_that_is_at_fault_as_a_whole_writes_nothing(
     answer = api.post(path, content=content)
     assert answer.status_code == status
     assert word in (kind(answer)[1], codes(answer).get("records") if status == 422 else "")
-    assert codes(api.post(path.removesuffix("/batch"), {"external_id": "AB 000001"}))["dob"] == "required"
+    assert (
+        codes(api.post(path.removesuffix("/batch"), {"external_id": "AB 000001"}))["dob"]
+        == "required"
+    )
 
 
 def test_lines_are_limited_as_items_are(api: Api, path: str) -> None:
     assert kind(api.post(path, content=b"{}\n" * 1001, headers=LINES)) == (422, "invalid")
     assert kind(api.post(path, content=b"\n" * 70_000, headers=LINES)) == (422, "invalid")
-    assert kind(api.post(path, content=b'{"a": "' + b"x" * 70_000, headers=LINES)) == (400, "malformed")
+    assert kind(api.post(path, content=b'{"a": "' + b"x" * 70_000, headers=LINES)) == (
+        400,
+        "malformed",
+    )
     wide = [
         member_body(n, first_name="é" * 90, metadata={f"k{k}": "é" * 400 for k in range(40)})
         for n in range(2)
     ]
-    assert statuses(api.post(path, content=json.dumps(wide, ensure_ascii=False).encode())) == [201, 201]
+    assert statuses(api.post(path, content=json.dumps(wide, ensure_ascii=False).encode())) == [
+        201,
+        201,
+    ]
 
 
-@pytest.mark.parametrize("kind_", ["text/plain", "application/jsonl", "application/x-ndjson; charset=utf-16"])
+@pytest.mark.parametrize(
+    "kind_", ["text/plain", "application/jsonl", "application/x-ndjson; charset=utf-16"]
+)
 def test_only_json_and_json_lines_are_taken(api: Api, path: str, kind_: str) -> None:
     assert api.post(path, content=b"[]", headers={"Content-Type": kind_}).status_code == 415
     packed = LINES | {"Content-Encoding": "gzip"}
@@ -167,7 +176,10 @@ def test_unknown_fields_of_all_records_are_named_or_refused(api: Api, path: str)
     assert statuses(answer) == [422] * 3
     assert answer.json()["data"][0]["errors"][0]["code"] == "unknown_field"
     answer = api.post(path, records)
-    assert (statuses(answer), answer.headers["Ignored-Fields"]) == ([201] * 3, "colour,expiration_date")
+    assert (statuses(answer), answer.headers["Ignored-Fields"]) == (
+        [201] * 3,
+        "colour,expiration_date",
+    )
     assert answer.headers["Did-You-Mean"] == "expiration_date=expiry_date"
 
 
@@ -187,7 +199,9 @@ def test_a_whole_batch_is_written_in_order(api: Api, path: str) -> None:
 
 
 def group_writer(monkeypatch: pytest.MonkeyPatch, answer: Any) -> list[int]:
-    """The sizes of the groups that are written from now on; `answer` makes the results of each, from its number."""
+    """The sizes of the groups that are written from now on; `answer` makes the results of each,
+    from its number.
+    """
     sizes: list[int] = []
     commit = Enrolments.commit_group
 
@@ -238,7 +252,8 @@ def test_groups_of_batches_take_turns_beside_single_records(
         record = parse_member(member_body(n), today=clock().date().isoformat())
         return Submission(customer.account_id, customer.plan_ids[0], record, "client", f"r-{n}")
 
-    running, most = 0, 0
+    running = 0
+    most = 0
     commit = app.enrolments.commit_group
 
     async def commit_group(items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
@@ -254,7 +269,10 @@ def test_groups_of_batches_take_turns_beside_single_records(
 
     async def scene() -> tuple[list[Any], list[Any]]:
         enrolments = app.enrolments
-        groups = [enrolments.submit_together([submission(n + k) for k in range(5)]) for n in range(0, 50, 5)]
+        groups = [
+            enrolments.submit_together([submission(n + k) for k in range(5)])
+            for n in range(0, 50, 5)
+        ]
         alone = [enrolments.submit(submission(n)) for n in range(60, 65)]
         done = await asyncio.gather(*groups, *alone)
         await enrolments.close()
@@ -264,5 +282,8 @@ def test_groups_of_batches_take_turns_beside_single_records(
 
     groups, alone = asyncio.run(scene())
     assert ([len(group) for group in groups], most) == ([5] * 10, 1)
-    assert all(isinstance(each, Enrolled) for each in (*(each for group in groups for each in group), *alone))
+    assert all(
+        isinstance(each, Enrolled)
+        for each in (*(each for group in groups for each in group), *alone)
+    )
     assert not any(isinstance(each, FrontdeskError) for group in groups for each in group)

@@ -16,18 +16,27 @@ def path(customer: Customer) -> str:
     return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
 
-def test_an_unknown_external_id_creates_a_member_and_a_known_one_updates_it(api: Api, path: str) -> None:
+def test_an_unknown_external_id_creates_a_member_and_a_known_one_updates_it(
+    api: Api, path: str
+) -> None:
     first = api.post(path, member_body(external_id=" AB 000001 ", invite_immediately=True))
     assert (first.status_code, first.headers["Eligibility-Outcome"]) == (201, "created")
     assert (first.json()["external_id"], first.json()["dob"]) == ("AB 000001", "1977-01-11")
     assert first.headers["Invitation"] == "immediate"
-    second = api.post(path, {"external_id": "AB 000001", "last_name": "Changed", "invite_immediately": True})
+    second = api.post(
+        path, {"external_id": "AB 000001", "last_name": "Changed", "invite_immediately": True}
+    )
     assert (second.status_code, second.json()) == (200, first.json() | {"last_name": "Changed"})
-    told = [second.headers[name] for name in ("Eligibility-Outcome", "Eligibility-Changed", "Invitation")]
+    told = [
+        second.headers[name]
+        for name in ("Eligibility-Outcome", "Eligibility-Changed", "Invitation")
+    ]
     assert told == ["updated", "last_name", "none; reason=not_new"]
 
 
-def test_a_member_moves_to_another_plan_and_keeps_the_id(api: Api, customer: Customer, path: str) -> None:
+def test_a_member_moves_to_another_plan_and_keeps_the_id(
+    api: Api, customer: Customer, path: str
+) -> None:
     first = api.post(path, member_body())
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert (moved.status_code, moved.headers["Eligibility-Outcome"]) == (200, "moved")
@@ -37,10 +46,16 @@ def test_a_member_moves_to_another_plan_and_keeps_the_id(api: Api, customer: Cus
     assert "Eligibility-Left-Plan" not in first.headers
 
 
-def test_an_inactive_plan_is_warned_about(api: Api, db: Database, customer: Customer, path: str) -> None:
+def test_an_inactive_plan_is_warned_about(
+    api: Api, db: Database, customer: Customer, path: str
+) -> None:
     close_plan(db, customer.plan_ids[0])
     sent = [api.post(path, member_body(zipcode=code)) for code in ("02134", "02134", "02135")]
-    assert [answer.headers["Eligibility-Outcome"] for answer in sent] == ["created", "unchanged", "updated"]
+    assert [answer.headers["Eligibility-Outcome"] for answer in sent] == [
+        "created",
+        "unchanged",
+        "updated",
+    ]
     assert [answer.headers["Eligibility-Warnings"] for answer in sent] == ["plan_inactive"] * 3
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert "Eligibility-Warnings" not in moved.headers
@@ -56,7 +71,9 @@ def test_warnings_tell_of_likely_mistakes_that_are_no_faults(api: Api, path: str
     assert shifted.headers["Eligibility-Warnings"] == "dob_shifted_one_day,identity_changed"
 
 
-def test_the_same_record_changes_nothing_and_its_metadata_comes_back_as_sent(api: Api, path: str) -> None:
+def test_the_same_record_changes_nothing_and_its_metadata_comes_back_as_sent(
+    api: Api, path: str
+) -> None:
     api.post(path, member_body(metadata={"a": "1", "b": "2"}))
     again = api.post(path, member_body(metadata={"b": "2", "a": "1"}))
     assert (again.status_code, again.headers["Eligibility-Outcome"]) == (200, "unchanged")

@@ -37,13 +37,22 @@ def test_an_end_is_the_last_day_of_access(
     api: Api, db: Database, path: str, member: str, trail: Trail
 ) -> None:
     before = api.post(path, {"external_id": "AB 000001"}).json()
-    ended = api.post(member + "/end", {"on": "2026-11-30", "onn": 1}, headers={"X-Request-Id": "the-end"})
+    ended = api.post(
+        member + "/end", {"on": "2026-11-30", "onn": 1}, headers={"X-Request-Id": "the-end"}
+    )
     assert told(ended) == (200, "ended", "expiry_date")
     assert (ended.json(), ended.headers["Cache-Control"]) == (before, "no-store")
     assert (ended.headers["Ignored-Fields"], ended.headers["Did-You-Mean"]) == ("onn", "onn=on")
-    assert told(api.post(member + "/end", {"on": "2026-11-30T00:00:00Z"})) == (200, "unchanged", None)
+    assert told(api.post(member + "/end", {"on": "2026-11-30T00:00:00Z"})) == (
+        200,
+        "unchanged",
+        None,
+    )
     assert told(api.post(member + "/end", {"on": "2026-12-31"})) == (200, "ended", "expiry_date")
-    assert told(api.post(path, {"external_id": "AB 000001", "expiry_date": "2026-12-31"}))[1] == "unchanged"
+    assert (
+        told(api.post(path, {"external_id": "AB 000001", "expiry_date": "2026-12-31"}))[1]
+        == "unchanged"
+    )
     last = db.ask(lambda tx: list_history(tx, before["id"]))
     assert [(each.outcome, each.changes) for each in last[1:]] == [
         ("ended", {"expiry_date": [None, "2026-11-30"]}),
@@ -69,7 +78,9 @@ def test_an_end_needs_a_real_day_of_access(api: Api, member: str) -> None:
     assert told(api.post(member + "/end", {"on": "2026-01-01"}))[1] == "ended"
 
 
-def test_a_renamed_member_is_the_same_member(api: Api, db: Database, path: str, member: str) -> None:
+def test_a_renamed_member_is_the_same_member(
+    api: Api, db: Database, path: str, member: str
+) -> None:
     before = api.post(path, {"external_id": "AB 000001"}).json()
     renamed = api.post(member + "/rename", {"external_id": " N-77 "})
     assert told(renamed) == (200, "updated", "external_id")
@@ -96,7 +107,10 @@ def test_a_rename_is_refused_with_every_fault(api: Api, path: str, member: str) 
     assert codes(taken) == dict.fromkeys(("external_id", "member_id"), "not_unique")
     assert codes(api.post(member + "/rename", {"member_id": "C-1"})) == {"external_id": "required"}
     wrong = {"external_id": None, "member_id": "x" * 256}
-    assert codes(api.post(member + "/rename", wrong)) == {"external_id": "required", "member_id": "too_long"}
+    assert codes(api.post(member + "/rename", wrong)) == {
+        "external_id": "required",
+        "member_id": "too_long",
+    }
     ignored = api.post(member + "/rename", {"external_id": "AB 000001", "last_name": "Other"})
     assert (told(ignored)[1], ignored.headers["Ignored-Fields"]) == ("unchanged", "last_name")
 
@@ -109,7 +123,9 @@ def test_a_member_that_is_elsewhere_merged_or_moved_is_not_there(
     body = {"on": "2026-12-31", "external_id": "N-77"}
     other = api.post(path, member_body(2)).json()["id"]
     with db.write() as tx:
-        merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock()))
+        merge(
+            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock())
+        )
     elsewhere = member.replace(path, f"/v2/plans/{customer.plan_ids[1]}/eligibility")
     gone = [elsewhere, f"{path}/{other}", f"{path}/0", f"{path}/x", f"{path}/{10**18 - 1}"]
     answers = [api.post(f"{address}/{verb}", body) for address in gone]
@@ -126,8 +142,12 @@ def test_a_member_can_not_take_the_identifier_that_leads_to_it(
 ) -> None:
     api.post(path, member_body(2))
     with db.write() as tx:
-        merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock()))
-    assert codes(api.post(member + "/rename", {"external_id": "AB 000002"})) == {"external_id": "not_unique"}
+        merge(
+            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock())
+        )
+    assert codes(api.post(member + "/rename", {"external_id": "AB 000002"})) == {
+        "external_id": "not_unique"
+    }
     assert api.post(path, {"external_id": "AB 000002"}).json()["external_id"] == "AB 000001"
 
 

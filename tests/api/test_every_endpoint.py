@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from frontdesk.access.model import Scope
 from frontdesk.api.routes import ENDPOINTS, ENTRANCE, PAGES
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import Database
+from frontdesk.installation import build_asgi
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from frontdesk.sandbox.door import ENDPOINTS as SANDBOX
 from frontdesk.web.endpoint import Endpoint
@@ -23,13 +23,20 @@ from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer, make_operator, member_body
 
-# The operator's routes ask for a token; those of the sandbox's mailbox look at it themselves. Mail providers have none.
+# The operator's routes ask for a token; those of the sandbox's mailbox look at it themselves. Mail
+# providers have none.
 PROVIDERS = "POST /operator/v1/email-events/{provider}/{token}"
 ASKING = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None or endpoint.any_scope]
 TAKING = [endpoint for endpoint in OPERATORS if f"{endpoint.method} {endpoint.path}" != PROVIDERS]
 PROTECTED = [*ASKING, *TAKING, *SANDBOX]
 OPEN = {
-    *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
+    *(
+        "POST /oauth/token",
+        "POST /oauth/revoke",
+        "GET /openapi.json",
+        "GET /docs",
+        "GET /docs/{asset}",
+    ),
     *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),
     PROVIDERS,
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
@@ -48,7 +55,9 @@ def example_path(endpoint: Endpoint) -> str:
 
 def test_only_these_routes_need_no_token() -> None:
     routes = [
-        endpoint for endpoint in (*ENTRANCE, *ENDPOINTS, *PAGES, *OPERATORS) if endpoint not in PROTECTED
+        endpoint
+        for endpoint in (*ENTRANCE, *ENDPOINTS, *PAGES, *OPERATORS)
+        if endpoint not in PROTECTED
     ]
     assert {f"{endpoint.method} {endpoint.path}" for endpoint in routes} == OPEN
 
@@ -57,7 +66,9 @@ def test_only_these_routes_need_no_token() -> None:
 @endpoints(PROTECTED)
 def test_every_protected_route_refuses_without_a_good_token(api: Api, endpoint: Endpoint) -> None:
     for authorization in (None, "", "Bearer", "Bearer x", "Basic eDp5", "Bearer \xff"):
-        headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+        headers = (
+            {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+        )
         answer = api.as_(None).request(endpoint.method, example_path(endpoint), headers=headers)
         assert answer.status_code == 401
         assert answer.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
@@ -74,8 +85,14 @@ def test_every_protected_route_refuses_a_token_without_its_scope(
     tokens.append(api.token or "" if needed is Scope.OPERATOR else make_operator(db).token)
     for token in tokens:
         answer = api.as_(token).request(endpoint.method, example_path(endpoint))
-        assert (answer.status_code, answer.json()["title"]) == (403, "The token's scope is too narrow")
-        assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{needed}"'
+        assert (answer.status_code, answer.json()["title"]) == (
+            403,
+            "The token's scope is too narrow",
+        )
+        assert (
+            answer.headers["WWW-Authenticate"]
+            == f'Bearer error="insufficient_scope", scope="{needed}"'
+        )
     if needed is not Scope.OPERATOR:
         narrow = api.as_(make_customer(db, name="Narrow", scopes=frozenset({needed})).token)
         assert narrow.request(endpoint.method, example_path(endpoint)).status_code not in (401, 403)
@@ -87,7 +104,10 @@ def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
     assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "GET, HEAD, POST"
     for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2/3"):
         unknown = api.get(path)
-        assert (unknown.status_code, unknown.headers["Content-Type"]) == (404, "application/problem+json")
+        assert (unknown.status_code, unknown.headers["Content-Type"]) == (
+            404,
+            "application/problem+json",
+        )
 
 
 def test_a_sane_request_id_is_kept(api: Api) -> None:
@@ -96,8 +116,14 @@ def test_a_sane_request_id_is_kept(api: Api) -> None:
         assert (answer.headers["X-Request-Id"] == sent) is kept
 
 
-def test_a_client_has_the_limit_of_the_installation(config: Config, db: Database, clock: SetClock) -> None:
-    app = App(replace(config, requests_per_minute=60), open_for_test(config.database_url, "service"), clock)
+def test_a_client_has_the_limit_of_the_installation(
+    config: Config, db: Database, clock: SetClock
+) -> None:
+    app = App(
+        replace(config, requests_per_minute=60),
+        open_for_test(config.database_url, "service"),
+        clock,
+    )
     customer = make_customer(db, name="Plain")
     with TestClient(build_asgi(app, Telemetry(io.StringIO()))) as http:
         api = Api(http, customer.token, io.StringIO())
@@ -112,7 +138,9 @@ def test_a_client_has_the_limit_of_the_installation(config: Config, db: Database
 
 
 @ON_ONE_DATABASE
-def test_every_answer_that_counts_has_the_rate_limit(api: Api, db: Database, clock: SetClock) -> None:
+def test_every_answer_that_counts_has_the_rate_limit(
+    api: Api, db: Database, clock: SetClock
+) -> None:
     own = make_customer(db, name="Own", requests_per_minute=3)
     clock.advance(20)
     client = api.as_(own.token)
@@ -123,7 +151,9 @@ def test_every_answer_that_counts_has_the_rate_limit(api: Api, db: Database, clo
         client.get("/v2/me"),
     ]
     assert [answer.status_code for answer in answers] == [404, 403, 200, 429]
-    told = [(answer.headers["RateLimit"], answer.headers["RateLimit-Remaining"]) for answer in answers]
+    told = [
+        (answer.headers["RateLimit"], answer.headers["RateLimit-Remaining"]) for answer in answers
+    ]
     assert told == [(f'"minute";r={left};t=40', str(left)) for left in (2, 1, 0, 0)]
     assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"minute";q=3;w=60'}
     for path in ("/healthz", "/v2/nowhere"):
@@ -131,7 +161,9 @@ def test_every_answer_that_counts_has_the_rate_limit(api: Api, db: Database, clo
     assert "RateLimit" not in api.as_("unknown").get("/v2/plans").headers
 
 
-def test_a_caller_reads_about_itself(api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
+def test_a_caller_reads_about_itself(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
     clock.advance(18)
     scopes = ["customer", "eligibility:write", "plans:read", "plans:write"]
     expected = {
@@ -166,13 +198,16 @@ def test_all_lines_of_other_repeated_list_headers_count(api: Api, customer: Cust
     ("lines", "status"),
     [(["application/json"], 200), (["*/*"], 200), (["application/*;q=0.5, text/html"], 200), ([""], 200),
      (["text/html", "application/json"], 200), (["application/json", "text/html"], 200), (["text/html"], 406),
-     (["application/json;q=0"], 406), (["*/*, application/json;q=0"], 406), (["application/json;q=0", "*/*"], 406),
+     (["application/json;q=0"], 406), (["*/*, application/json;q=0"], 406),
+     (["application/json;q=0", "*/*"], 406),
      (["text/html", "text/plain"], 406), (["text/html," * 1_400], 406), (["*/*;q=0," * 1_400], 406),
-     (["application/json;q=0;q=1"], 406),
-     (["application/json;q=nan"], 406), (["application/json;q=-1"], 406), ([";" * 15_000], 406), (["," * 15_000], 406),
+     (["application/json;q=0;q=1"], 406), (["application/json;q=nan"], 406),
+     (["application/json;q=-1"], 406), ([";" * 15_000], 406), (["," * 15_000], 406),
      (["x" * 1_000] * 17, 431)],
 )  # fmt: skip
-def test_an_accept_header_without_json_is_not_acceptable(api: Api, lines: list[str], status: int) -> None:
+def test_an_accept_header_without_json_is_not_acceptable(
+    api: Api, lines: list[str], status: int
+) -> None:
     headers = [("Authorization", f"Bearer {api.token}"), *(("Accept", line) for line in lines)]
     del api.http.headers["Accept"]
     assert api.http.get("/v2/plans", headers=headers).status_code == status
@@ -191,7 +226,9 @@ def test_nothing_that_a_person_sent_is_in_a_log_a_metric_or_an_error(
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     wrong: dict[str, Any] = {name: f"canary{name}" for name in member_body() if name != "member_id"}
-    good = member_body(1, first_name="canary", last_name="canary", city="canary", metadata={"k": "canary"})
+    good = member_body(
+        1, first_name="canary", last_name="canary", city="canary", metadata={"k": "canary"}
+    )
     good |= {"external_id": "canary-1", "member_id": "canary-2", "email": "canary@example.com"}
     answers = [
         api.post(path, good),

@@ -1,4 +1,6 @@
-"""Eligibility files over HTTP: upload, types, progress, decisions, lists, reports, audit trail; whose they are."""
+"""Eligibility files over HTTP: upload, types, progress, decisions, lists, reports, audit trail;
+whose they are.
+"""
 
 import asyncio
 import gzip
@@ -12,13 +14,13 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
 from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.actions import Upload, begin_file
 from frontdesk.files.model import EligibilityFile, NewFile
 from frontdesk.idempotency.model import AnsweredBefore, Once, StoredAnswer
+from frontdesk.installation import build_asgi
 from frontdesk.web.telemetry import Telemetry
 from tests.api.conftest import BASE_URL, Files, Trail, codes
 from tests.conftest import Api, SetClock
@@ -47,7 +49,11 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -
     path = taken.headers["Location"].removeprefix(BASE_URL)
     assert files.work()
     data = api.get(path).json()["data"]
-    assert (data["state"], data["counts"], data["rows_done"]) == ("done", {"created": 1, "refused": 1}, 2)
+    assert (data["state"], data["counts"], data["rows_done"]) == (
+        "done",
+        {"created": 1, "refused": 1},
+        2,
+    )
     lines = files.report(data)
     said = '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""'
     assert lines[0] == said + ',"changed":[],"left_plan":null}'
@@ -57,9 +63,13 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")
 
 
-def test_a_file_says_how_it_was_read_and_which_columns_are_no_field(files: Files, customer: Customer) -> None:
+def test_a_file_says_how_it_was_read_and_which_columns_are_no_field(
+    files: Files, customer: Customer
+) -> None:
     header, first, _ = csv_of([row(1)]).decode().split("\n")
-    content = f"{header.strip()},Shoe size é,100% sure\n{first.strip()},44,x\n".replace(",", ";").encode()
+    content = f"{header.strip()},Shoe size é,100% sure\n{first.strip()},44,x\n".replace(
+        ",", ";"
+    ).encode()
     disposition = {"Content-Disposition": 'attachment; filename="May 2026.csv"'}
     one = files.upload(content, "?mapping=%7B%22clear%22:%22-%22%7D", **disposition)
     two = files.upload(content, "?file_name=list.csv")
@@ -91,7 +101,9 @@ def test_a_large_upload_streams_in_and_out(files: Files) -> None:
 
 
 @pytest.mark.parametrize("key", ["?mode=all", "?dry_run=1", "?mode=full&mode=full", "?dryrun=true"])
-def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: Files, key: str) -> None:
+def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(
+    files: Files, key: str
+) -> None:
     answer = files.upload(csv_of([row(1)]), key)
     [fault] = answer.json()["errors"]
     assert (answer.status_code, fault["field"]) == (422, key[1:].partition("=")[0])
@@ -99,8 +111,11 @@ def test_a_parameter_that_means_nothing_is_refused_and_nothing_is_taken(files: F
     assert files.count() == 0
 
 
-def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: Api, db: Database) -> None:
-    file_id, account = files.held(), files.customer.account_id
+def test_a_held_file_waits_for_a_second_person_where_wanted(
+    files: Files, api: Api, db: Database
+) -> None:
+    file_id = files.held()
+    account = files.customer.account_id
     with db.write() as tx:
         set_file_settings(tx, account, second_approver=True)
     refused(files.act(file_id, "approve"), 403, "second_person_needed")
@@ -111,14 +126,18 @@ def test_a_held_file_waits_for_a_second_person_where_wanted(files: Files, api: A
     refused(files.act(file_id, "approve"), 409, "wrong_state")
 
 
-def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(files: Files, trail: Trail) -> None:
+def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
+    files: Files, trail: Trail
+) -> None:
     file_id = files.load(csv_of([row(1)]))["id"]
     undo = files.act(file_id, "undo")
     assert (undo.status_code, undo.json()["data"]["undoes_id"]) == (202, file_id)
     assert undo.headers["Location"] == f"{BASE_URL}{files.path}/{undo.json()['data']['id']}"
     assert files.work()
     assert files.file(undo)["counts"] == {"withdrawn": 1}
-    assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [undo.json()["data"]["id"]]
+    assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [
+        undo.json()["data"]["id"]
+    ]
     again = files.act(file_id, "undo")
     assert (again.status_code, "undone already" in again.json()["detail"]) == (409, True)
 
@@ -128,7 +147,8 @@ def test_files_are_listed_newest_first_by_the_page(files: Files, api: Api, db: D
     other = files.of(make_customer(db, name="Other"))
     theirs = other.upload(csv_of([row(9)])).json()["data"]["id"]
     assert ids(api.get(EVERY)) == ids(api.get(files.path)) == mine[::-1]
-    pages, link = [], EVERY + "?page[size]=2&state=waiting"
+    pages = []
+    link = EVERY + "?page[size]=2&state=waiting"
     while link:
         pages.append(api.get(link))
         link = pages[-1].json()["links"].get("next", "").removeprefix(BASE_URL)
@@ -149,15 +169,22 @@ def test_files_are_filtered_by_state_and_content(files: Files, api: Api) -> None
         assert set(codes(wrong)) == {"state", "page[size]", "page[after]", "sha256"}
 
 
-def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: Api, db: Database) -> None:
-    content, key = csv_of([row(1)]), {"Idempotency-Key": "night-1"}
+def test_an_upload_is_found_again_by_its_key_and_no_other_is(
+    files: Files, api: Api, db: Database
+) -> None:
+    content = csv_of([row(1)])
+    key = {"Idempotency-Key": "night-1"}
     first, again = (files.upload(content, "?dry_run=true", **key) for _ in range(2))
     assert (first.status_code, again.status_code) == (202, 202)
     assert first.headers["Location"] == again.headers["Location"]
     assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
     assert files.work()  # the answer stays the first one, of a file that waits
     assert files.upload(content, "?dry_run=true", **key).content == first.content
-    changed = ((csv_of([row(2)]), "?dry_run=true"), (content, ""), (content, "?dry_run=true&mode=full"))
+    changed = (
+        (csv_of([row(2)]), "?dry_run=true"),
+        (content, ""),
+        (content, "?dry_run=true&mode=full"),
+    )
     for other, query in changed:
         refused(files.upload(other, query, **key), 422, "idempotency_key_reused")
     assert ids(api.get(EVERY)) == [first.json()["data"]["id"]]
@@ -167,13 +194,17 @@ def test_an_upload_is_found_again_by_its_key_and_no_other_is(files: Files, api: 
     assert theirs.json()["data"]["id"] != first.json()["data"]["id"]
 
 
-def test_of_racing_uploads_with_one_key_one_wins(db: Database, customer: Customer, clock: SetClock) -> None:
+def test_of_racing_uploads_with_one_key_one_wins(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
     new = NewFile(customer.account_id, customer.plan_ids[0])
     requester = Requester("client", "id", clock())
     start = threading.Barrier(6)
 
     def keyed(sha256: str) -> Once[EligibilityFile]:
-        return Once(customer.account_id, "key", sha256, lambda file: StoredAnswer(202, "[]", str(file.id)))
+        return Once(
+            customer.account_id, "key", sha256, lambda file: StoredAnswer(202, "[]", str(file.id))
+        )
 
     def send(_: int) -> int:
         with db.write() as tx:
@@ -218,12 +249,17 @@ def test_a_report_is_read_by_outcome_by_code_and_by_the_page(files: Files, api: 
     assert (file["counts"], file["codes"]) == ({"would_end": 40}, {"ended_by_absence": 40})
     whole = files.report(file)
     assert len(whole) == 40
-    assert files.report(file, "?outcome=would_end") == files.report(file, "?code=ended_by_absence") == whole
+    assert (
+        files.report(file, "?outcome=would_end")
+        == files.report(file, "?code=ended_by_absence")
+        == whole
+    )
     path = f"{files.path}/{file['id']}/report"
     none = api.get(path + "?code=not_a_date&page[size]=5")
     assert (none.text, none.headers["Content-Type"]) == ("", "application/x-ndjson")
     for query in ("", "outcome=would_end&"):
-        pages, link = [], f"{path}?{query}page[size]=15"
+        pages = []
+        link = f"{path}?{query}page[size]=15"
         while link:
             answer = api.get(link)
             pages.append(answer.text.splitlines())
@@ -259,7 +295,9 @@ def test_a_report_is_compressed_for_callers_that_take_it(files: Files, api: Api)
             assert (gzip.decompress(raw) if is_packed else raw) == plain.content
 
 
-def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Customer, clock: SetClock) -> None:
+def test_whole_reports_go_one_at_a_time(
+    app: App, db: Database, customer: Customer, clock: SetClock
+) -> None:
     """docs/interface.md, Limits."""
     file = Desk(db, customer, clock).load(csv_of([row(1)]))
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{file.id}/report"
@@ -268,7 +306,9 @@ def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Custom
     told: list[tuple[int, int, int]] = []
 
     async def read(during: Any = None, *, token: str = customer.token, query: bytes = b"") -> Any:
-        """The messages of the answer; `during` is called whenever a piece of the report is on its way."""
+        """The messages of the answer; `during` is called whenever a piece of the report is on its
+        way.
+        """
         sent: list[Any] = []
 
         async def receive() -> Any:
@@ -280,14 +320,21 @@ def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Custom
                 await during()
 
         headers = [(b"host", b"api.example.com"), (b"authorization", f"Bearer {token}".encode())]
-        scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "query_string": query}
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "headers": headers,
+            "query_string": query,
+        }
         await asgi(scope | {"root_path": ""}, receive, send)
         return sent
 
     async def others() -> None:
         start, body = await read()
         if "report_open" in str(body["body"]) and (b"retry-after", b"5") in start["headers"]:
-            paged, theirs = await read(query=b"page%5Bsize%5D=10"), await read(token=other_client)
+            paged = await read(query=b"page%5Bsize%5D=10")
+            theirs = await read(token=other_client)
             told.append((start["status"], paged[0]["status"], theirs[0]["status"]))
 
     async def gone() -> None:
@@ -312,7 +359,9 @@ def test_whole_reports_go_one_at_a_time(app: App, db: Database, customer: Custom
         ((b"PK\x03\x04", "?format=csv", "text/csv"), ("format is csv", "an Excel workbook")),
     ],
 )
-def test_a_type_that_the_content_contradicts_is_415(files: Files, sent: Any, named: tuple[str, str]) -> None:
+def test_a_type_that_the_content_contradicts_is_415(
+    files: Files, sent: Any, named: tuple[str, str]
+) -> None:
     refused = files.upload(*sent)
     declared, found = named
     assert refused.status_code == 415
@@ -329,7 +378,9 @@ def test_a_type_that_the_content_contradicts_is_415(files: Files, sent: Any, nam
         ((ZOE, "?encoding=klingon"), {"encoding": "unknown_encoding"}),
     ],
 )
-def test_no_content_or_a_strange_encoding_is_refused(files: Files, sent: Any, faults: dict[str, str]) -> None:
+def test_no_content_or_a_strange_encoding_is_refused(
+    files: Files, sent: Any, faults: dict[str, str]
+) -> None:
     refused = files.upload(*sent)
     assert (refused.status_code, codes(refused)) == (422, faults)
     assert files.count() == 0
@@ -344,7 +395,9 @@ def test_no_content_or_a_strange_encoding_is_refused(files: Files, sent: Any, fa
         ("utf-16-le", "", "text/csv;charset=UTF-16LE"),
     ],
 )
-def test_a_declared_charset_is_read(files: Files, db: Database, codec: str, query: str, kind: str) -> None:
+def test_a_declared_charset_is_read(
+    files: Files, db: Database, codec: str, query: str, kind: str
+) -> None:
     assert files.load(ZOE.decode().encode(codec), query, kind)["counts"] == {"created": 1}
     with db.read() as tx:
         assert tx.exec_driver_sql("SELECT first_name FROM members").scalar() == "Zoë"
@@ -357,24 +410,33 @@ def test_the_header_row_and_the_sheet_of_an_upload_go_before_the_mappings(files:
         assert files.upload(content, f"?{query}").status_code == 422
 
 
-def test_each_reading_of_a_report_is_recorded(files: Files, api: Api, db: Database, trail: Trail) -> None:
+def test_each_reading_of_a_report_is_recorded(
+    files: Files, api: Api, db: Database, trail: Trail
+) -> None:
     path = f"{files.path}/{files.load(csv_of([row(1)]))['id']}/report"
     read = [api.get(path + query) for query in ("", "?format=csv", "?page[size]=1")]
     assert api.as_(make_customer(db, name="Other").token).get(path).status_code == 404
-    entries, customer = trail("file.report_read"), files.customer
-    assert [entry["request_id"] for entry in entries] == [answer.headers["X-Request-Id"] for answer in read]
+    entries = trail("file.report_read")
+    customer = files.customer
+    assert [entry["request_id"] for entry in entries] == [
+        answer.headers["X-Request-Id"] for answer in read
+    ]
     named = [entries[0][name] for name in ("actor", "account_id", "subject_id")]
     assert named == [customer.client_id, customer.account_id, 1]
     assert [len(entry["detail"]["network"]) for entry in entries] == [16] * 3
     assert "testclient" not in str(entries)
 
 
-def test_uploads_decisions_and_changes_have_the_callers_network(files: Files, api: Api, trail: Trail) -> None:
+def test_uploads_decisions_and_changes_have_the_callers_network(
+    files: Files, api: Api, trail: Trail
+) -> None:
     files.act(files.load(csv_of([row(1)]))["id"], "undo")
     api.request("PUT", "/v2/eligibility-mappings/hr", json={"columns": {"Name": "last_name"}})
     body = {"name": "Renamed", "description": None, "external_id": "plan-0"}
     api.patch(f"/v2/plans/{files.customer.plan_ids[0]}", body)
-    assert [entry["detail"]["fields"] for entry in trail("plan.changed")] == [["description", "name"]]
+    assert [entry["detail"]["fields"] for entry in trail("plan.changed")] == [
+        ["description", "name"]
+    ]
     for action in ("file.received", "file.undo_asked", "mapping.saved", "plan.changed"):
         [entry] = trail(action)
         assert len(entry["detail"]["network"]) == 16, action

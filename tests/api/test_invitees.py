@@ -27,9 +27,14 @@ def anybody(api: Api) -> Api:
     return api.as_(None)
 
 
-def test_one_click_unsubscribes(mail: MailedInvitation, anybody: Api, db: Database, trail: Trail) -> None:
+def test_one_click_unsubscribes(
+    mail: MailedInvitation, anybody: Api, db: Database, trail: Trail
+) -> None:
     for _ in range(3):
-        assert anybody.post(f"/unsubscribe/{mail.tokens.unsubscribe}", data=ONE_CLICK).status_code == 200
+        assert (
+            anybody.post(f"/unsubscribe/{mail.tokens.unsubscribe}", data=ONE_CLICK).status_code
+            == 200
+        )
     assert suppressed(db) == {mail.address: "unsubscribe"}
     [entry] = trail("suppression.added")
     assert (entry["actor"], entry["subject_id"]) == ("unsubscribe-link", mail.id)
@@ -44,12 +49,16 @@ def test_one_click_unsubscribes(mail: MailedInvitation, anybody: Api, db: Databa
         {"data": ONE_CLICK, "headers": {"Accept": "text/html"}},
     ],
 )
-def test_a_mail_program_sends_any_form(mail: MailedInvitation, anybody: Api, db: Database, form: Any) -> None:
+def test_a_mail_program_sends_any_form(
+    mail: MailedInvitation, anybody: Api, db: Database, form: Any
+) -> None:
     answer = anybody.post(f"/unsubscribe/{mail.tokens.unsubscribe}", **form)
     assert (answer.status_code, suppressed(db)) == (200, {mail.address: "unsubscribe"})
 
 
-def test_looking_changes_and_tells_nothing(mail: MailedInvitation, anybody: Api, db: Database) -> None:
+def test_looking_changes_and_tells_nothing(
+    mail: MailedInvitation, anybody: Api, db: Database
+) -> None:
     tokens = (mail.tokens.unsubscribe, "x" * 43, "x", "%00", "ä", mail.tokens.registration)
     for method in ("HEAD", "GET", "POST"):
         assert suppressed(db) == {}
@@ -64,11 +73,19 @@ def test_looking_changes_and_tells_nothing(mail: MailedInvitation, anybody: Api,
         assert anybody.get(f"/register/{token}").status_code == 404
 
 
-def test_pages_carry_no_script_load_nothing_and_are_not_kept(mail: MailedInvitation, anybody: Api) -> None:
-    urls = (f"/unsubscribe/{mail.tokens.unsubscribe}", f"/register/{mail.tokens.registration}", "/register/x")
+def test_pages_carry_no_script_load_nothing_and_are_not_kept(
+    mail: MailedInvitation, anybody: Api
+) -> None:
+    urls = (
+        f"/unsubscribe/{mail.tokens.unsubscribe}",
+        f"/register/{mail.tokens.registration}",
+        "/register/x",
+    )
     for url in urls:
         answer = anybody.get(url)
-        assert anybody.as_("unknown").get(url).content == answer.content, "no bearer token is looked at"
+        assert anybody.as_("unknown").get(url).content == answer.content, (
+            "no bearer token is looked at"
+        )
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
         policy = answer.headers["Content-Security-Policy"]
         [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
@@ -91,7 +108,9 @@ def test_a_registration_link_of_ours_leads_on_once_the_account_has_a_page(
     api.patch(f"/v2/plans/{customer.plan_ids[0]}", {"name": "<script>alert(1)</script>"})
     assert "&lt;script&gt;" in anybody.get(path).text
     with db.write() as tx:
-        set_deliverability(tx, customer.account_id, registration_url="https://join.example.com/start")
+        set_deliverability(
+            tx, customer.account_id, registration_url="https://join.example.com/start"
+        )
     answer = anybody.get(path, follow_redirects=False)
     target = f"https://join.example.com/start?invitation={mail.tokens.registration}"
     assert (answer.status_code, answer.headers["Location"]) == (303, target)

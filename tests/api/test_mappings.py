@@ -1,4 +1,6 @@
-"""Mappings of an account over HTTP: stored by name, one as default, used by uploads; whose they are."""
+"""Mappings of an account over HTTP: stored by name, one as default, used by uploads; whose they
+are.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -10,25 +12,13 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.files.actions import MOST_MAPPINGS
 from tests.api.conftest import Files, Trail, codes
+from tests.api.mappings import HR, MAPPINGS, put
 from tests.conftest import Api
 from tests.factories import make_customer
 from tests.files.loading import csv_of, row
 from tests.formats.workbooks import workbook
 from tests.patience import wait_until
 
-MAPPINGS = "/v2/eligibility-mappings"
-HR = {
-    "columns": {"Employee No": "external_id", "First": "first_name", "Last": "last_name"},
-    "fields": {
-        "member_id": {"column": "Employee No"},
-        "gender": {"column": "Sex", "values": {"M": "male", "F": "female", "": "unknown"}},
-        "dob": {"column": "Born", "dates": ["MM/DD/YYYY"]},
-        "zipcode": {"column": "ZIP", "pad": 5},
-        "expiry_date": {"column": "Until", "dates": ["MM/DD/YYYY"], "open": "9999-12-31"},
-        "effective_date": {"constant": "2026-01-01"},
-    },
-    "skip": [{"column": "Employee No", "equals": ["", "Total"]}],
-}
 EXPORT = (
     b"Employee No;First;Last;Sex;Born;ZIP;Until\n"
     b"7;Robin;Sample;F;1/31/1977;2134;12/31/9999\n"
@@ -37,11 +27,9 @@ EXPORT = (
 )
 
 
-def put(api: Api, name: str, mapping: Any, query: str = "") -> Any:
-    return api.request("PUT", f"{MAPPINGS}/{name}{query}", json=mapping)
-
-
-def test_a_customer_stores_reads_lists_replaces_and_deletes_a_mapping(api: Api, trail: Trail) -> None:
+def test_a_customer_stores_reads_lists_replaces_and_deletes_a_mapping(
+    api: Api, trail: Trail
+) -> None:
     assert api.get(MAPPINGS).json()["data"] == []
     made = put(api, "hr-export", HR)
     assert (made.status_code, made.json()["data"]["mapping"]) == (201, HR)
@@ -50,9 +38,13 @@ def test_a_customer_stores_reads_lists_replaces_and_deletes_a_mapping(api: Api, 
     assert put(api, "b", {}).status_code == 201
     assert api.get(f"{MAPPINGS}/hr-export").json()["data"] == made.json()["data"]
     assert [each["name"] for each in api.get(MAPPINGS).json()["data"]] == ["b", "hr-export"]
-    ended = [api.request(way, f"{MAPPINGS}/hr-export").status_code for way in ("DELETE", "DELETE", "GET")]
+    ended = [
+        api.request(way, f"{MAPPINGS}/hr-export").status_code for way in ("DELETE", "DELETE", "GET")
+    ]
     assert ended == [204, 404, 404]
-    assert [entry["action"] for entry in trail("mapping")] == ["mapping.saved"] * 3 + ["mapping.deleted"]
+    assert [entry["action"] for entry in trail("mapping")] == ["mapping.saved"] * 3 + [
+        "mapping.deleted"
+    ]
 
 
 def test_one_mapping_is_the_default(api: Api) -> None:
@@ -71,7 +63,8 @@ def test_one_mapping_is_the_default(api: Api) -> None:
 
 def test_a_file_keeps_its_mapping_and_an_empty_one_goes_before_the_default(files: Files) -> None:
     put(files.api, "usual", HR, "?default=true")
-    by_default, plain = files.upload(EXPORT), files.upload(csv_of([row(1)]), "?mapping={}")
+    by_default = files.upload(EXPORT)
+    plain = files.upload(csv_of([row(1)]), "?mapping={}")
     put(files.api, "usual", {"columns": {}})
     files.api.request("DELETE", f"{MAPPINGS}/usual")
     assert [files.work(), files.work()] == [True, True]
@@ -88,7 +81,9 @@ def test_another_accounts_mapping_is_not_there(files: Files, api: Api, db: Datab
     stranger = theirs.api
     assert stranger.get(MAPPINGS).json()["data"] == []
     names = ("hr-export", "never-was", "a%00b", "a" * 65, "%C3%A9")
-    asked = [stranger.request(way, f"{MAPPINGS}/{name}") for way in ("GET", "DELETE") for name in names]
+    asked = [
+        stranger.request(way, f"{MAPPINGS}/{name}") for way in ("GET", "DELETE") for name in names
+    ]
     for answer in (*asked, theirs.upload(EXPORT, "?mapping=hr-export")):
         told = (answer.status_code, answer.json()["detail"])
         assert told == (404, "There is no such eligibility mapping.")
@@ -107,16 +102,23 @@ def test_another_accounts_mapping_is_not_there(files: Files, api: Api, db: Datab
         *(("", 404), ("[]", 404), ("hr export", 404)),
     ],
 )
-def test_an_upload_with_an_unusable_mapping_leaves_nothing(files: Files, mapping: str, status: int) -> None:
+def test_an_upload_with_an_unusable_mapping_leaves_nothing(
+    files: Files, mapping: str, status: int
+) -> None:
     assert files.upload(EXPORT, "?mapping=" + quote(mapping)).status_code == status
     assert files.count() == 0
 
 
-def test_a_name_a_body_and_a_query_that_are_none_of_a_mapping_are_refused_with_every_fault(api: Api) -> None:
+def test_a_mapping_is_refused_with_every_fault(api: Api) -> None:
     for name in ("a%20b", "%C3%A9", "a" * 65, "a%0Ab"):
         assert (put(api, name, {}).status_code, [*codes(put(api, name, {}))]) == (422, ["name"])
-    faults = put(api, "a", {"colums": {}, "delimiter": "#", "fields": {"dob": {"dates": ["(a+)+$"]}}})
-    assert (faults.status_code, set(codes(faults))) == (422, {"colums", "delimiter", "fields.dob.dates"})
+    faults = put(
+        api, "a", {"colums": {}, "delimiter": "#", "fields": {"dob": {"dates": ["(a+)+$"]}}}
+    )
+    assert (faults.status_code, set(codes(faults))) == (
+        422,
+        {"colums", "delimiter", "fields.dob.dates"},
+    )
     assert put(api, "a", {"columns": {"x" * 65_536: "city"}}).status_code == 413
     assert put(api, "a", {}, "?default=yes").status_code == 422
     assert api.get(MAPPINGS).json()["data"] == []
@@ -131,7 +133,9 @@ def test_an_account_has_so_many_mappings_at_most(api: Api) -> None:
 
 def test_callers_that_store_at_once_leave_one_default(api: Api) -> None:
     with ThreadPoolExecutor(8) as pool:
-        stored = list(pool.map(lambda number: put(api, f"m{number % 4}", {}, "?default=true"), range(24)))
+        stored = list(
+            pool.map(lambda number: put(api, f"m{number % 4}", {}, "?default=true"), range(24))
+        )
     assert {answer.status_code for answer in stored} <= {200, 201, 503}
     found = api.get(MAPPINGS).json()["data"]
     assert sorted(each["name"] for each in found) == ["m0", "m1", "m2", "m3"]
@@ -160,7 +164,9 @@ def test_words_of_a_mapping_stand_in_no_log_and_no_report(files: Files, api: Api
         ({"skip": [{"column": "city", "equals": ""}]}, b"external_id,city\n1,\n", "no_rows"),
     ],
 )
-def test_an_unfit_default_mapping_is_named(files: Files, mapping: Any, content: bytes, code: str) -> None:
+def test_an_unfit_default_mapping_is_named(
+    files: Files, mapping: Any, content: bytes, code: str
+) -> None:
     put(files.api, "another", {"clear": "-"})
     put(files.api, "usual", mapping, "?default=true")
     problem = files.load(content)["problem"]

@@ -1,4 +1,6 @@
-"""Members as their account reads them: the record, the search, the list, what is recorded of it, and what must not be seen."""
+"""Members as their account reads them: the record, the search, the list, what is recorded of it,
+and what must not be seen.
+"""
 
 from typing import Any
 
@@ -24,7 +26,8 @@ class Members:
     """The members of a plan of a customer whose client may also read."""
 
     def __init__(self, api: Api, plan_id: int) -> None:
-        self.api, self.plan_id = api, plan_id
+        self.api = api
+        self.plan_id = plan_id
         self.path = f"/v2/plans/{plan_id}/eligibility"
 
     def enrol(self, number: int = 1, **changes: Any) -> int:
@@ -71,7 +74,9 @@ def test_a_member_is_read_with_every_field(members: Members) -> None:
 
 
 def test_a_field_without_a_value_is_null(members: Members) -> None:
-    record = members.record(members.enrol(1, email=..., phone=..., city=..., state=..., metadata=...))
+    record = members.record(
+        members.enrol(1, email=..., phone=..., city=..., state=..., metadata=...)
+    )
     empty = {name for name, value in record.items() if value is None}
     assert empty == {name for name, field in FIELDS.items() if not field.required} - {
         "metadata",
@@ -100,7 +105,11 @@ def test_an_etag_follows_the_member_and_the_day(
     assert first.headers["Cache-Control"] == "private, no-cache"
     known = {"If-None-Match": first.headers["ETag"]}
     again = members.read(id_, **known)
-    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    assert (again.status_code, again.content, again.headers["ETag"]) == (
+        304,
+        b"",
+        first.headers["ETag"],
+    )
     members.enrol(2)
     assert members.read(id_, **known).status_code == 304
     members.enrol(1, expiry_date="2026-11-20", city="Salem")
@@ -112,7 +121,9 @@ def test_an_etag_follows_the_member_and_the_day(
     assert ended.json()["data"]["eligible"] is False
 
 
-def test_one_identifier_finds_one_member(members: Members, db: Database, customer: Customer) -> None:
+def test_one_identifier_finds_one_member(
+    members: Members, db: Database, customer: Customer
+) -> None:
     id_ = members.enrol(1, external_id="é 1", email="Robin@Bücher.example")
     members.enrol(2)
     other_plan = f"/v2/plans/{customer.plan_ids[1]}/eligibility"
@@ -122,7 +133,9 @@ def test_one_identifier_finds_one_member(members: Members, db: Database, custome
         "?email=ROBIN@xn--bcher-kva.example",
     ):
         assert members.ids(query) == [id_]
-        assert [each["id"] for each in members.api.get("/v2/eligibility" + query).json()["data"]] == [id_]
+        assert [
+            each["id"] for each in members.api.get("/v2/eligibility" + query).json()["data"]
+        ] == [id_]
         assert members.api.get(other_plan + query).json()["data"] == []
     for query in (
         "?external_id=E%CC%81%201",
@@ -138,7 +151,11 @@ def test_identifiers_stand_alone(members: Members) -> None:
     answer = members.page("?external_id=1&email=a@example.com&updated_since=2026-01-01T00:00:00Z")
     assert codes(answer) == {"email": "not_allowed", "updated_since": "not_allowed"}
     assert codes(members.api.get("/v2/eligibility")) == {"external_id": "required"}
-    wrong = "?updated_since=2026-02-30T00:00:00Z", "?eligible_on=2026-02-30", "?eligible_on=0000-01-01"
+    wrong = (
+        "?updated_since=2026-02-30T00:00:00Z",
+        "?eligible_on=2026-02-30",
+        "?eligible_on=0000-01-01",
+    )
     assert [codes(members.page(query)) for query in wrong] == [
         {"updated_since": "not_a_date"}, {"eligible_on": "not_a_date"}, {"eligible_on": "not_a_date"}
     ]  # fmt: skip
@@ -159,7 +176,8 @@ def test_pages_cover_the_plan(members: Members, customer: Customer) -> None:
 
 def pages(members: Members, query: str, path: str = "") -> list[list[int]]:
     """The ids of each page, by following `links.next`."""
-    found, address = [], members.path + path + query
+    found = []
+    address = members.path + path + query
     while address:
         answer = members.api.get(address).json()
         found.append([record["id"] for record in answer["data"]])
@@ -195,13 +213,16 @@ def test_a_page_looks_at_a_bounded_number_of_rows(
 
 
 def test_each_reading_is_recorded_once(members: Members, trail: Trail, customer: Customer) -> None:
-    first, _ = members.enrol(1), members.enrol(2)
+    first = members.enrol(1)
+    _ = members.enrol(2)
     tag = members.read(first).headers["ETag"]
     members.read(first, **{"If-None-Match": tag})
     members.page("?member_id=M-000001")
     members.api.get("/v2/eligibility?member_id=M-000001")
     read = trail("member.read")
-    assert [(each["account_id"], each["subject_id"]) for each in read] == [(customer.account_id, first)] * 4
+    assert [(each["account_id"], each["subject_id"]) for each in read] == [
+        (customer.account_id, first)
+    ] * 4
     members.page()
     [listed] = trail("members.read")
     assert (listed["subject_id"], listed["detail"]["count"]) == (members.plan_id, 2)
@@ -226,7 +247,9 @@ def test_what_can_not_be_recorded_is_not_shown(members: Members, owner: Database
 def test_merged_withdrawn_and_erased_members_are_not_there(
     members: Members, db: Database, clock: SetClock
 ) -> None:
-    kept, dropped, erased = members.enrol(1), members.enrol(2), members.enrol(3)
+    kept = members.enrol(1)
+    dropped = members.enrol(2)
+    erased = members.enrol(3)
     requester = Requester("cli:test", "r", clock())
     with db.write() as tx:
         merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), requester)
@@ -251,7 +274,10 @@ def test_a_member_without_an_invitation_has_the_reason(
     members: Members, db: Database, customer: Customer
 ) -> None:
     with db.write() as tx:
-        for address, account in (("own@example.com", customer.account_id), ("other@example.com", None)):
+        for address, account in (
+            ("own@example.com", customer.account_id),
+            ("other@example.com", None),
+        ):
             suppress(tx, address, SuppressionReason.HARD_BOUNCE, now=NOW, account_id=account)
     sent: dict[str, dict[str, Any]] = {
         "no_email": {"email": None},
@@ -287,7 +313,11 @@ def test_another_accounts_suppression_is_not_told(
             tx.execute(update(invitations).where(invitations.c.member_id == id_).values(values))
     told = [members.record(id_)["invitation"] for id_ in ids]
     assert [each["reason"] for each in told] == ["suppressed", "by_operator", "by_operator"]
-    assert told[1] == told[2] == {"state": "cancelled", "reason": "by_operator", "at": "2026-11-20T12:01:00Z"}
+    assert (
+        told[1]
+        == told[2]
+        == {"state": "cancelled", "reason": "by_operator", "at": "2026-11-20T12:01:00Z"}
+    )
 
 
 def test_the_scope_customer_reads_no_member(api: Api, customer: Customer, members: Members) -> None:
@@ -312,7 +342,10 @@ def test_a_history_has_each_change_with_its_cause(
     assert (created["outcome"], created["at"]) == ("created", "2026-11-20T12:00:00Z")
     assert created["changed"]["last_name"] == [None, "Sample"]
     assert set(created["changed"]) <= set(FIELDS)
-    assert changed["changed"] == {"city": ["Boston", "Salem"], "metadata": [{"department": "North"}, {}]}
+    assert changed["changed"] == {
+        "city": ["Boston", "Salem"],
+        "metadata": [{"department": "North"}, {}],
+    }
     assert (changed["request_id"], changed["file_id"], changed["type"]) == (
         "change-1",
         None,
@@ -342,16 +375,23 @@ def test_a_history_comes_by_the_page_and_stays_under_its_plan(
     assert len(trail("member.history_read")) == 3
 
 
-def test_a_history_does_not_tell_of_a_merge(members: Members, db: Database, clock: SetClock) -> None:
-    kept, dropped = members.enrol(1), members.enrol(2)
+def test_a_history_does_not_tell_of_a_merge(
+    members: Members, db: Database, clock: SetClock
+) -> None:
+    kept = members.enrol(1)
+    dropped = members.enrol(2)
     with db.write() as tx:
-        merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("cli:test", "r", clock()))
+        merge(
+            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("cli:test", "r", clock())
+        )
     [created] = members.changes(kept)
     assert created["outcome"] == "created"
     assert members.api.get(f"{members.path}/{dropped}/history").status_code == 404
 
 
-def test_another_accounts_member_is_found_by_nothing(members: Members, db: Database, api: Api) -> None:
+def test_another_accounts_member_is_found_by_nothing(
+    members: Members, db: Database, api: Api
+) -> None:
     stranger = make_customer(db, name="Stranger", scopes=EVERY_SCOPE)
     foreign = Members(api.as_(stranger.token), stranger.plan_ids[0])
     foreign.enrol(7)

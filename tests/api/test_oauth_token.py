@@ -1,5 +1,6 @@
-"""`POST /oauth/token` (RFC 6749) and `/oauth/revoke` (RFC 7009), as a customer sees them, and their audit trail. Whatever is
-sent, a refusal is the caller's fault (4xx)."""
+"""`POST /oauth/token` (RFC 6749) and `/oauth/revoke` (RFC 7009), as a customer sees them, and their
+audit trail. Whatever is sent, a refusal is the caller's fault (4xx).
+"""
 
 import base64
 import re
@@ -55,7 +56,9 @@ def refused(answer: Any, status: int, error: str) -> str:
 
 
 @WAYS
-def test_a_token_is_had_in_four_ways_and_lives_two_hours(oauth: OAuth, clock: SetClock, send: Any) -> None:
+def test_a_token_is_had_in_four_ways_and_lives_two_hours(
+    oauth: OAuth, clock: SetClock, send: Any
+) -> None:
     answer = oauth.token(send, scope="customer")
     assert answer.status_code == 200
     assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
@@ -74,24 +77,35 @@ def test_a_token_is_had_in_four_ways_and_lives_two_hours(oauth: OAuth, clock: Se
     assert oauth.caller.as_(token).get("/v2/plans").status_code == 401
 
 
-@pytest.mark.parametrize("declared", [None, "", URLENCODED.upper(), f"{URLENCODED};charset=nonsense"])
-def test_charset_letter_case_and_unknown_parameters_do_not_matter(oauth: OAuth, declared: str | None) -> None:
+@pytest.mark.parametrize(
+    "declared", [None, "", URLENCODED.upper(), f"{URLENCODED};charset=nonsense"]
+)
+def test_charset_letter_case_and_unknown_parameters_do_not_matter(
+    oauth: OAuth, declared: str | None
+) -> None:
     body = urlencode(oauth.form) + "&audience=all&audience=more&flag&"
     headers = {} if declared is None else {"Content-Type": declared}
     assert oauth.caller.post(PATH, content=body.encode(), headers=headers).status_code == 200
 
 
-def test_a_narrower_scope_is_granted_and_no_more_than_that(oauth: OAuth, api: Api, db: Database) -> None:
+def test_a_narrower_scope_is_granted_and_no_more_than_that(
+    oauth: OAuth, api: Api, db: Database
+) -> None:
     scopes = frozenset({Scope.PLANS_READ, Scope.PLANS_WRITE})
     own = OAuth(api, make_customer(db, name="Narrow", scopes=scopes))
     answers = [own.token(by_basic, scope=scope) for scope in (None, "", "plans:read")]
     granted = [answer.json()["scope"] for answer in answers]
     assert granted == ["plans:read plans:write"] * 2 + ["plans:read"]
     reader = api.as_(answers[2].json()["access_token"])
-    assert [reader.get("/v2/plans").status_code, reader.patch("/v2/plans/1", {}).status_code] == [200, 403]
+    assert [reader.get("/v2/plans").status_code, reader.patch("/v2/plans/1", {}).status_code] == [
+        200,
+        403,
+    ]
 
 
-@pytest.mark.parametrize("scope", ["operator", "customer operator", "everything", "Customer", " ", '"'])
+@pytest.mark.parametrize(
+    "scope", ["operator", "customer operator", "everything", "Customer", " ", '"']
+)
 def test_a_scope_that_the_client_lacks_is_invalid(oauth: OAuth, scope: str) -> None:
     refused(oauth.token(scope=scope), 400, "invalid_scope")
 
@@ -101,7 +115,9 @@ def test_another_grant_is_not_supported(oauth: OAuth, send: Any) -> None:
     for other in ("password", "authorization_code", "Client_Credentials", "é"):
         refused(oauth.token(send, grant_type=other), 400, "unsupported_grant_type")
     for nothing in (None, ""):
-        assert "grant_type" in refused(oauth.token(send, grant_type=nothing), 400, "invalid_request")
+        assert "grant_type" in refused(
+            oauth.token(send, grant_type=nothing), 400, "invalid_request"
+        )
 
 
 @WAYS
@@ -111,14 +127,19 @@ def test_an_unknown_client_and_a_wrong_secret_are_told_alike(oauth: OAuth, send:
     for changes in wrong if send is by_basic else wrong + missing:
         answer = oauth.token(send, "token", **changes)
         description = refused(answer, 401, "invalid_client")
-        assert (description == "The client is unknown or its secret is wrong.") is (changes in wrong)
+        assert (description == "The client is unknown or its secret is wrong.") is (
+            changes in wrong
+        )
         assert answer.headers["WWW-Authenticate"] == 'Basic realm="frontdesk"'
 
 
 def test_a_body_that_is_no_form_is_a_problem(oauth: OAuth) -> None:
     for headers in ({"Content-Type": "nonsense"}, {"Content-Encoding": "gzip"}):
         answer = oauth.token(lambda form, more=headers: {"data": form, "headers": more})
-        assert (answer.status_code, answer.headers["Content-Type"]) == (415, "application/problem+json")
+        assert (answer.status_code, answer.headers["Content-Type"]) == (
+            415,
+            "application/problem+json",
+        )
         assert answer.headers["Cache-Control"] == "no-store"
 
 
@@ -128,22 +149,33 @@ def test_credentials_in_the_address_are_not_taken(oauth: OAuth) -> None:
 
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "scope"])
-def test_a_parameter_that_is_given_twice_is_invalid_even_with_the_same_value(oauth: OAuth, name: str) -> None:
+def test_a_parameter_that_is_given_twice_is_invalid_even_with_the_same_value(
+    oauth: OAuth, name: str
+) -> None:
     form = oauth.form | {"scope": "customer"}
     twice = urlencode([*form.items(), (name, form[name])]).encode()
     parts = part(name, b"") + multipart(form)["content"]
     json_twice = as_json(form)["content"][:-1] + f', "{name}": "x"}}'.encode()
-    for kind, content in ((URLENCODED, twice), (MULTIPART, parts), ("application/json", json_twice)):
+    for kind, content in (
+        (URLENCODED, twice),
+        (MULTIPART, parts),
+        ("application/json", json_twice),
+    ):
         answer = oauth.caller.post(PATH, content=content, headers={"Content-Type": kind})
         description = refused(answer, 400, "invalid_request")
         assert kind == "application/json" or description == f"{name} is given twice."
 
 
 def test_http_basic_is_accompanied_by_its_own_client_id_at_most(oauth: OAuth, api: Api) -> None:
-    client_id, secret = oauth.form["client_id"], oauth.form["client_secret"]
+    client_id = oauth.form["client_id"]
+    secret = oauth.form["client_secret"]
     header = basic(client_id, secret)["Authorization"]
     rest: dict[str, str] = {"grant_type": "client_credentials"}
-    for more, status in (({"client_id": client_id}, 200), ({"client_id": "another"}, 400), (oauth.form, 400)):
+    for more, status in (
+        ({"client_id": client_id}, 200),
+        ({"client_id": "another"}, 400),
+        (oauth.form, 400),
+    ):
         for send in (multipart, urlencoded, as_json):
             request = send(rest | more)
             request["headers"]["Authorization"] = header
@@ -164,7 +196,9 @@ def test_http_basic_is_form_urlencoded_inside(oauth: OAuth, customer: Customer) 
     assert answer.status_code == 200
 
 
-def test_a_guesser_is_told_when_to_come_back_and_the_failures_are_kept(oauth: OAuth, clock: SetClock) -> None:
+def test_a_guesser_is_told_when_to_come_back_and_the_failures_are_kept(
+    oauth: OAuth, clock: SetClock
+) -> None:
     for _ in range(10):
         refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
     answer = oauth.token(client_secret="wrong")
@@ -175,7 +209,9 @@ def test_a_guesser_is_told_when_to_come_back_and_the_failures_are_kept(oauth: OA
     refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
 
 
-def test_the_right_secret_waits_where_others_guessed(oauth: OAuth, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_right_secret_waits_where_others_guessed(
+    oauth: OAuth, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -189,7 +225,9 @@ def test_the_right_secret_waits_where_others_guessed(oauth: OAuth, monkeypatch: 
     assert pauses == [PAUSE_SECONDS]
 
 
-def test_token_requests_count_against_the_limit_once_the_secret_is_right(api: Api, db: Database) -> None:
+def test_token_requests_count_against_the_limit_once_the_secret_is_right(
+    api: Api, db: Database
+) -> None:
     oauth = OAuth(api, make_customer(db, name="Limited", requests_per_minute=4))
     for _ in range(3):  # a stranger who knows the public client_id uses none of them up
         refused(oauth.token(client_secret="wrong"), 401, "invalid_client")
@@ -205,16 +243,23 @@ def test_token_requests_count_against_the_limit_once_the_secret_is_right(api: Ap
     assert [answer.headers[name] for name in names] == ["60", "4", "0", "60"]
 
 
-def test_what_a_caller_sent_is_in_no_log_and_no_answer(oauth: OAuth, api: Api, customer: Customer) -> None:
+def test_what_a_caller_sent_is_in_no_log_and_no_answer(
+    oauth: OAuth, api: Api, customer: Customer
+) -> None:
     ways = (multipart, urlencoded, as_json, by_basic)
     answers = [oauth.token(send, client_secret="canary-secret") for send in ways]
-    answers += [oauth.token(as_json, scope="canary-scope"), oauth.token(as_json, grant_type="canary-grant")]
+    answers += [
+        oauth.token(as_json, scope="canary-scope"),
+        oauth.token(as_json, grant_type="canary-grant"),
+    ]
     good = oauth.token().json()["access_token"]
     api.http.__exit__(None, None, None)
     api.http.__enter__()
     assert "/oauth/token" in api.log.getvalue()
     for text in (*(answer.text for answer in answers), api.log.getvalue()):
-        assert [secret for secret in ("canary", customer.client_secret, good) if secret in text] == []
+        assert [
+            secret for secret in ("canary", customer.client_secret, good) if secret in text
+        ] == []
 
 
 # JSON bodies that no reader may take are those of tests/api/hostile.py.
@@ -231,8 +276,14 @@ FORMS: dict[bytes, int] = {
 }
 A_CLIENT = part("client_id", b"a") + part("client_secret", b"x")
 MULTIPARTS: list[tuple[str, bytes, int]] = [
-    *((boundary, A_CLIENT + b"--X--\r\n", 400) for boundary in ("", 'a=""', "=Y", '="X\\""', "=é", "=" + "X" * 9000)),
-    *(("=X", part("client_id", value) + A_CLIENT + b"--X--\r\n", 400) for value in (b"a\0b", b"\xff\xfe")),
+    *(
+        (boundary, A_CLIENT + b"--X--\r\n", 400)
+        for boundary in ("", 'a=""', "=Y", '="X\\""', "=é", "=" + "X" * 9000)
+    ),
+    *(
+        ("=X", part("client_id", value) + A_CLIENT + b"--X--\r\n", 400)
+        for value in (b"a\0b", b"\xff\xfe")
+    ),
     ("=X; charset=unicode_escape", part("other", rb"\ud800") + A_CLIENT + b"--X--\r\n", 401),
     ("=X; charset=idna", part("other", b"\xff") + A_CLIENT + b"--X--\r\n", 400),
     ("=X; charset=utf-16", part("other", b"abc") + A_CLIENT + b"--X--\r\n", 401),
@@ -242,9 +293,11 @@ MULTIPARTS: list[tuple[str, bytes, int]] = [
     ("=X", b"--X\r\nA: b\r\n\r\na\r\n--X--\r\n", 400),
     ("=X", part("a", b"") * 900 + b"--X--\r\n", 400),
     ("=X", b"--X\r\nA: " + b"b" * 50_000 + b"\r\n\r\na\r\n--X--\r\n", 400),
-]  # fmt: skip
+]
 FORGED = [(URLENCODED, body, status) for body, status in FORMS.items()]
-FORGED += [(f"multipart/form-data; boundary{end}", body, status) for end, body, status in MULTIPARTS]
+FORGED += [
+    (f"multipart/form-data; boundary{end}", body, status) for end, body, status in MULTIPARTS
+]
 
 
 @pytest.mark.parametrize("path", [PATH, "/oauth/revoke"])
@@ -253,11 +306,16 @@ def test_a_hostile_body_is_the_callers_fault(oauth: OAuth, clock: SetClock, path
         headers = {"Content-Type": declared.encode("latin-1")}
         answer = oauth.caller.post(path, content=body, headers=headers)
         error = "invalid_request" if status == 400 else "invalid_client"
-        assert (answer.status_code, answer.json()["error"]) == (status, error), (declared, body[:80])
+        assert (answer.status_code, answer.json()["error"]) == (status, error), (
+            declared,
+            body[:80],
+        )
         clock.advance(60)  # the limit on failures is not what is tested here
 
 
-@pytest.mark.parametrize("pair", [b"client", b":", b"a\0b:c", b"a%00b:c", b"a%ff:c", b"\xff\xfe:c", None])
+@pytest.mark.parametrize(
+    "pair", [b"client", b":", b"a\0b:c", b"a%00b:c", b"a%ff:c", b"\xff\xfe:c", None]
+)
 def test_hostile_http_basic_is_an_invalid_client(oauth: OAuth, pair: bytes | None) -> None:
     for encoded in [base64.b64encode(pair)] if pair else [b"", b"!!!", b"YTpiYQ", "Ã©".encode()]:
         headers = {"Authorization": b"Basic " + encoded}
@@ -271,7 +329,9 @@ def statuses(oauth: OAuth, *tokens: str) -> list[int]:
 
 
 @pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "another"])
-def test_a_revoked_token_ends_at_once(oauth: OAuth, api: Api, customer: Customer, hint: str | None) -> None:
+def test_a_revoked_token_ends_at_once(
+    oauth: OAuth, api: Api, customer: Customer, hint: str | None
+) -> None:
     assert api.get("/v2/plans").status_code == 200
     for _ in range(2):
         answer = oauth.revoke(customer.token, token_type_hint=hint)
@@ -280,7 +340,7 @@ def test_a_revoked_token_ends_at_once(oauth: OAuth, api: Api, customer: Customer
         assert api.get("/v2/plans").status_code == 401
 
 
-def test_another_clients_token_lives_on_and_is_answered_like_an_unknown_or_revoked_one(
+def test_a_client_cannot_revoke_the_token_of_another(
     oauth: OAuth, api: Api, customer: Customer, db: Database
 ) -> None:
     other = OAuth(api, make_customer(db, name="Other"))
@@ -290,24 +350,38 @@ def test_another_clients_token_lives_on_and_is_answered_like_an_unknown_or_revok
     assert statuses(oauth, customer.token) == [200]
 
 
-def test_a_client_that_does_not_prove_itself_revokes_nothing(oauth: OAuth, customer: Customer) -> None:
-    wrong: list[dict[str, Any]] = [{"client_secret": "wrong"}, {"client_secret": ""}, {"client_id": "x"}]
+def test_a_client_that_does_not_prove_itself_revokes_nothing(
+    oauth: OAuth, customer: Customer
+) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"client_secret": "wrong"},
+        {"client_secret": ""},
+        {"client_id": "x"},
+    ]
     for changes in wrong:
         refused(oauth.revoke(customer.token, **changes), 401, "invalid_client")
     for nothing in (None, ""):
         refused(oauth.revoke(nothing), 400, "invalid_request")
-    assert oauth.caller.as_(customer.token).post("/oauth/revoke", data={"token": "x"}).status_code == 401
+    assert (
+        oauth.caller.as_(customer.token).post("/oauth/revoke", data={"token": "x"}).status_code
+        == 401
+    )
     assert statuses(oauth, customer.token) == [200]
 
 
-def test_issued_and_revoked_tokens_are_recorded_once(oauth: OAuth, trail: Trail, customer: Customer) -> None:
+def test_issued_and_revoked_tokens_are_recorded_once(
+    oauth: OAuth, trail: Trail, customer: Customer
+) -> None:
     issued = oauth.token()
     token = issued.json()["access_token"]
     for _ in range(2):
         assert oauth.revoke(token).status_code == 200
     entries = trail("token")
     assert [entry["action"] for entry in entries] == ["token.issued", "token.revoked"]
-    assert (entries[0]["actor"], entries[0]["account_id"]) == (customer.client_id, customer.account_id)
+    assert (entries[0]["actor"], entries[0]["account_id"]) == (
+        customer.client_id,
+        customer.account_id,
+    )
     assert entries[0]["request_id"] == issued.headers["X-Request-Id"]
     assert set(entries[0]["detail"]) == {"network"}
     assert len(entries[0]["detail"]["network"]) == 16
@@ -315,11 +389,19 @@ def test_issued_and_revoked_tokens_are_recorded_once(oauth: OAuth, trail: Trail,
         assert secret not in str(entries)
 
 
-def test_refusals_are_recorded_until_they_are_limited(oauth: OAuth, trail: Trail, customer: Customer) -> None:
+def test_refusals_are_recorded_until_they_are_limited(
+    oauth: OAuth, trail: Trail, customer: Customer
+) -> None:
     oauth.token(client_id="CANARY")
     for _ in range(12):
         oauth.token(client_secret="wrong")
     unknown, *known = trail("token")
-    assert [entry["action"] for entry in (unknown, *known)] == ["token.refused"] * 11 + ["token.limited"]
-    assert (unknown["actor"], unknown["account_id"], "CANARY" in str(unknown)) == ("unknown", None, False)
+    assert [entry["action"] for entry in (unknown, *known)] == ["token.refused"] * 11 + [
+        "token.limited"
+    ]
+    assert (unknown["actor"], unknown["account_id"], "CANARY" in str(unknown)) == (
+        "unknown",
+        None,
+        False,
+    )
     assert {entry["actor"] for entry in known} == {customer.client_id}

@@ -1,6 +1,7 @@
 """The service gives every answer that the OpenAPI document describes, as the document describes it.
 
-The test fails for a described answer that no call brings about, and for an answer with anything that is not described.
+The test fails for a described answer that no call brings about, and for an answer with anything
+that is not described.
 """
 
 import re
@@ -13,50 +14,65 @@ import pytest
 import frontdesk
 from frontdesk.access.accounts import set_state
 from frontdesk.access.model import AccountState, Scope
-from frontdesk.api.openapi import FILE_TYPES, read_examples
-from frontdesk.api.routes import FILES
+from frontdesk.api.paths import Path as UrlPath
+from frontdesk.api.routes import ENDPOINTS
 from frontdesk.db import Database
+from frontdesk.files import set_file_settings
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import Format
+from frontdesk.interface.document import read_examples
+from frontdesk.interface.operations import FILE_TYPES, Operation
 from tests.api.conftest import Files
-from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
+from tests.api.reference import DOCUMENT, operations, schema_validator
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, make_operator, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
+from tests.interface.made import BASE_URL, resolved
 
 EXAMPLES = read_examples(BASE_URL)
-UPLOADS = {name: example["value"] for name, example in EXAMPLES["requests"]["uploadEligibilityFile"].items()}
+UPLOADS = {
+    name: example["value"]
+    for name, example in EXAMPLES["requests"]["uploadEligibilityFile"].items()
+}
 CSV = UPLOADS["csv"]
 
-OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
+OPERATIONS = {
+    operation["operationId"]: (path, method, operation) for path, method, operation in operations()
+}
 ACCEPT = "acceptEligibilityFileMapping"
-OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile", ACCEPT}
-OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
-OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
-OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
-OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "enrolMembers", "uploadEligibilityFile"}
-OF_ONE_READ = {"showEligibleMember", "listEligibleMemberHistory"}
-OF_MEMBERS = OF_ONE_READ | {"listEligibleMembers", "findEligibleMembers"}
-OF_CHANGES = {"endMember", "renameMember"}
-OF_ONE_MEMBER = OF_ONE_READ | OF_CHANGES
-OF_EVENTS = {"listEvents"}
-OF_ENDPOINT = {"showWebhookEndpoint", "changeWebhookEndpoint", "deleteWebhookEndpoint", "rotateWebhookSecret"}
-OF_ENDPOINT |= {"testWebhookEndpoint", "replayWebhookEndpoint"}
-OF_WEBHOOKS = OF_ENDPOINT | {"listWebhookEndpoints", "createWebhookEndpoint"}
-OF_V2 |= (
-    OF_FILES | OF_LISTS | OF_MAPPINGS | OF_MEMBERS | OF_CHANGES | OF_EVENTS | OF_WEBHOOKS | {"showCaller"}
-)
-OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT} | OF_CHANGES
-OF_JSON |= {"createWebhookEndpoint", "changeWebhookEndpoint", "replayWebhookEndpoint"}
-OF_OAUTH = {"issueToken", "revokeToken"}
 
-OTHER_METHODS = dict.fromkeys(OF_MAPPINGS, "PATCH") | dict.fromkeys(
-    OF_WEBHOOKS, "PUT"
-)  # that their paths don't have
 
-# These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
+def those(is_one: Callable[[Operation], bool]) -> set[str]:
+    """The ids of the operations for which this is true."""
+    return {operation.id for operation in ENDPOINTS if is_one(operation)}
+
+
+def that_name(parameter: str) -> set[str]:
+    """The ids of the operations with this parameter in their path."""
+    return those(lambda each: f"{{{parameter}}}" in each.path)
+
+
+OF_V2 = those(lambda each: each.is_of_v2)
+OF_TOKENS = those(lambda each: each.asks_token)
+OF_JSON = those(lambda each: each.takes_json and not each.takes_lines)
+OF_OAUTH = those(lambda each: "oauth_errors" in each.contract)
+POSTS = those(lambda each: each.method == "POST")
+OF_FILES = that_name("file_id")
+OF_DECISIONS = OF_FILES & POSTS
+OF_LISTS = those(lambda each: each.path.endswith("/eligibility-files")) - POSTS
+OF_ONE_MAPPING = that_name("mapping_name")
+OF_MAPPINGS = those(lambda each: each.group == "Mappings")
+OF_MEMBERS = those(lambda each: each.group == "Members")
+OF_CHANGES = that_name("eligibility_id") & POSTS
+OF_EVENTS = those(lambda each: each.scope is Scope.EVENTS_READ)
+OF_ENDPOINT = that_name("endpoint_id")
+OF_WEBHOOKS = those(lambda each: each.scope is Scope.WEBHOOKS_MANAGE)
+
+# that their paths don't have
+OTHER_METHODS = dict.fromkeys(OF_MAPPINGS, "PATCH") | dict.fromkeys(OF_WEBHOOKS, "PUT")
+
+# These need a fault, a race or ten seconds, and have tests of their own; a test below looks their
+# words up in the code.
 NOT_CALLED = {"408/slow", "409/raced", "409/in_flight", "500/internal", "503/busy"}
 # Members of a problem that are the request's own.
 REQUEST_MEMBERS = {"instance", "request_id"}
@@ -67,10 +83,14 @@ OF_HTTP = {"content-type", "content-length", "date", "server"}
 class OperationCaller:
     """Sends requests to one operation."""
 
-    def __init__(self, name: str, api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
+    def __init__(
+        self, name: str, api: Api, db: Database, customer: Customer, clock: SetClock
+    ) -> None:
         self.name = name
         self.path, self.method, self.operation = OPERATIONS[name]
-        self.db, self.customer, self.desk = db, customer, Desk(db, customer, clock)
+        self.db = db
+        self.customer = customer
+        self.desk = Desk(db, customer, clock)
         # One that the operation takes.
         needed = {"metrics": Scope.OPERATOR} | dict.fromkeys(OF_MEMBERS, Scope.ELIGIBILITY_READ)
         needed |= dict.fromkeys(OF_EVENTS, Scope.EVENTS_READ) | dict.fromkeys(
@@ -94,11 +114,17 @@ class OperationCaller:
     def as_client(self, scope: Scope, api: Api, *, limit: int | None = None) -> Api:
         if scope is Scope.OPERATOR:
             return api.as_(make_operator(self.db, requests_per_minute=limit).token)
-        name, scopes = f"Client {scope} {limit}", frozenset({scope})
-        return api.as_(make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token)
+        name = f"Client {scope} {limit}"
+        scopes = frozenset({scope})
+        return api.as_(
+            make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token
+        )
 
-    def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
-        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "site.js")
+    def send(
+        self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any
+    ) -> Any:
+        plan = options.pop("plan", self.customer.plan_ids[0])
+        asset = options.pop("asset", "site.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
         path = path.replace("{eligibility_id}", str(options.pop("member", self.member)))
         path = path.replace("{endpoint_id}", str(options.pop("endpoint", self.endpoint)))
@@ -190,12 +216,24 @@ def with_a_waiting_file(caller: OperationCaller) -> Any:
 
 
 def with_a_held_file(caller: OperationCaller) -> Any:
-    caller.load(csv_of(row(number) for number in range(39)).decode())  # of the 40 members `CSV` names one
+    # of the 40 members `CSV` names one
+    caller.load(csv_of(row(number) for number in range(39)).decode())
     return caller.send(file=caller.load(CSV, full=True).id)
 
 
-def with_a_file_that_needs_a_mapping(caller: OperationCaller, mapping: dict[str, Any] | None = None) -> Any:
-    return caller.send(file=caller.desk.load(UPLOADS["834"].encode(), mapping={}).id, json=mapping or {})
+def with_a_file_of_the_same_person(caller: OperationCaller) -> Any:
+    with caller.db.write() as tx:
+        set_file_settings(tx, caller.customer.account_id, second_approver=True)
+    caller.desk.client = caller.customer.client_id
+    return with_a_held_file(caller)
+
+
+def with_a_file_that_needs_a_mapping(
+    caller: OperationCaller, mapping: dict[str, Any] | None = None
+) -> Any:
+    return caller.send(
+        file=caller.desk.load(UPLOADS["834"].encode(), mapping={}).id, json=mapping or {}
+    )
 
 
 def with_a_mapping(caller: OperationCaller) -> Any:
@@ -247,7 +285,10 @@ INVALID: dict[str, tuple[str, Any]] = {
     "listEligibilityFiles": ("?state=open&sha256=none", {}),
     "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
     "reportEligibilityFile": ("?format=pdf", {}),
-    "saveEligibilityMapping": ("", {"columns": {"Sex": "sex"}, "fields": {"dob": {"dates": ["MM/DD/YY"]}}}),
+    "saveEligibilityMapping": (
+        "",
+        {"columns": {"Sex": "sex"}, "fields": {"dob": {"dates": ["MM/DD/YY"]}}},
+    ),
 }
 
 # Operations, the answer as `status/example`, and the call that brings it about, or what is sent.
@@ -264,7 +305,11 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"showEligibleMember"}, "304/", OperationCaller.again),
     ({"listEligibleMemberHistory"}, "200/page", with_two_changes),
     ({"listEligibleMembers"}, "200/page", of_two_members),
-    ({"listEligibleMembers", "findEligibleMembers"}, "200/found", {"query": "?external_id=AB%20123356"}),
+    (
+        {"listEligibleMembers", "findEligibleMembers"},
+        "200/found",
+        {"query": "?external_id=AB%20123356"},
+    ),
     ({"findEligibleMembers"}, "200/no_match", {"query": "?external_id=AB%20999999"}),
     ({"listEvents"}, "200/no_event", {}),
     ({"createWebhookEndpoint"}, "201/example", {"json": request("createWebhookEndpoint")}),
@@ -278,15 +323,34 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listEvents"}, "200/page", with_two_events),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
-    ({"document", "referencePage", "referenceFile", "listProblems", "listDocumentation", "metrics"}, "200/", {}),
-    ({"uploadEligibilityFile"}, "200/suggestion", {"query": "?suggest_mapping=true", "content": CSV.encode()}),
+    (
+        {
+            "document",
+            "referencePage",
+            "referenceFile",
+            "listProblems",
+            "listDocumentation",
+            "metrics",
+        },
+        "200/",
+        {},
+    ),
+    (
+        {"uploadEligibilityFile"},
+        "200/suggestion",
+        {"query": "?suggest_mapping=true", "content": CSV.encode()},
+    ),
     ({"uploadEligibilityFile"}, "202/waiting", lambda caller: caller.raw(CSV.encode(), "text/csv")),
     ({"showEligibilityFile"}, "200/waiting", with_a_waiting_file),
     ({"showEligibilityFile"}, "200/done", {}),
     ({"showEligibilityFile"}, "200/held", with_a_held_file),
-    ({"showEligibilityFile"}, "200/failed",
-     lambda caller: caller.send(file=caller.load("Name,Born on\nRobin Sample,1977-01-11\n").id)),
+    (
+        {"showEligibilityFile"},
+        "200/failed",
+        lambda caller: caller.send(file=caller.load("Name,Born on\nRobin Sample,1977-01-11\n").id),
+    ),
     ({"approveEligibilityFile"}, "200/approved", with_a_held_file),
+    ({"approveEligibilityFile"}, "403/second_person_needed", with_a_file_of_the_same_person),
     ({ACCEPT}, "200/accepted", with_a_file_that_needs_a_mapping),
     ({"cancelEligibilityFile"}, "200/cancelled", with_a_held_file),
     ({"undoEligibilityFile"}, "202/waiting", {}),
@@ -294,46 +358,95 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"reportEligibilityFile"}, "200/jsonl", {}),
     ({"reportEligibilityFile"}, "200/csv", {"query": "?format=csv"}),
     ({"saveEligibilityMapping"}, "201/example", {"json": {}}),
-    ({"listEligibilityMappings", "showEligibilityMapping", "saveEligibilityMapping"}, "200/example", with_a_mapping),
+    (
+        {"listEligibilityMappings", "showEligibilityMapping", "saveEligibilityMapping"},
+        "200/example",
+        with_a_mapping,
+    ),
     ({"deleteEligibilityMapping"}, "204/", with_a_mapping),
     (OF_ONE_MAPPING - {"saveEligibilityMapping"}, "404/not_found", {"mapping": "another"}),
     (OF_TOKENS, "400/two_tokens", with_two_tokens),
     (OF_JSON, "400/not_json", lambda caller: caller.raw(b"{")),
     (OF_JSON, "400/not_an_object", lambda caller: caller.raw(b"[]")),
     (OF_JSON, "400/duplicate_keys", lambda caller: caller.raw(b'{"name": "a", "name": "b"}')),
-    (OF_OAUTH, "400/invalid_request", lambda caller: caller.send(json=caller.secret, auth=tuple(caller.secret.values()))),
+    (
+        OF_OAUTH,
+        "400/invalid_request",
+        lambda caller: caller.send(json=caller.secret, auth=tuple(caller.secret.values())),
+    ),
     ({"issueToken"}, "400/invalid_scope", lambda caller: caller.form(scope="operator")),
-    ({"issueToken"}, "400/unsupported_grant_type", lambda caller: caller.form(grant_type="password")),
+    (
+        {"issueToken"},
+        "400/unsupported_grant_type",
+        lambda caller: caller.form(grant_type="password"),
+    ),
     (OF_TOKENS, "401/no_token", lambda caller: caller.send(api=caller.api.as_(None))),
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS - {"showCaller"}, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", {"file": 999_999, "json": {}}),
-    (OF_CHANGES, "404/not_found", {"member": 999_999, "json": {"on": "2027-01-31", "external_id": "N-77"}}),
+    (
+        OF_CHANGES,
+        "404/not_found",
+        {"member": 999_999, "json": {"on": "2027-01-31", "external_id": "N-77"}},
+    ),
     ({"enrolMembers"}, "207/example", {"json": request("enrolMembers")}),
     ({"enrolMembers"}, "400/not_an_array", lambda caller: caller.raw(b"{}")),
     ({"enrolMembers"}, "413/large", lambda caller: caller.raw(b" " * (8 * 1024 * 1024 + 1))),
     (OF_CHANGES, "200/example", lambda caller: caller.send(json=request(caller.name))),
-    ({"enrolMember"}, "404/no_such_member", {"query": "?only=update", "json": {"external_id": "AB unknown"}}),
+    (
+        {"enrolMember"},
+        "404/no_such_member",
+        {"query": "?only=update", "json": {"external_id": "AB unknown"}},
+    ),
     ({"enrolMember"}, "409/other_plan", under_another_plan),
-    ({"enrolMember"}, "412/member_exists",
-     {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}}),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles", "enrolMembers", "findEligibleMembers", "showCaller"}
-     - OF_CHANGES - OF_EVENTS - OF_WEBHOOKS,
-     "404/not_found", {"plan": 999_999, "json": {"external_id": "1"}}),
+    (
+        {"enrolMember"},
+        "412/member_exists",
+        {"json": request("enrolMember", "new_member"), "headers": {"If-None-Match": "*"}},
+    ),
+    (
+        OF_V2
+        - OF_FILES
+        - OF_MAPPINGS
+        - {"listPlans", "listEligibilityFiles", "enrolMembers", "findEligibleMembers", "showCaller"}
+        - OF_CHANGES
+        - OF_EVENTS
+        - OF_WEBHOOKS,
+        "404/not_found",
+        {"plan": 999_999, "json": {"external_id": "1"}},
+    ),
     ({"enrolMembers"}, "404/not_found", {"plan": 999_999, "json": [{}]}),
     ({"referenceFile"}, "404/not_found", {"asset": "page.css"}),
-    (set(OPERATIONS), "405/method",
-     lambda caller: caller.send(method=OTHER_METHODS.get(caller.name, "DELETE"))),
-    (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"},
-     "406/accept", {"headers": {"Accept": "text/html"}}),
+    (
+        set(OPERATIONS),
+        "405/method",
+        lambda caller: caller.send(method=OTHER_METHODS.get(caller.name, "DELETE")),
+    ),
+    (
+        OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"},
+        "406/accept",
+        {"headers": {"Accept": "text/html"}},
+    ),
     ({"changePlan"}, "412/stale", {"json": {}, "headers": {"If-Match": '"v7"'}}),
     (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", {"headers": {"Content-Length": str(2**31)}}),
-    (OF_JSON | OF_OAUTH | {"enrolMembers"}, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
-    ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
-    ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
+    (
+        OF_JSON | OF_OAUTH | {"enrolMembers"},
+        "415/type",
+        lambda caller: caller.raw(b"{}", "text/plain"),
+    ),
+    (
+        {"uploadEligibilityFile"},
+        "415/contradicted",
+        lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv"),
+    ),
+    (
+        {"uploadEligibilityFile"},
+        "415/form",
+        lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x"),
+    ),
     (OF_V2, "422/faults", with_invalid_fields),
     (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", {"json": {}}),
     ({"undoEligibilityFile"}, "409/wrong_state", with_a_waiting_file),
@@ -341,7 +454,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     (OF_TOKENS, "429/limited", beyond_the_limit),
     (OF_OAUTH, "429/rate_limited", after_many_failures),
     ({"isReady"}, "503/not_migrated", before_a_migration),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -380,7 +493,24 @@ def check_headers(answer: Any, headers: dict[str, Any]) -> None:
     for name, value in answer.headers.items():
         if name in headers:
             schema = headers[name]["schema"]
-            assert schema_validator(schema).is_valid(int(value) if schema.get("type") == "integer" else value)
+            assert schema_validator(schema).is_valid(
+                int(value) if schema.get("type") == "integer" else value
+            )
+
+
+def undeclared_members(schema: dict[str, Any], body: Any) -> list[str]:
+    """The members of objects in the body that their schemas, which stay open, do not name."""
+    schema = resolved(schema)
+    if isinstance(body, list):
+        return [name for each in body for name in undeclared_members(schema.get("items", {}), each)]
+    properties = schema.get("properties")
+    if not isinstance(body, dict) or not properties or "additionalProperties" in schema:
+        return []
+    found = sorted(body.keys() - properties.keys())
+    for name, value in body.items():
+        if name in properties:
+            found += undeclared_members(properties[name], value)
+    return found
 
 
 def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
@@ -388,6 +518,10 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
         assert (answer.content, answer.headers.get("Content-Type")) == (b"", None)
         return
     content = response["content"][answer.headers["Content-Type"].partition(";")[0]]
+    is_json = content["schema"].get("type") != "string" and "json" in answer.headers["Content-Type"]
+    if is_json and "ndjson" not in answer.headers["Content-Type"]:
+        schema_validator(content["schema"]).validate(answer.json())
+        assert undeclared_members(content["schema"], answer.json()) == []
     if "examples" not in content:
         return
     shown = content["examples"][example]["value"]
@@ -395,14 +529,19 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
         assert answer.text == shown
         return
     body = answer.json()
-    schema_validator(content["schema"]).validate(body)
     if answer.status_code >= 400:
         own = {member: shown[member] for member in REQUEST_MEMBERS if member in shown}
+        if "remedy" in shown:  # its path has the ids of the request
+            own["remedy"] = body["remedy"] | {"path": shown["remedy"]["path"]}
         assert body | own == shown
     elif "member_id" in body:
         assert body == shown | {"id": body["id"]}
     elif "report" in body.get("links", {}):
-        ids = {name: body["data"][name] for name in ("id", "undoes_id", "client") if shown["data"][name]}
+        ids = {
+            name: body["data"][name]
+            for name in ("id", "undoes_id", "client")
+            if shown["data"][name]
+        }
         assert body["data"] == shown["data"] | ids
     else:
         assert set(body) == set(shown)
@@ -412,7 +551,9 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
 
 def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> None:
     package = Path(frontdesk.__file__).parent
-    code = "".join(path.read_text() for path in package.rglob("*.py") if not path.name.startswith("openapi"))
+    code = "".join(
+        path.read_text() for path in package.rglob("*.py") if not path.name.startswith("openapi")
+    )
     names = {what.partition("/")[2] for what in NOT_CALLED}
     problems = EXAMPLES["problems"].values()
     words = {text for details in problems for name, text in details.items() if name in names}
@@ -422,7 +563,9 @@ def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> No
 
 @pytest.mark.parametrize(("media_type", "kind"), FILE_TYPES.items())
 def test_every_file_that_is_shown_can_be_loaded(media_type: str, kind: str, files: Files) -> None:
-    shown = DOCUMENT["paths"][FILES]["post"]["requestBody"]["content"][media_type]["examples"]
+    shown = DOCUMENT["paths"][UrlPath.FILES]["post"]["requestBody"]["content"][media_type][
+        "examples"
+    ]
     assert set(shown) == {kind}
     mapping = {"834": {"identify": "REF*0F"}}
     files.api.request("PUT", "/v2/eligibility-mappings/default?default=true", json=mapping)

@@ -1,4 +1,6 @@
-"""The site at /docs, its search, /llms.txt, the collection and /problems: nothing leads nowhere, nothing comes from outside."""
+"""The site at /docs, its search, /llms.txt, the collection and /problems: nothing leads nowhere,
+nothing comes from outside.
+"""
 
 import hashlib
 import importlib
@@ -10,21 +12,23 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from markupsafe import escape
 
+from frontdesk import codes
 from frontdesk.api import site
-from frontdesk.api.codes import SECTIONS as CODE_SECTIONS
-from frontdesk.api.codes import code_examples
+from frontdesk.api.codes import example_of, sections
 from frontdesk.api.collection import postman_collection
-from frontdesk.api.reference import ASSETS
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.api.site import SECTIONS
+from frontdesk.api.site_files import ASSETS
+from frontdesk.codes import Code, Kind, Where
 from frontdesk.db import Database
-from frontdesk.eligibility.model import FAULT_CODES
-from frontdesk.web.problems import INTENT_CODES
-from tests.api.test_openapi import BASE_URL, DOCUMENT
+from tests.api.reference import DOCUMENT
 from tests.conftest import Api
 from tests.factories import EVERY_SCOPE, Customer, second_token
+from tests.interface.made import BASE_URL
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
@@ -45,7 +49,7 @@ NEW_MEMBER = {
 
 
 @ON_ONE_DATABASE
-def test_every_link_of_every_page_leads_somewhere_and_nothing_is_loaded_from_outside(api: Api) -> None:
+def test_every_link_of_every_page_leads_somewhere(api: Api) -> None:
     reader = api.as_(None)
     texts = {path: reader.get(path) for path in PAGES}
     anchors = {path: set(re.findall(r' id="([^"]+)"', page.text)) for path, page in texts.items()}
@@ -70,7 +74,8 @@ def test_every_link_of_every_page_leads_somewhere_and_nothing_is_loaded_from_out
 @ON_ONE_DATABASE
 def test_no_page_is_empty_or_shows_what_is_not_published(api: Api) -> None:
     for slug in SLUGS:
-        page, source = api.get(f"/docs/{slug}").text, api.get(f"/docs/{slug}.md").text
+        page = api.get(f"/docs/{slug}").text
+        source = api.get(f"/docs/{slug}.md").text
         [title] = re.findall(r"^# (.+)$", source.partition("\n## ")[0], re.MULTILINE)
         assert "<h1" in page
         assert unescape(page).count(title.replace("`", "")) >= 2
@@ -81,7 +86,9 @@ def test_no_page_is_empty_or_shows_what_is_not_published(api: Api) -> None:
 
 
 def test_html_in_a_page_is_text() -> None:
-    shown = site._reader().render("<b>x</b> <script>y</script>\n\n<div>z</div>\n\n```\nBearer <token>\n```\n")
+    shown = site._reader().render(
+        "<b>x</b> <script>y</script>\n\n<div>z</div>\n\n```\nBearer <token>\n```\n"
+    )
     assert re.findall("<(?:b|script|div|token)>", shown) == []
 
 
@@ -112,9 +119,13 @@ def test_other_files_of_the_package_are_not_served(api: Api) -> None:
 @ON_ONE_DATABASE
 def test_a_file_is_compressed_for_a_caller_that_takes_it(api: Api) -> None:
     plain, packed = (
-        api.http.get("/docs/site.css", headers={"Accept-Encoding": coding}) for coding in ("identity", "gzip")
+        api.http.get("/docs/site.css", headers={"Accept-Encoding": coding})
+        for coding in ("identity", "gzip")
     )
-    assert (plain.headers.get("Content-Encoding"), packed.headers["Content-Encoding"]) == (None, "gzip")
+    assert (plain.headers.get("Content-Encoding"), packed.headers["Content-Encoding"]) == (
+        None,
+        "gzip",
+    )
     assert plain.headers["Vary"] == packed.headers["Vary"] == "accept-encoding"
     assert plain.text == packed.text
     assert int(packed.headers["Content-Length"]) < int(plain.headers["Content-Length"])
@@ -126,8 +137,15 @@ def test_the_search_knows_every_page_operation_and_code(api: Api) -> None:
     paths = {entry[0] for entry in entries}
     assert len(paths) == len(entries)
     operations = [each for methods in DOCUMENT["paths"].values() for each in methods.values()]
-    wanted = {f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}" for each in operations}
-    wanted |= {f"/problems#{each.prefix}{code}" for each in CODE_SECTIONS for code in each.codes}
+    wanted = {
+        f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}"
+        for each in operations
+    }
+    wanted |= {
+        f"/problems#{section.prefix}{entry.word}"
+        for section in sections(BASE_URL)
+        for entry in section.entries
+    }
     wanted |= {f"/docs/{slug}" for slug in SLUGS[1:]} | {"/docs", "/docs/interface#errors"}
     assert wanted - paths == set()
     [errors] = [entry for entry in entries if entry[0] == "/docs/interface#errors"]
@@ -142,10 +160,15 @@ def test_llms_txt_lists_every_page_with_its_markdown(api: Api) -> None:
     assert text.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert re.match(r"# [^\n]+\n\n> [^\n]+\n\n", text.text)
     listed = re.findall(r"^- \[[^]]+\]\((\S+)\): \S", text.text, re.MULTILINE)
-    assert [path.removeprefix(BASE_URL) for path in listed] == [f"/docs/{slug}.md" for slug in SLUGS]
+    assert [path.removeprefix(BASE_URL) for path in listed] == [
+        f"/docs/{slug}.md" for slug in SLUGS
+    ]
     for path in listed:
         page = api.get(path.removeprefix(BASE_URL))
-        assert (page.status_code, page.headers["Content-Type"]) == (200, "text/markdown; charset=utf-8")
+        assert (page.status_code, page.headers["Content-Type"]) == (
+            200,
+            "text/markdown; charset=utf-8",
+        )
 
 
 @ON_ONE_DATABASE
@@ -154,12 +177,20 @@ def test_the_collection_has_every_operation_and_its_requests_are_answered(
 ) -> None:
     collection = api.get("/docs/collection.json").json()
     assert collection == postman_collection(DOCUMENT)
-    requests = {item["name"]: item["request"] for folder in collection["item"] for item in folder["item"]}
-    sent = {f"{request['method']} /{'/'.join(request['url']['path'])}" for request in requests.values()}
+    requests = {
+        item["name"]: item["request"] for folder in collection["item"] for item in folder["item"]
+    }
+    sent = {
+        f"{request['method']} /{'/'.join(request['url']['path'])}" for request in requests.values()
+    }
     paths = {(each.method, re.sub(r"{(\w+)}", r":\1", each.path)) for each in ENDPOINTS}
     assert sent == {f"{method} {path}" for method, path in paths}
     values = {variable["key"]: variable["value"] for variable in collection["variable"]}
-    values |= {"base_url": "", "client_id": customer.client_id, "client_secret": customer.client_secret}
+    values |= {
+        "base_url": "",
+        "client_id": customer.client_id,
+        "client_secret": customer.client_secret,
+    }
     [issue] = [name for name, each in requests.items() if each["url"]["path"][-1] == "token"]
     values["token"] = send(api, requests[issue], values).json()["access_token"]
     [enrol] = [
@@ -175,7 +206,8 @@ def test_the_collection_has_every_operation_and_its_requests_are_answered(
             and "file_id" not in str(request["url"])
             and "metrics" not in request["url"]["raw"]
         ):
-            needs_choice = request["url"]["raw"].endswith("/v2/eligibility")  # one of its parameters
+            # one of its parameters
+            needs_choice = request["url"]["raw"].endswith("/v2/eligibility")
             statuses = (422,) if needs_choice else (200, 404)
             assert send(api, request, values).status_code in statuses, request["url"]["raw"]
 
@@ -203,35 +235,52 @@ def send(api: Api, request: dict[str, Any], values: dict[str, str]) -> Any:
 
 @ON_ONE_DATABASE
 def test_the_problems_page_has_an_example_of_every_code(api: Api) -> None:
-    page = unescape(api.get("/problems").text)
-    for section in CODE_SECTIONS:
-        for code in section.codes:
-            entry = page.partition(f'<dt id="{section.prefix}{code}">')[2].partition("</dd>")[0]
-            [example] = re.findall("<pre[^>]*><code>(.*?)</code></pre>", entry, re.DOTALL)
-            assert code in example, code
+    page = api.get("/problems").text
+    for kind in Kind:
+        assert f'<dt id="{kind}">' in page
+    shown = codes.of(Where.FAULT, Where.WARNING, Where.ROW, Where.FILE)
+    assert [
+        code for code in shown if not code.is_kind and escape(example_of(code)) not in page
+    ] == []
 
 
-SENT_CODES = FAULT_CODES.keys() | INTENT_CODES.keys()
-SHOWN = {code: example for code, example in code_examples().items() if code in SENT_CODES}
-UNSHOWN_BODIES = {"too_many_records": json.dumps([{}] * 1001)}  # too long for the page
+SENT_CODES = [
+    code
+    for code in codes.of(Where.FAULT)
+    if code.kind is Kind.INVALID or code in codes.faults.INTENT
+]
+EXAMPLES = [code for code in codes.of(Where.FAULT, Where.WARNING) if code.example]
+UNSHOWN_BODIES = {  # too long for the page
+    "too_many_records": json.dumps([{}] * 1001),
+    "too_many_blank_lines": "{}" + "\n" * 1002,
+}
 
 
 @ON_ONE_DATABASE
 def test_the_examples_of_faults_are_what_the_service_answers(api: Api) -> None:
     """In the order of the page. `not_enrolled` is a row's, so it has no request."""
-    assert SENT_CODES - {*SHOWN} <= {"not_enrolled"}
+    assert set(SENT_CODES) - set(EXAMPLES) == {codes.faults.NOT_ENROLLED}
     upload = {"Content-Type": "text/csv", "Idempotency-Key": "members-2026-11-20"}
     api.post("/v2/plans/1/eligibility-files", content="external_id\nE-1001\n", headers=upload)
-    for code, example in code_examples().items():
-        assert api.post("/v2/plans/1/eligibility", NEW_MEMBER).status_code in (200, 201)
-        method, path = example["request"].split(" ")
-        body = example.get("body", UNSHOWN_BODIES.get(code))
-        options = {"json": body} if isinstance(body, dict) else {"content": body or ""}
-        answer = api.request(method, path, headers=example.get("headers", {}), **options)
-        if code in SHOWN:
-            assert example["fault"] in answer.json()["errors"], (code, answer.text)
+    for code in EXAMPLES:
+        answer = _answer(api, code)
+        assert code.example is not None
+        if code.where is Where.FAULT:
+            fault = {"field": code.example.field, "code": code, "message": code.example.rule}
+            assert fault in answer.json()["errors"], (code, answer.text)
         else:
             assert code in answer.headers["Eligibility-Warnings"]
+
+
+def _answer(api: Api, code: Code) -> httpx.Response:
+    """The answer to the example of the code, after the member that most examples change is sent."""
+    assert code.example is not None
+    assert api.post("/v2/plans/1/eligibility", NEW_MEMBER).status_code in (200, 201)
+    method, path = code.example.request.split(" ")
+    body = code.example.body or UNSHOWN_BODIES.get(code, "")
+    options: Any = {"content": body} if isinstance(body, str) else {"json": body}
+    answer: httpx.Response = api.request(method, path, headers=code.example.headers, **options)
+    return answer
 
 
 def test_the_reference_is_scalar_as_it_was_published_with_its_licence() -> None:

@@ -1,5 +1,6 @@
-"""A suggested mapping over HTTP: it is accepted once its questions are answered, and nothing is stored. It is made in a process
-of its own, with limits."""
+"""A suggested mapping over HTTP: it is accepted once its questions are answered, and nothing is
+stored. It is made in a process of its own, with limits.
+"""
 
 import json
 import subprocess
@@ -20,7 +21,7 @@ from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Unreadable
 from tests.api.conftest import Files, Trail, codes
-from tests.api.test_mappings import put
+from tests.api.mappings import put
 from tests.factories import make_customer
 from tests.files.exports import hr_export, synthea, written
 from tests.files.loading import COLUMNS
@@ -52,12 +53,16 @@ def test_a_suggestion_is_stored_as_it_is_and_loads_the_workbook(
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
 
 
-def test_a_suggestion_with_an_open_question_is_not_stored_until_it_is_answered(files: Files) -> None:
+def test_a_suggestion_with_an_open_question_is_not_stored_until_it_is_answered(
+    files: Files,
+) -> None:
     person = "Robin,Sample,1980-02-03,male,02134,2026-01-01"
     header = ",".join((*COLUMNS[:-1], "Employment Status"))
     content = f"{header}\n1,1,{person},Active\n2,2,{person},Terminated\n".encode()
     found = suggestion(files, content)
-    assert codes(put(files.api, "hr", found["mapping"])) == {"questions.Employment%20Status": "not_allowed"}
+    assert codes(put(files.api, "hr", found["mapping"])) == {
+        "questions.Employment%20Status": "not_allowed"
+    }
     answered = found["mapping"] | found["questions"][0]["choices"][0]["mapping"]
     assert put(files.api, "hr", answered).status_code == 201
     assert files.load(content, "?mapping=hr")["counts"] == {"created": 1, "skipped": 1, "warned": 1}
@@ -78,8 +83,11 @@ def test_an_account_gets_one_suggestion_at_a_time(app: App, files: Files, db: Da
 
 
 @ON_ONE_DATABASE
-def test_writes_wait_for_no_suggestion(files: Files, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, goes_on = Semaphore(0), Event()
+def test_writes_wait_for_no_suggestion(
+    files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Semaphore(0)
+    goes_on = Event()
 
     def slow(_file: Any, **_options: Any) -> dict[str, Any]:
         begun.release()
@@ -100,11 +108,14 @@ def test_writes_wait_for_no_suggestion(files: Files, db: Database, monkeypatch: 
 
 
 @ON_ONE_DATABASE
-def test_a_suggestion_says_what_is_missing_and_looks_at_a_large_file_where_it_begins(files: Files) -> None:
+def test_a_suggestion_reads_the_beginning_and_says_what_is_missing(files: Files) -> None:
     [refused] = suggestion(files, synthea())["refused"]
     assert '{"fields": {"effective_date": {"constant": "2026-01-01"}}}' in refused.pop("advice")
     assert refused == {"field": "effective_date", "code": "required", "rows": 40}
-    rows = [["Employee ID", "First Name"], *([str(n), "Robin" * 20] for n in range(SAMPLE_BYTES // 80))]
+    rows = [
+        ["Employee ID", "First Name"],
+        *([str(n), "Robin" * 20] for n in range(SAMPLE_BYTES // 80)),
+    ]
     content = written(rows)
     assert len(content) > SAMPLE_BYTES
     assert suggestion(files, content)["rows"] == 1000
@@ -112,7 +123,13 @@ def test_a_suggestion_says_what_is_missing_and_looks_at_a_large_file_where_it_be
 
 @ON_ONE_DATABASE
 def test_what_only_a_load_takes_is_refused(files: Files) -> None:
-    for query in ("mode=full", "dry_run=true", "mapping=hr", "mapping=" + quote("{}"), "header_row=2"):
+    for query in (
+        "mode=full",
+        "dry_run=true",
+        "mapping=hr",
+        "mapping=" + quote("{}"),
+        "header_row=2",
+    ):
         answer = files.upload(hr_export(), f"?suggest_mapping=true&{query}")
         assert (answer.status_code, [*codes(answer)]) == (422, [query.partition("=")[0]])
     assert files.upload(b"x", "?suggest_mapping=yes").status_code == 422
@@ -126,7 +143,9 @@ def asked(content: bytes, **options: Any) -> dict[str, Any]:
         return suggest_apart(file, today="2026-11-22", **told)
 
 
-def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     unreadable = {b"": "empty", b"1,Robin\n2,Lee\n": "no_header", b"PK\x03\x04rest": "bad_workbook"}
     for content, code in (*unreadable.items(), (hr_export(), "too_large")):
         if code == "too_large":
@@ -141,7 +160,9 @@ def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(monkeypatch: py
     ("name", "error"),
     [("XCPU", Unreadable), ("ABRT", Unreadable), ("KILL", Unavailable), ("TERM", Unavailable)],
 )
-def test_a_limit_that_is_met_refuses_the_file(name: str, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_is_met_refuses_the_file(
+    name: str, error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = subprocess.Popen
 
     def start(_command: Any, **options: Any) -> Any:

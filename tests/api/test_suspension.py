@@ -35,7 +35,9 @@ def test_an_account_is_suspended_and_resumed(api: Api, db: Database, customer: C
     assert api.post(path, member_body(2)).status_code == 201
 
 
-def test_suspended_clients_get_no_token(oauth: OAuth, db: Database, customer: Customer, trail: Trail) -> None:
+def test_suspended_clients_get_no_token(
+    oauth: OAuth, db: Database, customer: Customer, trail: Trail
+) -> None:
     with db.write() as tx:
         set_state(tx, customer.account_id, AccountState.SUSPENDED, now=NOW)
     for _ in range(12):  # with the right secret: no failed attempt that would be limited
@@ -54,9 +56,11 @@ def test_suspended_clients_get_no_token(oauth: OAuth, db: Database, customer: Cu
 
 
 def test_monitoring_never_stops(api: Api, oauth: OAuth, db: Database, clock: SetClock) -> None:
-    operator, customer = make_operator(db), make_customer(db, name="Stopped")
+    operator = make_operator(db)
+    customer = make_customer(db, name="Stopped")
     own: Any = {"client_id": operator.client_id, "client_secret": operator.client_secret}
-    monitoring, stopped = api.as_(operator.token), api.as_(customer.token)
+    monitoring = api.as_(operator.token)
+    stopped = api.as_(customer.token)
     for state, status in ((AccountState.SUSPENDED, 403), (AccountState.CLOSED, 401)):
         with db.write() as tx:
             set_state(tx, customer.account_id, state, now=clock())

@@ -11,7 +11,9 @@ from bench.harness import README, Bench
 
 def test_the_page_lists_every_benchmark() -> None:
     table = README.read_text().partition("| name | question |")[2].partition("\n\n")[0]
-    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [f"| {name}" for name in NAMES]
+    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [
+        f"| {name}" for name in NAMES
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -30,7 +32,9 @@ def test_a_simulated_day_is_printed_for_programs(capsys: pytest.CaptureFixture[s
     main(["wait", "--days", "1", "--json"])
     rows = json.loads(capsys.readouterr().out)["rows"]
     [everything] = [row for row in rows if row["days"] == "all days"]
-    assert everything["newcomers"] == sum(row["newcomers"] for row in rows if row["days"].startswith("all, "))
+    assert everything["newcomers"] == sum(
+        row["newcomers"] for row in rows if row["days"].startswith("all, ")
+    )
     assert everything["our error, s"] < everything["its error, s"]
 
 
@@ -39,7 +43,12 @@ def test_a_table_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> Non
     page.write_text("before\n\n<!-- bench one -->old<!-- /bench one -->\n\nafter\n")
     bench = Bench("Why?", lambda _options, _progress: [], page=page)
     for name in ("one", "two", "two"):
-        write(bench, name, [{"what": name, "count": 1234, "part": 0.12345, "nothing": None}], "a machine")
+        write(
+            bench,
+            name,
+            [{"what": name, "count": 1234, "part": 0.12345, "nothing": None}],
+            "a machine",
+        )
     text = page.read_text()
     assert "old" not in text
     assert text.startswith("before\n\n<!-- bench one -->\n\n`python -m bench ")

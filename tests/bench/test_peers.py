@@ -7,7 +7,7 @@ from bench.requests import PgBench, Run, check_written, count_written, make_peer
 from tests.postgres import PostgresServer
 
 
-def test_half_of_what_pgbench_writes_are_new_members_and_failing_statements_are_no_measurement() -> None:
+def test_half_of_the_members_that_pgbench_writes_are_new() -> None:
     with PostgresServer() as server:
         make_peer_database(server, "peer")
         peer = PgBench(server, "peer")

@@ -89,4 +89,6 @@ def group(cli: CommandLine) -> str:
 def plan(cli: CommandLine, account: str, group: str) -> str:
     """The id of a plan of the account, which the group serves."""
     names = ("--external-id", "gold", "--name", "Gold <2026>")
-    return str(cli.json("plan", "create", "--account", account, "--provider-group", group, *names)["id"])
+    return str(
+        cli.json("plan", "create", "--account", account, "--provider-group", group, *names)["id"]
+    )

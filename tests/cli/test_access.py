@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from frontdesk.access.authentication import note_use, recognise_client
+from frontdesk.usage.model import GIB, Usage
+from frontdesk.usage.store import add_usage
 from tests.cli.conftest import CommandLine
 
 
@@ -32,13 +34,49 @@ def test_a_created_account_is_printed_listed_and_audited(cli: CommandLine) -> No
         said = cli.refused("account", "create", "--name", name)
         assert (said.startswith("Error: --name must "), rule in said) == (True, True)
     account = cli.json("account", "create", "--name", "  Éxample Health ")
-    assert list(account) == ["id", "name", "created_at", "state"]
+    assert list(account) == ["id", "name", "created_at", "state", "immediate_hourly_limit"]
     assert account["name"] == "Éxample Health"
-    assert cli.json("account", "list") == [account]
+    assert cli.json("account", "list") == [account | {"immediate_this_hour": 0}]
     [entry] = cli.audit_trail()
     assert (entry["action"], entry["account_id"]) == ("account.created", account["id"])
     assert entry["subject_id"] == account["id"]
     assert (entry["actor"][:4], entry["request_id"][:4]) == ("cli:", "cli-")
+
+
+def test_an_operator_changes_how_much_an_account_may_mail_at_once(cli: CommandLine) -> None:
+    account = cli.json("account", "create", "--name", "Example Health")
+    changed = cli.json("account", "limit", str(account["id"]), "--immediate-per-hour", "5000")
+    assert changed == account | {"immediate_hourly_limit": 5000}
+    entry = next(entry for entry in cli.audit_trail() if entry["action"] == "account.limited")
+    assert entry["account_id"] == account["id"]
+    assert "There is no such account" in cli.refused(
+        "account", "limit", "77", "--immediate-per-hour", "1"
+    )
+    cli.refused("account", "limit", "1", "--immediate-per-hour", "0", status=2)
+
+
+def test_an_operator_sees_what_accounts_store_and_gives_one_another_quota(cli: CommandLine) -> None:
+    account = cli.json("account", "create", "--name", "Example Health")
+    db = cli.open()
+    with db.write() as tx:
+        add_usage(tx, datetime.now(UTC).date().isoformat(), {account["id"]: Usage(5, 6, 7)})
+        add_usage(tx, "2026-01-01", {account["id"]: Usage(100, 0, 0)})
+    db.close()
+    [listed] = cli.json("account", "list", "--usage")
+    assert listed["today"] == {"history_bytes": 5, "answer_bytes": 6, "file_bytes": 7}
+    assert listed["kept"] == {"history_bytes": 105, "answer_bytes": 6, "file_bytes": 7}
+    usual = listed["quota"]
+    changed = cli.json("account", "quota", str(account["id"]), "--stored-gib", "32")
+    assert changed == usual | {"account_id": account["id"], "stored_bytes_per_day": 32 * GIB}
+    assert cli.json("account", "list", "--usage")[0]["quota"] == usual | {
+        "stored_bytes_per_day": 32 * GIB
+    }
+    entry = next(entry for entry in cli.audit_trail() if entry["action"] == "account.quota_changed")
+    assert (entry["account_id"], entry["detail"]["stored_bytes_per_day"]) == (
+        account["id"],
+        32 * GIB,
+    )
+    assert "There is no such account" in cli.refused("account", "quota", "77", "--stored-gib", "1")
 
 
 @pytest.mark.parametrize("name", ["[red]Health[/red] :smile:", "n" * 255])
@@ -47,8 +85,12 @@ def test_people_see_names_as_they_were_typed_and_whole(cli: CommandLine, name: s
     assert name in cli.text("account", "list")
 
 
-def test_an_account_is_suspended_resumed_and_closed_by_its_name(cli: CommandLine, account: str) -> None:
-    assert "must be the name" in cli.refused("account", "close", account, "--confirm", "example health")
+def test_an_account_is_suspended_resumed_and_closed_by_its_name(
+    cli: CommandLine, account: str
+) -> None:
+    assert "must be the name" in cli.refused(
+        "account", "close", account, "--confirm", "example health"
+    )
     close = ("close", account, "--confirm", "Example Health")
     commands = (("suspend", account), ("suspend", account), ("resume", account), close, close)
     states = [cli.json("account", *command)["state"] for command in commands]
@@ -79,7 +121,9 @@ def test_scopes_and_a_limit_are_kept(cli: CommandLine, client: Any) -> None:
     assert "plans:read" in cli.refused(*new, "--scope", "everything", status=2)
 
 
-def test_a_revoked_client_is_let_in_no_more_and_gets_no_new_secret(cli: CommandLine, client: Any) -> None:
+def test_a_revoked_client_is_let_in_no_more_and_gets_no_new_secret(
+    cli: CommandLine, client: Any
+) -> None:
     revoked = cli.json("client", "revoke", client["client_id"])
     assert revoked["revoked_at"] is not None
     assert cli.json("client", "revoke", client["client_id"]) == revoked
@@ -90,12 +134,18 @@ def test_a_revoked_client_is_let_in_no_more_and_gets_no_new_secret(cli: CommandL
 
 
 def test_an_unknown_account_or_client_is_told_with_the_list_to_look_in(cli: CommandLine) -> None:
-    assert "frontdesk account list" in cli.refused("client", "create", "--account", "7", "--name", "x")
+    assert "frontdesk account list" in cli.refused(
+        "client", "create", "--account", "7", "--name", "x"
+    )
     assert "frontdesk client list" in cli.refused("client", "revoke", "nobody")
-    assert "CLIENT_ID must not contain control characters" in cli.refused("client", "revoke", "\udcff")
+    assert "CLIENT_ID must not contain control characters" in cli.refused(
+        "client", "revoke", "\udcff"
+    )
 
 
-def test_a_client_of_operators_has_no_account_and_each_command(cli: CommandLine, client: Any) -> None:
+def test_a_client_of_operators_has_no_account_and_each_command(
+    cli: CommandLine, client: Any
+) -> None:
     made = cli.json("client", "create", "--name", "Monitoring", "--scope", "operator")
     assert (made["account_id"], made["scopes"]) == (None, ["operator"])
     assert [each["name"] for each in cli.json("client", "list")] == ["Nightly upload", "Monitoring"]

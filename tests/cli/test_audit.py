@@ -29,7 +29,9 @@ def test_the_newest_deed_comes_first_with_who_did_it_to_what_and_no_value(
 
 def test_entries_are_found_by_account_actor_action_subject_and_time(cli: CommandLine) -> None:
     assert "The audit trail is empty." in cli.text("audit", "list")
-    account, other = (str(cli.json("account", "create", "--name", name)["id"]) for name in ("One", "Other"))
+    account, other = (
+        str(cli.json("account", "create", "--name", name)["id"]) for name in ("One", "Other")
+    )
     cli.json("account", "suspend", account)
     cli.json("account", "resume", account)
     client = cli.json("client", "create", "--account", account, "--name", "Feed")
@@ -59,10 +61,11 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "audit.jsonl"
 
 
-def test_an_export_is_continued_verified_and_recorded_in_a_file_that_is_its_users_alone(
+def test_an_export_is_continued_and_verified_in_a_private_file(
     cli: CommandLine, account: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, before = str(path), os.umask(0)
+    file = str(path)
+    before = os.umask(0)
     with monkeypatch.context() as usual:
         usual.setattr("frontdesk.cli.audit.SETTLED_SECONDS", 60)
         assert cli.json("audit", "export", file)["entries"] == 0  # the last minute comes next time
@@ -74,7 +77,8 @@ def test_an_export_is_continued_verified_and_recorded_in_a_file_that_is_its_user
     assert (first["entries"], second["entries"], second["in_file"]) == (2, 1, 3)
     actions = [json.loads(line)["action"] for line in path.read_text().splitlines()]
     assert actions == ["account.created", "audit.exported", "audit.exported"]
-    verify, chain = ("audit", "verify", file), ("--chain", second["chain"])
+    verify = ("audit", "verify", file)
+    chain = ("--chain", second["chain"])
     assert cli.json(*verify, *chain, "--entries", "3")["last_id"] == second["last_id"]
     assert "Every line is as it was written." in cli.text(*verify)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
@@ -83,7 +87,9 @@ def test_an_export_is_continued_verified_and_recorded_in_a_file_that_is_its_user
     assert "Without --chain" in cli.text(*verify)
 
 
-def test_a_changed_file_is_told_and_never_continued(cli: CommandLine, account: str, path: Path) -> None:
+def test_a_changed_file_is_told_and_never_continued(
+    cli: CommandLine, account: str, path: Path
+) -> None:
     export, verify = (("audit", word, str(path)) for word in ("export", "verify"))
     cli.json(*export)
     path.write_bytes(path.read_bytes() + b'{"id": 2, "act')  # a killed export

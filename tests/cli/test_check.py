@@ -1,4 +1,6 @@
-"""What `check` measures: the relay up to AUTH, the clock of the database's host, the room on the disks; each is a warning."""
+"""What `check` measures: the relay up to AUTH, the clock of the database's host, the room on the
+disks; each is a warning.
+"""
 
 import shutil
 import socket
@@ -29,7 +31,7 @@ class Disk(NamedTuple):
 def warned(cli: CommandLine, **settings: str) -> list[str]:
     checked = cli.json("check", **settings)
     assert (checked["ok"], checked["problems"]) == (True, [])
-    assert all(each["mend"] for each in checked["warnings"])
+    assert all(each["remedy"] for each in checked["warnings"])
     return [each["what"] for each in checked["warnings"] if "Other users" not in each["what"]]
 
 

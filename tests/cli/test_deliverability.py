@@ -36,8 +36,18 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, acco
 
 URL = "--registration-url must be an absolute https address without a user"
 WRONG_URLS = [
-    *("javascript:alert(1)", "https://", "https://[::1", "join.example.com", "http://join.example.com"),
-    *("https://a b.example.com", "https://robin@join.example.com", "https://robin:secret@a.example.com/x"),
+    *(
+        "javascript:alert(1)",
+        "https://",
+        "https://[::1",
+        "join.example.com",
+        "http://join.example.com",
+    ),
+    *(
+        "https://a b.example.com",
+        "https://robin@join.example.com",
+        "https://robin:secret@a.example.com/x",
+    ),
 ]
 FAULTS = [
     (("--sender-name", "a\nb"), "--sender-name must not contain control characters."),
@@ -45,8 +55,14 @@ FAULTS = [
         ("--sender-name", "=?utf-8?q?Care=0ABcc=3A=20others=40example.com?="),
         "--sender-name must not contain =?.",
     ),
-    (("--sender-address", "nobody", "--sender-name", "a\nb"), "--sender-name must not contain control"),
-    (("--sender-address", "nobody", "--sender-name", "a\nb"), "--sender-address must be an e-mail address"),
+    (
+        ("--sender-address", "nobody", "--sender-name", "a\nb"),
+        "--sender-name must not contain control",
+    ),
+    (
+        ("--sender-address", "nobody", "--sender-name", "a\nb"),
+        "--sender-address must be an e-mail address",
+    ),
     *((("--registration-url", url), URL) for url in WRONG_URLS),
 ]
 
@@ -71,12 +87,15 @@ def written(tmp_path: Path, name: str, content: str) -> str:
     return str(path)
 
 
-def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, tmp_path: Path) -> None:
+def test_own_templates_are_set_shown_and_reset(
+    cli: CommandLine, account: str, tmp_path: Path
+) -> None:
     change, show = (("template", word, "--account", account) for word in ("set", "show"))
     shown = cli.json(*show)
     assert (shown["own"], "{{ registration_link }}" in shown["html"]) == ([], True)
     assert "the product's" in cli.text(*show)
-    text, html = written(tmp_path, "a.txt", TEXT), written(tmp_path, "a.html", HTML)
+    text = written(tmp_path, "a.txt", TEXT)
+    html = written(tmp_path, "a.html", HTML)
     cli.json(*change, "--text", text, "--html", html)
     made = cli.json(*change, "--subject", "Welcome to {{ plan_name }}")
     assert (made["text"], made["html"], made["own"]) == (TEXT, HTML, ["subject", "text", "html"])
@@ -87,9 +106,12 @@ def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, t
     assert entries[0]["detail"] == {"fields": ["html", "text"]}
 
 
-def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account: str, tmp_path: Path) -> None:
+def test_all_faults_of_templates_are_reported_at_once(
+    cli: CommandLine, account: str, tmp_path: Path
+) -> None:
     change = ("template", "set", "--account", account, "--text")
-    text, html = written(tmp_path, "a.txt", "Hello"), written(tmp_path, "a.html", HTML + "{{ member }}")
+    text = written(tmp_path, "a.txt", "Hello")
+    html = written(tmp_path, "a.html", HTML + "{{ member }}")
     said = cli.refused(*change, text, "--html", html, "--subject", "{{ x")
     assert "--text must show {{ registration_link }}." in said
     assert "--html line 2 must have only text, conditions, the names plan_name, sender_name" in said
@@ -125,7 +147,8 @@ def test_a_preview_is_the_mail_as_it_would_be_sent(
 
 
 def test_addresses_are_put_on_the_list_and_taken_off_once(cli: CommandLine) -> None:
-    add, remove = ("suppression", "add"), ("suppression", "remove")
+    add = ("suppression", "add")
+    remove = ("suppression", "remove")
     assert cli.json(*add, "Robin@Example.com") == {"changed": 1, "unchanged": 0}
     assert "Addresses added: 0; 1 needed no change" in cli.text(*add, "robin@example.com")
     [item] = cli.json("suppression", "list")
@@ -142,9 +165,12 @@ def test_addresses_are_put_on_the_list_and_taken_off_once(cli: CommandLine) -> N
 
 
 def test_addresses_come_from_a_pipe_too_and_a_wrong_line_is_named(cli: CommandLine) -> None:
-    runner, env = CliRunner(), {"FRONTDESK_DATABASE_URL": cli.database_url}
+    runner = CliRunner()
+    env = {"FRONTDESK_DATABASE_URL": cli.database_url}
     lines = "robin@example.com\n\n  sam@example.com  \nROBIN@example.com\n"
-    result = runner.invoke(app, ["suppression", "add", "-"], input=lines, env=env, catch_exceptions=False)
+    result = runner.invoke(
+        app, ["suppression", "add", "-"], input=lines, env=env, catch_exceptions=False
+    )
     assert "Addresses added: 2; 1 needed no change" in result.stdout
     result = runner.invoke(app, ["suppression", "add", "-"], input=lines + "nobody\n", env=env)
     assert (result.exit_code, "in line 5" in result.stderr) == (1, True)

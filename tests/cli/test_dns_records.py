@@ -1,4 +1,6 @@
-"""`deliverability check`: the records of a small DNS server of its own, and the sentence for each that is wrong."""
+"""`deliverability check`: the records of a small DNS server of its own, and the sentence for each
+that is wrong.
+"""
 
 import socket
 import threading
@@ -85,7 +87,8 @@ def test_good_records_pass_and_are_shown(bare_cli: CommandLine, names: NameServe
     assert [each["what"] for each in below["warnings"]] == ["DKIM was not checked."]
 
 
-SPF, DMARC = "example.com TXT", "_dmarc.example.com TXT"
+SPF = "example.com TXT"
+DMARC = "_dmarc.example.com TXT"
 LOOP = '"v=spf1 include:loop.example.net -all"'
 MANY = '"v=spf1 {} -all"'.format(" ".join(f"exists:{n}.example.net" for n in range(11)))
 BELOW = {"sub.example.com MX": ["1 mail.example.com."], "sub.example.com TXT": ['"v=spf1 mx ~all"']}
@@ -118,7 +121,9 @@ def test_each_wrong_record_has_its_own_sentence_and_remedy(
     names.zone = GOOD | changed
     asked = ("deliverability", "check", "--selector", "s1", "--resolver", names.address)
     result = bare_cli.run(*asked, **FROM)
-    sentences = [part for part in result.stdout.split("\n") if part.startswith(("Problem: ", "Warning: "))]
+    sentences = [
+        part for part in result.stdout.split("\n") if part.startswith(("Problem: ", "Warning: "))
+    ]
     is_warning = words in WARNINGS
     assert [words in sentence for sentence in sentences] == [True]
     assert sentences[0].startswith("Warning" if is_warning else "Problem")
@@ -134,7 +139,8 @@ def test_the_policy_of_a_parent_counts_and_a_redirect_is_an_end(
     for zone in (GOOD | BELOW, GOOD | BELOW | redirect):
         names.zone = zone
         checked = bare_cli.json(
-            *("deliverability", "check", "--resolver", names.address), mail_from="mail@sub.example.com"
+            *("deliverability", "check", "--resolver", names.address),
+            mail_from="mail@sub.example.com",
         )
         assert (checked["ok"], checked["records"]["dmarc"]) == (
             True,
@@ -144,5 +150,7 @@ def test_the_policy_of_a_parent_counts_and_a_redirect_is_an_end(
 
 @pytest.mark.parametrize("resolver", ["nowhere", "::1", "127.0.0.1:x"])
 def test_a_resolver_that_is_none_is_told(bare_cli: CommandLine, resolver: str) -> None:
-    said = bare_cli.refused("deliverability", "check", "--resolver", resolver, mail_from="a@example.com")
+    said = bare_cli.refused(
+        "deliverability", "check", "--resolver", resolver, mail_from="a@example.com"
+    )
     assert "The resolver gives no answer" in said

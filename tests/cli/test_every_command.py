@@ -26,7 +26,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 
 GROUPS = {
-    "account": "create list suspend resume close",
+    "account": "create list limit collisions suspend resume close quota",
     "provider-group": "create list",
     "client": "create list rotate revoke secrets revoke-secret revoke-tokens",
     "plan": "create list show set",
@@ -104,7 +104,10 @@ def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -
 def test_the_list_of_commands_loads_none_of_them() -> None:
     code = "import sys; from frontdesk.cli.app import main; main()"
     asked = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", code, "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-X", "importtime", "-c", code, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = re.findall(r"\| +(frontdesk\.\S+)$", asked.stderr, re.MULTILINE)
     assert set(loaded) <= {"frontdesk.cli", "frontdesk.cli.app"}

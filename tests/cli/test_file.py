@@ -42,7 +42,9 @@ def mapping(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_is_loaded_and_undone(cli: CommandLine, plan: str, load: Words, tmp_path: Path) -> None:
+def test_a_file_is_loaded_and_undone(
+    cli: CommandLine, plan: str, load: Words, tmp_path: Path
+) -> None:
     rehearsed = cli.json(*load, "--dry-run")
     assert rehearsed["counts"] == {"created": 1}
     assert "There is no such eligible member" in cli.refused("member", "show", "E00001")
@@ -59,7 +61,9 @@ def test_a_file_is_loaded_and_undone(cli: CommandLine, plan: str, load: Words, t
     assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2})
     assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
-    assert "can't be written" in cli.refused("file", "report", "2", "--out", str(tmp_path / "no" / "a.csv"))
+    assert "can't be written" in cli.refused(
+        "file", "report", "2", "--out", str(tmp_path / "no" / "a.csv")
+    )
     out = tmp_path / "report.csv"
     cli.refused("file", "report", "7", "--out", str(out))
     assert not out.exists()
@@ -101,16 +105,30 @@ def test_the_exit_status_tells_of_refused_rows_and_failures(
     assert "1 created, 1 refused" in result.stdout
     report = tmp_path / "report.jsonl"
     cli.text("file", "report", "1", "--format", "jsonl", "--out", str(report))
-    assert [json.loads(line)["code"] for line in report.read_text().splitlines()] == ["", "not_a_date"]
+    assert [json.loads(line)["code"] for line in report.read_text().splitlines()] == [
+        "",
+        "not_a_date",
+    ]
     Path(path).write_bytes(csv_of([row(1), row(2)]) + "Zoë".encode("latin-1"))
     result = cli.run("file", "load", path, "--plan", plan)
     assert (result.exit_code, "failed" in result.stdout) == (1, True)
 
 
-def test_a_file_that_would_end_too_many_is_held(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+def test_a_file_that_would_end_too_many_is_held(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
     cli.json("file", "load", written(tmp_path, [row(n) for n in range(40)]), "--plan", plan)
-    full = ("file", "load", written(tmp_path, [row(n) for n in range(10)]), "--plan", plan, "--mode", "full")
-    held, rehearsed = cli.run(*full), cli.run(*full, "--dry-run")
+    full = (
+        "file",
+        "load",
+        written(tmp_path, [row(n) for n in range(10)]),
+        "--plan",
+        plan,
+        "--mode",
+        "full",
+    )
+    held = cli.run(*full)
+    rehearsed = cli.run(*full, "--dry-run")
     assert (held.exit_code, rehearsed.exit_code) == (4, 4)
     assert "The real run would be held" in rehearsed.stdout
     assert "30 of the plan's 40 members would be ended" in held.stdout
@@ -118,7 +136,9 @@ def test_a_file_that_would_end_too_many_is_held(cli: CommandLine, plan: str, tmp
     assert "only one that is held" in cli.refused("file", "approve", "2")
 
 
-def test_whether_a_member_was_eligible_is_told_from_the_history(cli: CommandLine, load: Words) -> None:
+def test_whether_a_member_was_eligible_is_told_from_the_history(
+    cli: CommandLine, load: Words
+) -> None:
     cli.json(*load)
     asked = ("member", "eligible", "E00001", "--on", "2026-03-01")
     found = cli.json(*asked)
@@ -129,10 +149,14 @@ def test_whether_a_member_was_eligible_is_told_from_the_history(cli: CommandLine
         assert cli.json(*asked, "--as-known-on", known)["eligible"] is True
     assert cli.json(*asked, "--as-known-on", since[:10] + "T00:00:00Z")["reason"] == "not_enrolled"
     for wrong in ("2026-13-01", "2026-03-01T12:00:00"):
-        assert "must be a date or a time in UTC" in cli.refused(*asked, "--as-known-on", wrong, status=2)
+        assert "must be a date or a time in UTC" in cli.refused(
+            *asked, "--as-known-on", wrong, status=2
+        )
 
 
-def test_mappings_have_names_and_one_is_the_default(cli: CommandLine, load: Words, mapping: Path) -> None:
+def test_mappings_have_names_and_one_is_the_default(
+    cli: CommandLine, load: Words, mapping: Path
+) -> None:
     path = Path(load[2])
     path.write_text(path.read_text().replace("external_id", "Employee No"))
     default = ("file", "mapping", "--account", "1")
@@ -141,7 +165,10 @@ def test_mappings_have_names_and_one_is_the_default(cli: CommandLine, load: Word
     assert cli.json(*named, "--set", str(mapping)) == json.loads(mapping.read_text())
     assert cli.json(*default) is None
     assert cli.json(*load, "--mapping-name", "hr")["counts"] == {"created": 1}
-    for misuse in ((*load, "--mapping-name", "hr", "--mapping", str(mapping)), (*named, "--default")):
+    for misuse in (
+        (*load, "--mapping-name", "hr", "--mapping", str(mapping)),
+        (*named, "--default"),
+    ):
         cli.refused(*misuse, status=2)
     cli.json(*named, "--set", str(mapping), "--default")
     assert cli.json(*load)["counts"] == {"unchanged": 1}
@@ -151,12 +178,16 @@ def test_mappings_have_names_and_one_is_the_default(cli: CommandLine, load: Word
     assert cli.json("file", "mappings", "--account", "1") == []
 
 
-def test_a_mapping_is_refused_with_all_its_faults(cli: CommandLine, load: Words, mapping: Path) -> None:
+def test_a_mapping_is_refused_with_all_its_faults(
+    cli: CommandLine, load: Words, mapping: Path
+) -> None:
     keep = ("file", "mapping", "--account", "1", "--set", str(mapping))
     mapping.write_text('{"columns": {"Zip": "postcode"}, "delimiter": "#"}')
     for command in ((*load, "--mapping", str(mapping)), keep):
         told = cli.refused(*command)
-        assert told.startswith("Error: The mapping's columns.Zip must be a field of a member, or null ")
+        assert told.startswith(
+            "Error: The mapping's columns.Zip must be a field of a member, or null "
+        )
         assert "The mapping's delimiter must be" in told
     mapping.write_text("columns")
     assert "not a JSON object" in cli.refused(*keep)
@@ -170,15 +201,23 @@ def test_a_database_that_goes_away_ends_the_load_with_how_to_go_on(
         raise Unavailable("The database is away.")
 
     monkeypatch.setattr("frontdesk.cli.file.run_next", try_in_vain)
-    with pytest.raises(FrontdeskError, match=r"The database is away\. .* frontdesk file resume 7") as stopped:
+    with pytest.raises(
+        FrontdeskError, match=r"The database is away\. .* frontdesk file resume 7"
+    ) as stopped:
         work_on(db, config, 7)
     assert stopped.value.code == "unavailable"
 
 
-def test_how_the_files_of_an_account_are_treated_is_shown_and_changed(cli: CommandLine, plan: str) -> None:
+def test_how_the_files_of_an_account_are_treated_is_shown_and_changed(
+    cli: CommandLine, plan: str
+) -> None:
     asked = ("file", "settings", "--account", "1")
     assert cli.json(*asked) == SETTINGS
-    assert cli.json(*asked, "--no-reopen-absent") == cli.json(*asked) == SETTINGS | {"reopen_absent": False}
+    assert (
+        cli.json(*asked, "--no-reopen-absent")
+        == cli.json(*asked)
+        == SETTINGS | {"reopen_absent": False}
+    )
     assert cli.json("audit", "list")[0]["action"] == "file_settings.changed"
 
 
@@ -192,7 +231,9 @@ def test_a_suggested_mapping_loads_the_file(cli: CommandLine, plan: str, mapping
     assert loaded["counts"] == {"created": 40, "skipped": 1}
 
 
-def test_a_suggestions_question_is_to_be_answered_first(cli: CommandLine, plan: str, mapping: Path) -> None:
+def test_a_suggestions_question_is_to_be_answered_first(
+    cli: CommandLine, plan: str, mapping: Path
+) -> None:
     export = written(mapping.parent, [row(1, Status="Active"), row(2, Status="Terminated")])
     text = cli.text("file", "suggest", export, "--out", str(mapping))
     assert "To be answered before the mapping can be used: Status." in text

@@ -1,5 +1,6 @@
-"""`migrate`, `check`, and what keeps `serve` from starting. What can't be used leads to sentences with a remedy, never to a
-traceback."""
+"""`migrate`, `check`, and what keeps `serve` from starting. What can't be used leads to sentences
+with a remedy, never to a traceback.
+"""
 
 import socket
 from pathlib import Path
@@ -15,14 +16,15 @@ from tests.postgres import OWNER, SERVICE, Databases, as_role
 GOOD = {"ok": True, "problems": [], "warnings": [], "database_role": None}
 
 
-def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran_and_what_customers_learn(
-    bare_cli: CommandLine,
-) -> None:
+def test_migrate_makes_the_folder_and_the_tables(bare_cli: CommandLine) -> None:
     first = bare_cli.json("migrate")
     assert first["revision"] == first["applied"][-1] == HEAD
     assert bare_cli.json("account", "list") == []
     [entry] = bare_cli.audit_trail()
-    assert (entry["action"], entry["detail"]) == ("database.migrated", {"revisions": first["applied"]})
+    assert (entry["action"], entry["detail"]) == (
+        "database.migrated",
+        {"revisions": first["applied"]},
+    )
     [notice] = first["notices"]
     assert "a refusal shows a client that another account uses the value" in notice
     assert bare_cli.json("migrate") == {"applied": [], "revision": HEAD, "notices": []}
@@ -44,6 +46,37 @@ def test_an_installation_for_unrelated_customers_is_checked_against_its_own_sett
     assert "FRONTDESK_UNIQUENESS=account" in bare_cli.refused("serve", "--port", "20003")
     bare_cli.json("migrate")  # with the default setting: what is written down stays
     assert bare_cli.json("check", uniqueness="account") == checked
+
+
+def test_migrate_asks_a_new_production_database_where_identifiers_are_unique(
+    bare_cli: CommandLine,
+) -> None:
+    asked = bare_cli.refused("migrate", environment="production")
+    assert "can't be changed once there are members" in asked.replace("\n", " ")
+    assert "--uniqueness service (or account)" in asked
+    assert bare_cli.json("migrate", "--uniqueness", "account", environment="production")["applied"]
+    # It is asked once: later runs, upgrades and other commands go by what is stored.
+    assert bare_cli.json("migrate", environment="production")["applied"] == []
+    assert bare_cli.json("check", uniqueness="account")["problems"] == []
+    assert "can't be changed" in bare_cli.refused(
+        "migrate", "--uniqueness", "service", environment="production"
+    )
+    assert bare_cli.json("migrate", "--uniqueness", "account")["applied"] == []
+
+
+def test_migrate_takes_the_uniqueness_of_the_environment(bare_cli: CommandLine) -> None:
+    refused = bare_cli.refused("migrate", "--uniqueness", "account", uniqueness="service")
+    assert "Make them the same" in refused
+    assert "use one of" in bare_cli.run("migrate", uniqueness="tenant").stderr
+    assert bare_cli.json("migrate", environment="production", uniqueness="service")["applied"]
+
+
+def test_migrate_says_that_every_process_needs_the_chosen_uniqueness(bare_cli: CommandLine) -> None:
+    first = bare_cli.json("migrate", "--uniqueness", "account", environment="production")
+    assert (
+        "Set FRONTDESK_UNIQUENESS=account for every process: without it none starts."
+        in first["notices"]
+    )
 
 
 def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
@@ -69,7 +102,13 @@ def test_settings_that_cant_be_used_are_all_named(bare_cli: CommandLine) -> None
 
 @pytest.mark.parametrize(
     "words",
-    ["account list", "account create --name Health", "worker", "serve --port 20004", "queue simulate"],
+    [
+        "account list",
+        "account create --name Health",
+        "worker",
+        "serve --port 20004",
+        "queue simulate",
+    ],
 )
 def test_only_migrate_makes_a_database(bare_cli: CommandLine, words: str, tmp_path: Path) -> None:
     assert "There is no database here. Run: frontdesk migrate" in bare_cli.refused(*words.split())
@@ -95,7 +134,9 @@ def test_a_locked_database_changes_nothing_and_says_so(cli: CommandLine) -> None
         tx.exec_driver_sql("UPDATE installation SET written = written")
         checked = cli.run("check")
         if db.is_sqlite:  # one account more locks nobody out of PostgreSQL
-            assert "Nothing was changed." in cli.refused("account", "create", "--name", "Example Health")
+            assert "Nothing was changed." in cli.refused(
+                "account", "create", "--name", "Example Health"
+            )
     db.close()
     assert checked.exit_code == 1
     assert "The database is busy." in checked.stdout
@@ -131,9 +172,17 @@ def test_a_database_of_a_newer_version_is_told_with_the_remedy(cli: CommandLine)
 
 
 REFUSALS = [
-    ("somebody:hush@{host}/postgres", "refuses the user or the password", "Correct user and password"),
+    (
+        "somebody:hush@{host}/postgres",
+        "refuses the user or the password",
+        "Correct user and password",
+    ),
     ("{owner}@{host}/hidden", "no database of the name", "make the database"),
-    ("{owner}@nowhere.invalid:1/postgres", "host of FRONTDESK_DATABASE_URL is unknown", "Correct the host"),
+    (
+        "{owner}@nowhere.invalid:1/postgres",
+        "host of FRONTDESK_DATABASE_URL is unknown",
+        "Correct the host",
+    ),
     # Port 1 of the own machine: nothing listens there.
     ("somebody:hush@127.0.0.1:1/postgres", "No database server listens", "Start the server"),
     ("{owner}@{host}/postgres?sslmode=require", "No TLS connection", "Correct sslmode"),
@@ -156,8 +205,11 @@ def test_a_check_says_why_postgresql_can_not_be_reached_and_no_value(
     assert not any(value in checked.stdout + refused for value in values)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "192.0.2.1"])  # noqa: S104  # nothing is bound there
-def test_a_port_that_is_taken_and_a_host_that_is_elsewhere_are_refused(cli: CommandLine, host: str) -> None:
+# Nothing is bound to these.
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "192.0.2.1"])  # noqa: S104
+def test_a_port_that_is_taken_and_a_host_that_is_elsewhere_are_refused(
+    cli: CommandLine, host: str
+) -> None:
     with socket.socket() as listener:  # would share its port, as our own server does
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,6 @@
-"""What operators see of invitations and decide about them, the reports that come back by mail, and the sandbox's mailbox."""
+"""What operators see of invitations and decide about them, the reports that come back by mail, and
+the sandbox's mailbox.
+"""
 
 from datetime import timedelta
 from email.message import EmailMessage
@@ -16,7 +18,7 @@ from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.text import stored_time
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer
-from tests.invitations.test_bounces import HEADERS, bounce
+from tests.invitations.bounces import HEADERS, bounce
 from tests.mail.memory import failing
 from tests.worker.conftest import Post
 
@@ -56,7 +58,9 @@ def test_what_is_cancelled_or_held_back_is_not_sent(cli: CommandLine, desk: Post
     desk.enrol(1)
     assert cli.json("invitations", "cancel", "1")["state"] == "cancelled"
     assert deliver(desk) == 0
-    assert "only these can be cancelled: claimed, pending" in cli.refused("invitations", "cancel", "1")
+    assert "only these can be cancelled: claimed, pending" in cli.refused(
+        "invitations", "cancel", "1"
+    )
     assert cli.json("invitations", "resend", "1")["state"] == "pending"
     assert cli.json("invitations", "hold") == {"held": True}
     assert deliver(desk) == 0
@@ -116,12 +120,24 @@ def test_invitations_are_listed_with_masked_addresses(cli: CommandLine, desk: Po
     desk.enrol(1)
     [listed] = cli.json("invitations", "list", "--state", "pending", "--limit", "1")
     assert listed["address_masked"] == "r***@e***.com"
-    assert [listed[name] for name in ("state", "delivery", "kind")] == ["pending", "immediate", "enrolment"]
-    assert (listed["account_id"], listed["plan_id"]) == (desk.customer.account_id, desk.customer.plan_ids[0])
+    assert [listed[name] for name in ("state", "delivery", "kind")] == [
+        "pending",
+        "immediate",
+        "enrolment",
+    ]
+    assert (listed["account_id"], listed["plan_id"]) == (
+        desk.customer.account_id,
+        desk.customer.plan_ids[0],
+    )
     for said in (cli.text("invitations", "list"), str(listed)):
         assert "robin" not in said
         assert "example.com" not in said
-    other = ("invitations", "list", "--account", str(make_customer(desk.db, name="Other").account_id))
+    other = (
+        "invitations",
+        "list",
+        "--account",
+        str(make_customer(desk.db, name="Other").account_id),
+    )
     assert cli.json(*other) == []
     assert "no such invitation" in cli.text(*other)
     assert "frontdesk account list" in cli.refused(*other[:-1], "77")
@@ -142,13 +158,24 @@ def test_a_mailbox_of_reports_is_read_once_and_again_without_effect(
     assert cli.json("bounces", "read", str(mbox))["messages"] == 0
     strange = bounce(original=HEADERS.replace("abc123", "other"))
     raws = (bounce(), strange, b"Subject: hello\n\nHello\n")
-    mbox.write_bytes(b"\n".join(b"From MAILER-DAEMON Fri Nov 20 12:00:00 2026\n" + raw for raw in raws))
-    counts = {"messages": 3, "applied": 1, "known": 0, "unknown": 1, "no_news": 0, "not_a_report": 1}
+    mbox.write_bytes(
+        b"\n".join(b"From MAILER-DAEMON Fri Nov 20 12:00:00 2026\n" + raw for raw in raws)
+    )
+    counts = {
+        "messages": 3,
+        "applied": 1,
+        "known": 0,
+        "unknown": 1,
+        "no_news": 0,
+        "not_a_report": 1,
+    }
     assert cli.json("bounces", "read", str(mbox)) == counts
     [suppressed] = cli.json("suppression", "list", "--full")
     assert (suppressed["address"], suppressed["reason"]) == ("robin.1@example.com", "hard_bounce")
     assert cli.json("bounces", "read", str(mbox)) == counts | {"applied": 0, "known": 1}
-    assert "3 messages: 0 reports applied, 1 known already" in cli.text("bounces", "read", str(mbox))
+    assert "3 messages: 0 reports applied, 1 known already" in cli.text(
+        "bounces", "read", str(mbox)
+    )
     assert cli.audit_trail()[-1]["action"] == "bounces.read"
     assert cli.json("invitations", "list")[0]["state"] == "failed"
     env = {"FRONTDESK_DATABASE_URL": cli.database_url}  # one message through a pipe
@@ -160,7 +187,8 @@ def test_a_mailbox_of_reports_is_read_once_and_again_without_effect(
 
 def catch(cli: CommandLine, html: str | None = "<p>Hello in HTML\n") -> None:
     mail = EmailMessage()
-    mail["To"], mail["Subject"] = "robin@example.com", "You are invited"
+    mail["To"] = "robin@example.com"
+    mail["Subject"] = "You are invited"
     mail.set_content("Hello [bold]in text[/bold]\n")
     if html is not None:
         mail.add_alternative(html, subtype="html")
@@ -176,12 +204,19 @@ def test_caught_mails_are_listed_shown_and_cleared(cli: CommandLine) -> None:
     assert "Nothing has been caught yet" in cli.text("mailbox", "list")
     catch(cli)
     [item] = cli.json("mailbox", "list")
-    assert (item["id"], item["recipient"], item["subject"]) == (1, "robin@example.com", "You are invited")
+    assert (item["id"], item["recipient"], item["subject"]) == (
+        1,
+        "robin@example.com",
+        "You are invited",
+    )
     assert (item["outcome"], item["message_id"]) == ("caught", "a@mail.example.com")
     assert "You are invited" in cli.text("mailbox", "list")
     item = cli.json("mailbox", "show", "1")
     assert item["headers"]["To"] == "robin@example.com"
-    assert (item["text"].strip(), item["html"].strip()) == ("Hello [bold]in text[/bold]", "<p>Hello in HTML")
+    assert (item["text"].strip(), item["html"].strip()) == (
+        "Hello [bold]in text[/bold]",
+        "<p>Hello in HTML",
+    )
     assert "Hello [bold]in text[/bold]" in cli.text("mailbox", "show", "1")
     assert cli.json("mailbox", "clear") == {"deleted": 1}
     assert cli.json("mailbox", "list") == []
@@ -189,7 +224,9 @@ def test_caught_mails_are_listed_shown_and_cleared(cli: CommandLine) -> None:
     assert "Only a sandbox catches mail" in cli.refused("mailbox", "list", environment="production")
 
 
-def test_a_mail_is_written_to_a_file_as_its_reader_would_see_it(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_mail_is_written_to_a_file_as_its_reader_would_see_it(
+    cli: CommandLine, tmp_path: Path
+) -> None:
     catch(cli)
     path = tmp_path / "mail.html"
     result = cli.json("mailbox", "open", "1", "--output", str(path))

@@ -1,4 +1,6 @@
-"""Members as they are shown; those that are one person, or two, or renumbered: duplicates, merge, distinct, rename."""
+"""Members as they are shown; those that are one person, or two, or renumbered: duplicates, merge,
+distinct, rename.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
 
-KEEP, DROP = "AB 000001", "AB 000002"
+KEEP = "AB 000001"
+DROP = "AB 000002"
 SAME: dict[str, Any] = {"last_name": "Same"}
 Pair = tuple[int, int]
 
@@ -56,7 +59,11 @@ def test_reading_a_record_is_audited_and_errors_repeat_no_value(
     cli.json("member", "show", KEEP)
     *earlier, entry = cli.audit_trail()
     assert earlier == before
-    assert (entry["action"], entry["account_id"], entry["subject_id"]) == ("member.read", 1, pair[0])
+    assert (entry["action"], entry["account_id"], entry["subject_id"]) == (
+        "member.read",
+        1,
+        pair[0],
+    )
     assert KEEP not in str(entry)
     other = str(make_customer(db, name="Other").account_id)
     foreign = cli.refused("member", "show", KEEP, "--account", other)
@@ -68,7 +75,9 @@ def test_reading_a_record_is_audited_and_errors_repeat_no_value(
 def test_only_member_show_prints_a_persons_data(api: Api, cli: CommandLine, pair: Pair) -> None:
     for words in ("invitations list", "plan show 1", "queue list", "client list", "check"):
         said = cli.text(*words.split()) + str(cli.json(*words.split()))
-        values = (value for name, value in member_body(2, **SAME).items() if name != "effective_date")
+        values = (
+            value for name, value in member_body(2, **SAME).items() if name != "effective_date"
+        )
         assert not any(str(value) in said for value in values)
 
 
@@ -91,16 +100,25 @@ def test_pairs_that_look_alike_are_listed_until_called_distinct(
     assert [(each["id"], each["other_id"]) for each in found] == with_third
 
 
-def test_a_merged_identifier_leads_to_the_one_that_is_kept(api: Api, cli: CommandLine, pair: Pair) -> None:
+def test_a_merged_identifier_leads_to_the_one_that_is_kept(
+    api: Api, cli: CommandLine, pair: Pair
+) -> None:
     before = cli.json("member", "show", KEEP)
     cli.json("member", "merge", KEEP, DROP)
     shown = cli.json("member", "show", DROP)
     new = ("history", "updated_at", "invitations")
     assert shown == {**before, **{name: shown[name] for name in new}}
     assert [each["state"] for each in shown["invitations"]] == ["cancelled"]
-    assert [entry["member_id"] for entry in shown["history"]] == [pair[0], pair[1], pair[1], pair[0]]
+    assert [entry["member_id"] for entry in shown["history"]] == [
+        pair[0],
+        pair[1],
+        pair[1],
+        pair[0],
+    ]
     assert cli.json("member", "duplicates") == []
-    [invitation] = [each for each in cli.json("invitations", "list") if each["delivery"] == "immediate"]
+    [invitation] = [
+        each for each in cli.json("invitations", "list") if each["delivery"] == "immediate"
+    ]
     assert invitation["state"] == "cancelled"
     # The keys of the merged one are free, its external_id finds the other, whose own stays.
     answer = change(api, DROP, member_id="M-000002", email="robin.2@example.com", city="Salem")
@@ -109,11 +127,15 @@ def test_a_merged_identifier_leads_to_the_one_that_is_kept(api: Api, cli: Comman
     assert change(api, DROP, city="Salem").headers["Eligibility-Outcome"] == "unchanged"
     eligible = cli.json("member", "eligible", DROP, "--on", "2026-06-01")
     assert (eligible["eligible"], eligible["plan_id"]) == (True, 1)
-    actions = [entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.m")]
+    actions = [
+        entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.m")
+    ]
     assert actions == ["member.merged"]
 
 
-def test_a_merge_can_be_taken_back_unless_a_key_is_taken(api: Api, cli: CommandLine, pair: Pair) -> None:
+def test_a_merge_can_be_taken_back_unless_a_key_is_taken(
+    api: Api, cli: CommandLine, pair: Pair
+) -> None:
     before = cli.json("member", "show", DROP)
     cli.json("member", "merge", KEEP, DROP)
     change(api, KEEP, member_id="M-000002")
@@ -137,7 +159,9 @@ def test_merges_in_a_row_lead_to_the_last_one(api: Api, cli: CommandLine, pair: 
     assert change(api, DROP, city="Boston").json()["id"] == pair[0]
 
 
-def test_what_cannot_be_merged_says_why(api: Api, cli: CommandLine, db: Database, pair: Pair) -> None:
+def test_what_cannot_be_merged_says_why(
+    api: Api, cli: CommandLine, db: Database, pair: Pair
+) -> None:
     other = make_customer(db, name="Other")
     post(api.as_(other.token), 8, plan=other.plan_ids[0])
     post(api, 3)
@@ -166,7 +190,9 @@ def test_a_full_file_that_names_a_merged_member_names_the_one_that_is_kept(
     outcomes = [line[1] for line in desk.outcomes(file)]
     assert outcomes == ["updated", "unchanged"]  # its member_id is M00002 now
     file = desk.load(csv_of([row(3, **SAME)]), full=True)
-    assert [line["external_id"] for line in desk.report(file) if line["outcome"] == "ended"] == ["E00001"]
+    assert [line["external_id"] for line in desk.report(file) if line["outcome"] == "ended"] == [
+        "E00001"
+    ]
 
 
 def test_a_file_that_touched_a_merged_member_leaves_it_alone_when_it_is_undone(
@@ -182,7 +208,10 @@ def test_a_file_that_touched_a_merged_member_leaves_it_alone_when_it_is_undone(
 def test_a_member_gets_another_identifier(api: Api, cli: CommandLine, pair: Pair) -> None:
     assert cli.json("member", "rename", KEEP, "NEW 1") == [{"row": 1, "outcome": "renamed"}]
     shown = cli.json("member", "show", "NEW 1")
-    assert (shown["id"], shown["history"][-1]["changes"]) == (pair[0], {"external_id": [KEEP, "NEW 1"]})
+    assert (shown["id"], shown["history"][-1]["changes"]) == (
+        pair[0],
+        {"external_id": [KEEP, "NEW 1"]},
+    )
     assert change(api, KEEP).status_code == 422  # free
     refused = cli.run("member", "rename", "NEW 1", DROP)
     assert (refused.exit_code, "not_unique" in refused.stdout) == (1, True)
@@ -192,11 +221,15 @@ def test_a_member_gets_another_identifier(api: Api, cli: CommandLine, pair: Pair
 def test_a_renumbering_is_followed_by_a_file(
     api: Api, cli: CommandLine, db: Database, customer: Customer, clock: SetClock, tmp_path: Path
 ) -> None:
-    desk, pairs, other = Desk(db, customer, clock), tmp_path / "pairs.csv", make_customer(db, name="Other")
+    desk = Desk(db, customer, clock)
+    pairs = tmp_path / "pairs.csv"
+    other = make_customer(db, name="Other")
     desk.load(csv_of(map(row, range(1, 1202))))
     post(api.as_(other.token), 8, plan=other.plan_ids[0])
     lines = [f"E{number:05d},N{number}" for number in range(1, 1201)]
-    pairs.write_text("\n".join(["old,new", *lines, "E01201,AB 000008", "E09999,N9999", "E00001,N5"]))
+    pairs.write_text(
+        "\n".join(["old,new", *lines, "E01201,AB 000008", "E09999,N9999", "E00001,N5"])
+    )
     outcomes = {}
     for words in (["--dry-run"], []):
         result = cli.run("member", "rename", "--csv", str(pairs), "--account", "1", *words)
@@ -206,19 +239,26 @@ def test_a_renumbering_is_followed_by_a_file(
     for failed in ("1201 not_unique", "1202 no_such_member", "1203 no_such_member"):
         assert failed in " ".join(outcomes[True].split())
     assert "1200 of 1203 renamed." in outcomes[False]
-    assert sum(each.taken for each in db.ask(lambda tx: list_probes(tx, clock().date().isoformat()))) <= 2
+    assert (
+        sum(each.taken for each in db.ask(lambda tx: list_probes(tx, clock().date().isoformat())))
+        <= 2
+    )
     again = desk.load(csv_of(row(number, external_id=f"N{number}") for number in range(1, 1201)))
     assert again.counts == {"unchanged": 1200}
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2", "old,new\n1", "old,new\n1, \n"])
-def test_a_file_of_another_shape_is_refused(bare_cli: CommandLine, tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_shape_is_refused(
+    bare_cli: CommandLine, tmp_path: Path, text: str
+) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text(text)
     assert bare_cli.refused("member", "rename", "--csv", str(pairs))
 
 
-def test_a_member_id_that_equals_the_identifier_is_renamed_with_it(api: Api, cli: CommandLine) -> None:
+def test_a_member_id_that_equals_the_identifier_is_renamed_with_it(
+    api: Api, cli: CommandLine
+) -> None:
     post(api, 1, external_id="F1-01", member_id="F1-01")
     assert cli.json("member", "rename", "F1-01", "OLD-1") == [{"row": 1, "outcome": "renamed"}]
     assert cli.json("member", "show", "OLD-1")["member_id"] == "OLD-1"

@@ -62,7 +62,9 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, plan
     assert "--external-id must have at most 255 characters." in said
 
 
-def test_unknown_ids_are_told_with_the_list_to_look_in(cli: CommandLine, account: str, group: str) -> None:
+def test_unknown_ids_are_told_with_the_list_to_look_in(
+    cli: CommandLine, account: str, group: str
+) -> None:
     create = ("plan", "create", "--external-id", "gold", "--name", "Gold")
     for ids, place in (("77", group), "account"), ((account, "77"), "provider-group"):
         said = cli.refused(*create, "--account", ids[0], "--provider-group", ids[1])
@@ -75,11 +77,15 @@ def test_unknown_ids_are_told_with_the_list_to_look_in(cli: CommandLine, account
         said = cli.refused("duty", word, "--provider-group", "77", "--doctor", "dr-1")
         assert "frontdesk provider-group list" in said
     for word in ("join", "leave"):
-        assert "frontdesk plan list" in cli.refused("queue", word, "--plan", "77", "--patient", "visit-1")
+        assert "frontdesk plan list" in cli.refused(
+            "queue", word, "--plan", "77", "--patient", "visit-1"
+        )
 
 
 def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) -> None:
-    on, off = (("duty", word, "--provider-group", group, "--doctor", "dr-1") for word in ("on", "off"))
+    on, off = (
+        ("duty", word, "--provider-group", group, "--doctor", "dr-1") for word in ("on", "off")
+    )
     known = {"provider_group_id": int(group), "doctor": "dr-1"}
     assert cli.json(*on) == known | {"on_duty": True, "changed": True}
     assert "is already on duty" in cli.text(*on)
@@ -95,7 +101,9 @@ def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) 
 
 
 def test_a_patient_joins_and_leaves_a_queue(cli: CommandLine, plan: str) -> None:
-    join, leave = (("queue", word, "--plan", plan, "--patient", "visit-1") for word in ("join", "leave"))
+    join, leave = (
+        ("queue", word, "--plan", plan, "--patient", "visit-1") for word in ("join", "leave")
+    )
     known = {"plan_id": int(plan), "patient": "visit-1"}
     assert cli.json(*join) == known | {"waiting": True, "changed": True}
     [listed] = cli.json("queue", "list")

@@ -1,4 +1,6 @@
-"""`frontdesk queue`: live queues, the keeping of their events, and the back-test on stored events, on a CSV, on nothing."""
+"""`frontdesk queue`: live queues, the keeping of their events, and the back-test on stored events,
+on a CSV, on nothing.
+"""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,7 +27,9 @@ def demo(cli: CommandLine) -> dict[str, Any]:
 
 def told(type_: EventType, plan: int, visit: str, at: datetime) -> QueueEvent:
     """An event of a visit to the doctor that its first letter names."""
-    return event(f"{type_}{visit}", type_, 0, plan_id=plan, visit=visit, doctor=visit[0])._replace(at=at)
+    return event(f"{type_}{visit}", type_, 0, plan_id=plan, visit=visit, doctor=visit[0])._replace(
+        at=at
+    )
 
 
 def test_the_board_shows_each_plan_with_its_queue(cli: CommandLine, demo: dict[str, Any]) -> None:
@@ -53,13 +57,18 @@ def test_rebuilding_mends_what_is_not_of_the_events(cli: CommandLine, demo: dict
 
 def test_old_events_are_forgotten_by_age(cli: CommandLine, demo: dict[str, Any]) -> None:
     assert cli.json("queue", "prune") == {"events": 0, "encounters": 0, "estimates": 0}
-    plan, now = demo["plan_ids"][0], system_clock()
+    plan = demo["plan_ids"][0]
+    now = system_clock()
     then = now - timedelta(days=30)
     db = cli.open()
     old = [told(type_, plan, "x", then) for type_ in (JOINED, STARTED)]
     write_together(db, old, lambda tx, events: ingest(tx, events, now=now))
     db.close()
-    assert cli.json("queue", "prune", "--older-than", "29d") == {"events": 2, "encounters": 1, "estimates": 0}
+    assert cli.json("queue", "prune", "--older-than", "29d") == {
+        "events": 2,
+        "encounters": 1,
+        "estimates": 0,
+    }
     assert "Deleted: 0 events" in cli.text("queue", "prune", "--older-than", "29d")
 
 
@@ -68,20 +77,31 @@ def test_an_age_in_which_events_may_come_again_is_misuse(bare_cli: CommandLine, 
     assert "8d at least" in bare_cli.refused("queue", "prune", "--older-than", age, status=2)
 
 
-def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo: dict[str, Any]) -> None:
+def test_estimates_are_compared_with_the_waits_that_came(
+    cli: CommandLine, demo: dict[str, Any]
+) -> None:
     assert "No patient" in cli.text("queue", "accuracy")
-    plan, now = demo["plan_ids"][0], system_clock()
+    plan = demo["plan_ids"][0]
+    now = system_clock()
     db = cli.open()
-    for number, (minutes_ago, estimate, wait) in enumerate([(50, 600, 660), (30, 300, 240), (10, 60, 90)]):
+    for number, (minutes_ago, estimate, wait) in enumerate(
+        [(50, 600, 660), (30, 300, 240), (10, 60, 90)]
+    ):
         joined = now - timedelta(minutes=minutes_ago)
-        row = {"plan_id": plan, "taken_at": joined - timedelta(seconds=5), "estimate_seconds": estimate}
+        row = {
+            "plan_id": plan,
+            "taken_at": joined - timedelta(seconds=5),
+            "estimate_seconds": estimate,
+        }
         made = [
             told(type_, plan, f"{doctor}{number}", joined + timedelta(seconds=second))
             for doctor, seconds in (("a", (0, wait)), ("b", (3, 2000)))
             for type_, second in zip((JOINED, STARTED), seconds, strict=True)
         ]
         with db.write() as tx:
-            tx.execute(estimate_log.insert(), [row | {"expires_at": joined + timedelta(seconds=10)}])
+            tx.execute(
+                estimate_log.insert(), [row | {"expires_at": joined + timedelta(seconds=10)}]
+            )
             ingest(tx, made, now=now)
     db.close()
     outcome = cli.json("queue", "accuracy", "--hours", "2")
@@ -106,10 +126,13 @@ def seen(visit: str, plan: int, joined: float, waited: float) -> list[Any]:
 
 @pytest.fixture
 def clinic_with_a_past(cli: CommandLine) -> int:
-    """Its plan: one patient was seen at once, one waited 90 s beside an idle doctor, one joined before the last ten days."""
+    """Its plan: one patient was seen at once, one waited 90 s beside an idle doctor, one joined
+    before the last ten days.
+    """
     db = cli.open()
     clinic = make_clinic(db)
-    plan, start = clinic.plan_ids[0], system_clock().replace(minute=0) - timedelta(days=5)
+    plan = clinic.plan_ids[0]
+    start = system_clock().replace(minute=0) - timedelta(days=5)
     events = [
         event("on", ON, -100, provider_group_id=clinic.group_id, doctor="a"),
         *seen("1", plan, 0, 0),
@@ -124,7 +147,9 @@ def clinic_with_a_past(cli: CommandLine) -> int:
     return plan
 
 
-def test_stored_events_are_judged_and_nothing_is_stored(cli: CommandLine, clinic_with_a_past: int) -> None:
+def test_stored_events_are_judged_and_nothing_is_stored(
+    cli: CommandLine, clinic_with_a_past: int
+) -> None:
     before = cli.audit_trail()
     found = cli.json("queue", "backtest", "--days", "10")
     counts = [found[name] for name in ("judged", "left_unseen", "nobody_on_duty", "bad_rows")]
@@ -136,7 +161,11 @@ def test_stored_events_are_judged_and_nothing_is_stored(cli: CommandLine, clinic
     assert [everyone[f"{name}_share"] for name in ("coverage", "below", "above")] == [None] * 3
     assert [rival["name"] for rival in everyone["rivals"]][:2] == ["AHT x position", "last wait"]
     [of_plan] = found["by_plan"]
-    assert (of_plan["plan_id"], of_plan["plan"], of_plan["matched"]) == (clinic_with_a_past, "Plan 0", 2)
+    assert (of_plan["plan_id"], of_plan["plan"], of_plan["matched"]) == (
+        clinic_with_a_past,
+        "Plan 0",
+        2,
+    )
     assert sum(one["matched"] for one in found["by_hour"]) == 2
     assert [one["position"] for one in found["by_position"]] == ["ready"]
     assert cli.audit_trail() == before
@@ -170,7 +199,9 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:
     good = "2026-11-20T08:{0}:00Z,2026-11-20T08:{0}:30Z,,,a,p\n"
     file = tmp_path / "encounters.csv"
-    file.write_text(HEAD + good.format("00") * 2 + good.format("02") + "soon,,,,,\n" * (FAULTS_SHOWN + 2))
+    file.write_text(
+        HEAD + good.format("00") * 2 + good.format("02") + "soon,,,,,\n" * (FAULTS_SHOWN + 2)
+    )
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), status=1)
     assert "line 5: joined is not a time such as 2026-11-20T09:15:00Z" in told
     assert "and 2 more" in told
@@ -181,17 +212,24 @@ def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_pa
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04\xff\xfe", b"id,name\n1,x\n"])
-def test_another_file_is_always_refused(bare_cli: CommandLine, tmp_path: Path, content: bytes) -> None:
+def test_another_file_is_always_refused(
+    bare_cli: CommandLine, tmp_path: Path, content: bytes
+) -> None:
     file = tmp_path / "other.csv"
     file.write_bytes(content)
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), "--skip-bad-rows", status=1)
     assert "The file has faults" in told
 
 
-def test_what_is_wrong_with_a_past_is_said_before_its_figures(bare_cli: CommandLine, tmp_path: Path) -> None:
-    times = ("01:40", "01:55", "01:05", "01:30", "02:10", "02:30")  # local, over a change of the clock
+def test_what_is_wrong_with_a_past_is_said_before_its_figures(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    # local, over a change of the clock
+    times = ("01:40", "01:55", "01:05", "01:30", "02:10", "02:30")
     file = tmp_path / "encounters.csv"
-    file.write_text(HEAD + "".join(f"2026-11-01 {at}:00,2026-11-01 {at}:20,,,a,p\n" for at in times))
+    file.write_text(
+        HEAD + "".join(f"2026-11-01 {at}:00,2026-11-01 {at}:20,,,a,p\n" for at in times)
+    )
     asked = ("queue", "backtest", "--csv", str(file))
     warnings = bare_cli.json(*asked)["warnings"]
     assert [(warning["code"], warning["lines"]) for warning in warnings] == [
@@ -205,7 +243,11 @@ def test_what_is_wrong_with_a_past_is_said_before_its_figures(bare_cli: CommandL
     assert "line 2: joined exists twice in the time zone: write it with its offset" in told
 
 
-def test_a_time_zone_that_is_not_known_and_a_file_that_is_not_there_are_told(bare_cli: CommandLine) -> None:
+def test_a_time_zone_that_is_not_known_and_a_file_that_is_not_there_are_told(
+    bare_cli: CommandLine,
+) -> None:
     asked = ("queue", "backtest", "--csv", "no/such.csv")
     assert "can't be read" in bare_cli.refused(*asked, status=1)
-    assert "does not know the time zone" in bare_cli.refused(*asked, "--time-zone", "../x", status=2)
+    assert "does not know the time zone" in bare_cli.refused(
+        *asked, "--time-zone", "../x", status=2
+    )

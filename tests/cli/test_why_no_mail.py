@@ -1,4 +1,6 @@
-"""`member show` says in one sentence why no mail came; `invitations list --member` finds a member's invitation."""
+"""`member show` says in one sentence why no mail came; `invitations list --member` finds a member's
+invitation.
+"""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -54,7 +56,9 @@ def change(db: Database, **values: Any) -> None:
         tx.execute(update(invitations).values(values))
 
 
-def test_a_member_is_found_by_each_of_its_names(api: Api, cli: CommandLine, customer: Customer) -> None:
+def test_a_member_is_found_by_each_of_its_names(
+    api: Api, cli: CommandLine, customer: Customer
+) -> None:
     member = post(api, invite_immediately=True)
     for who in (WHO, member["member_id"], "ROBIN.1@EXAMPLE.COM", str(member["id"])):
         assert cli.json("member", "show", who)["id"] == member["id"]
@@ -71,7 +75,9 @@ def test_a_member_is_found_by_each_of_its_names(api: Api, cli: CommandLine, cust
         assert "There is no such eligible member" in cli.refused(*words.split())
 
 
-def test_a_member_without_an_invitation(api: Api, cli: CommandLine, db: Database, customer: Customer) -> None:
+def test_a_member_without_an_invitation(
+    api: Api, cli: CommandLine, db: Database, customer: Customer
+) -> None:
     post(api)
     reason, said = why(cli)
     assert (reason, "invite_immediately was not true" in said) == ("not_requested", True)
@@ -89,7 +95,12 @@ def test_a_member_without_an_invitation(api: Api, cli: CommandLine, db: Database
     [({"email": None}, "no_email"), ({"expiry_date": "2026-01-01"}, "expired"), ({}, "suppressed")],
 )
 def test_why_a_new_member_was_not_invited_is_told_by_what_it_came_with(
-    api: Api, cli: CommandLine, db: Database, customer: Customer, fields: dict[str, Any], reason: str
+    api: Api,
+    cli: CommandLine,
+    db: Database,
+    customer: Customer,
+    fields: dict[str, Any],
+    reason: str,
 ) -> None:
     if reason == "suppressed":
         with db.write() as tx:
@@ -117,6 +128,7 @@ def test_a_pending_invitation_says_what_it_waits_for(
     with db.write() as tx:
         window = {
             "account_id": 1,
+            "delivery": "batched",
             "version": 1,
             "measured_us": 10**9,
             "wall_at": datetime.now(UTC),
@@ -134,7 +146,12 @@ def test_a_pending_invitation_says_what_it_waits_for(
     soon = NOW + timedelta(days=3650)
     words = "4.7.1 <robin.1@example.com>: {try} later"
     change(
-        db, due_at=soon, reason=InvitationStep.REFUSED_FOR_NOW, relay_code=451, relay_words=words, attempts=2
+        db,
+        due_at=soon,
+        reason=InvitationStep.REFUSED_FOR_NOW,
+        relay_code=451,
+        relay_words=words,
+        attempts=2,
     )
     reason, said = why(cli)
     assert (reason, f"The relay said: 451 {words}. The next" in said) == ("retry", True)
@@ -167,10 +184,15 @@ def test_an_immediate_invitation_waits_for_a_worker_or_the_relay(
     assert (reason, "Does the relay answer (frontdesk check)" in said) == ("worker", True)
     change(db, reason=InvitationStep.NOT_OFFERED, relay_code=421, relay_words="closing")
     reason, said = why(cli)
-    assert (reason, "before anything was sent. The relay said: 421 closing." in said) == ("worker", True)
+    assert (reason, "before anything was sent. The relay said: 421 closing." in said) == (
+        "worker",
+        True,
+    )
 
 
-def test_an_invitation_that_a_merge_cancelled_says_so(api: Api, cli: CommandLine, customer: Customer) -> None:
+def test_an_invitation_that_a_merge_cancelled_says_so(
+    api: Api, cli: CommandLine, customer: Customer
+) -> None:
     post(api, last_name="Same", invite_immediately=True)
     assert api.post("/v2/plans/1/eligibility", member_body(2, last_name="Same")).status_code == 201
     cli.json("member", "merge", "AB 000002", WHO)
@@ -191,11 +213,18 @@ def test_a_name_of_two_accounts_needs_the_account_and_an_unknown_one_is_refused(
     other = stranger.account_id
     for who in (WHO, member["member_id"], "robin.1@example.com", str(member["id"])):
         foreign = cli.refused("member", "show", who, "--account", str(other))
-        assert foreign == cli.refused("invitations", "list", "--member", who, "--account", str(other))
+        assert foreign == cli.refused(
+            "invitations", "list", "--member", who, "--account", str(other)
+        )
         assert "There is no such eligible member" in foreign
     with db.write() as tx:  # as if FRONTDESK_UNIQUENESS were account
         row = dict(tx.execute(select(members)).mappings().one())
-        changed = {"id": 99, "account_id": other, "plan_id": stranger.plan_ids[0], "uniqueness_scope": other}
+        changed = {
+            "id": 99,
+            "account_id": other,
+            "plan_id": stranger.plan_ids[0],
+            "uniqueness_scope": other,
+        }
         tx.execute(members.insert().values(row | changed))
     assert "Say which with --account" in cli.refused("member", "show", "robin.1@example.com")
 
@@ -229,7 +258,9 @@ def test_an_invitation_that_is_settled_or_ambiguous_says_what_to_do(
 ) -> None:
     state, step, part = outcome
     mailed(api, db, customer, number=1)
-    change(db, state=state, reason=step, relay_code=250, relay_words="2.0.0 queued as 7F", due_at=None)
+    change(
+        db, state=state, reason=step, relay_code=250, relay_words="2.0.0 queued as 7F", due_at=None
+    )
     if step is InvitationStep.BY_REPORT:
         [shown] = cli.json("member", "show", WHO)["invitations"]
         report = DeliveryReport(shown["message_id"], ReportEvent.BOUNCED, "5.1.1")
@@ -243,7 +274,9 @@ def test_the_words_of_the_relay_are_kept_and_erased_with_the_member(
 ) -> None:
     post(api, email="refuse@example.com", invite_immediately=True)
     with closing(
-        DeliveryWorker(read_config({"FRONTDESK_DATABASE_URL": db.url}), db, MailCatcher(db, system_clock))
+        DeliveryWorker(
+            read_config({"FRONTDESK_DATABASE_URL": db.url}), db, MailCatcher(db, system_clock)
+        )
     ) as worker:
         worker.turn()
     [shown] = cli.json("member", "show", WHO)["invitations"]

@@ -26,7 +26,9 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_worker_that_fails_ends_its_other_tasks(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_fails_ends_its_other_tasks(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_worker: DeliveryWorker) -> None:
         assert {type(thread) for thread in threading.enumerate()} >= {FileLoader, QueuePruner}
         raise RuntimeError("no delivery any more")
@@ -37,7 +39,9 @@ def test_a_worker_that_fails_ends_its_other_tasks(cli: CommandLine, monkeypatch:
     assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
 
 
-def test_a_worker_without_a_relay_loads_files(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_relay_loads_files(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     join = FileLoader.join
 
     def told_to_stop(loader: FileLoader) -> None:

@@ -1,6 +1,7 @@
-"""What the tests of both clients share: a served instance with a customer, and what the examples of each must do there."""
+"""What the tests of both clients share: a served instance with a customer, and what the examples of
+each must do there.
+"""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -47,24 +48,27 @@ class Service(NamedTuple):
 
 
 @pytest.fixture
-def service(sqlite_template: Path, tmp_path: Path) -> Iterator[Service]:
+def service(sqlite_url: str, tmp_path: Path) -> Iterator[Service]:
     """No client sees which database its service has."""
-    url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
-    db = open_database(url)
-    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
+    db = open_database(sqlite_url)
+    scopes = frozenset(
+        {Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE}
+    )
     customer = make_customer(db, plan_count=4, scopes=scopes, now=system_clock())
     with db.write() as tx:
         plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
     db.close()
-    with Server(url, tmp_path / "log", with_worker=True) as server:
+    with Server(sqlite_url, tmp_path / "log", with_worker=True) as server:
         yield Service(f"http://127.0.0.1:{server.port}", customer)
 
 
 def check_daily_sync(
     program: str, sync: Callable[[Service], CompletedProcess[str]], service: Service, folder: Path
 ) -> str:
-    """The program has thirty lines, and says what became of each file. Returns what it says to a wrong secret."""
+    """The program has thirty lines, and says what became of each file. Returns what it says to a
+    wrong secret.
+    """
     assert len([line for line in program.splitlines() if line]) <= 30
     more = "".join(CSV.splitlines(keepends=True)[1].replace("-1,", f"-1{n},") for n in range(40))
     statuses = []

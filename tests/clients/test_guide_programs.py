@@ -1,8 +1,9 @@
-"""The commands and programs of the guides are run as a reader would paste them, against a server with its worker."""
+"""The commands and programs of the guides are run as a reader would paste them, against a server
+with its worker.
+"""
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan
 from tests.factories import EVERY_SCOPE, make_customer
 from tests.faults.server import Server
-from tests.promises.test_guides import GUIDES, part_of
+from tests.promises.examples import GUIDES, part_of
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"```(sh|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
@@ -27,18 +28,18 @@ PATIENCE = 30
 
 
 @pytest.fixture
-def fill_in(guide: Path, sqlite_template: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What stands in the guides for the address and the credentials of the reader, with their values. The client has the scopes
-    that the first call asks for, and later all."""
-    url = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'frontdesk.db')}"
-    db = open_database(url)
+def fill_in(guide: Path, sqlite_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What stands in the guides for the address and the credentials of the reader, with their
+    values. The client has the scopes that the first call asks for, and later all.
+    """
+    db = open_database(sqlite_url)
     scopes = {Scope.CUSTOMER, Scope.ELIGIBILITY_READ} if guide.stem == "first-call" else EVERY_SCOPE
     customer = make_customer(db, plan_count=1, scopes=frozenset(scopes), now=system_clock())
     with db.write() as tx:
         plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
     db.close()
-    with Server(url, tmp_path / "log", with_worker=True) as server:
+    with Server(sqlite_url, tmp_path / "log", with_worker=True) as server:
         yield {
             "https://api.example.com": f"http://127.0.0.1:{server.port}",
             "your-client-id": customer.client_id,
@@ -49,7 +50,9 @@ def fill_in(guide: Path, sqlite_template: Path, tmp_path: Path) -> Iterator[dict
 
 
 @pytest.mark.parametrize(
-    "guide", [each for each in GUIDES if BLOCK.search(each.read_text())], ids=lambda guide: guide.stem
+    "guide",
+    [each for each in GUIDES if BLOCK.search(each.read_text())],
+    ids=lambda guide: guide.stem,
 )
 def test_the_commands_of_a_guide_print_what_it_says(
     guide: Path, fill_in: dict[str, str], tmp_path: Path
@@ -76,7 +79,13 @@ def run(script: str, folder: Path, *, is_python: bool) -> str:
     command = [sys.executable, "-W", "error", "-"] if is_python else ["bash", "-eu"]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "clients/python/src")}
     done = subprocess.run(
-        command, cwd=folder, env=environment, input=script, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "/problems#" not in done.stdout, done.stdout
@@ -84,10 +93,14 @@ def run(script: str, folder: Path, *, is_python: bool) -> str:
 
 
 def says(printed: str, shown: str, *, is_python: bool) -> bool:
-    """Whether the output has what the guide shows of it: the status, headers, and a part of the JSON."""
+    """Whether the output has what the guide shows of it: the status, headers, and a part of the
+    JSON.
+    """
     if is_python:
         return printed == shown
     head, _, body = shown.partition("\n{") if shown.startswith("HTTP") else ("", "", shown[1:])
     lines = {line.strip().lower() for line in printed.splitlines()}
     has_head = all(line.lower() in lines for line in head.split("\n") if line)
-    return has_head and (not body or part_of(json.loads("{" + body), json.loads(printed.splitlines()[-1])))
+    return has_head and (
+        not body or part_of(json.loads("{" + body), json.loads(printed.splitlines()[-1]))
+    )

@@ -1,4 +1,6 @@
-"""The Python client against a served instance, as a customer uses it: blocking and asynchronous, with the same results."""
+"""The Python client against a served instance, as a customer uses it: blocking and asynchronous,
+with the same results.
+"""
 
 import io
 import os
@@ -39,7 +41,9 @@ class Served(NamedTuple):
 
 
 def csv(*numbers: int, last_name: str = "Sample") -> bytes:
-    lines = (f"E-{n},M-{n},Noor,{last_name}-{n},1977-01-11,female,02134,2026-01-01\n" for n in numbers)
+    lines = (
+        f"E-{n},M-{n},Noor,{last_name}-{n},1977-01-11,female,02134,2026-01-01\n" for n in numbers
+    )
     return (HEADER + "".join(lines)).encode()
 
 
@@ -54,9 +58,13 @@ def served(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 def customer(served: Served, sqlite_template: Path) -> Customer:
-    """An account of the test's own. The identifiers of members are unique in it only where a test makes them so."""
+    """An account of the test's own. The identifiers of members are unique in it only where a test
+    makes them so.
+    """
     db = open_database(served.database_url)
-    scopes = frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE})
+    scopes = frozenset(
+        {Scope.CUSTOMER, Scope.ELIGIBILITY_READ, Scope.EVENTS_READ, Scope.WEBHOOKS_MANAGE}
+    )
     made = make_customer(db, scopes=scopes, now=system_clock())
     db.close()
     return made
@@ -78,7 +86,9 @@ def start(served: Served) -> int:
     return int.from_bytes(os.urandom(5), "big")
 
 
-def test_a_plan_is_listed_read_and_changed_unless_it_has_changed_since(desk: Any, customer: Customer) -> None:
+def test_a_plan_is_listed_read_and_changed_unless_it_has_changed_since(
+    desk: Any, customer: Customer
+) -> None:
     first, second = customer.plan_ids
     assert [plan["id"] for plan in desk.plans()] == [first, second]
     assert [plan["id"] for plan in desk.plans(external_id="plan-1")] == [second]
@@ -96,7 +106,11 @@ def test_a_member_is_created_changed_and_moved(desk: Any, customer: Customer, st
     first, second = customer.plan_ids
     member = member_body(start, email=..., dob=date(1977, 1, 11))
     created = desk.enrol(first, member)
-    assert (created.outcome, created.invitation, created.invitation_reason) == ("created", "none", "no_email")
+    assert (created.outcome, created.invitation, created.invitation_reason) == (
+        "created",
+        "none",
+        "no_email",
+    )
     assert created.member["last_name"] == f"Sample {start}"
     changed = desk.enrol(
         first, {"external_id": member["external_id"], "city": "Salem", "state": "Oz", "x": 1}
@@ -104,7 +118,11 @@ def test_a_member_is_created_changed_and_moved(desk: Any, customer: Customer, st
     assert (changed.outcome, set(changed.changed)) == ("updated", {"city", "state"})
     assert (changed.warnings, changed.ignored_fields) == (("state_not_recognised",), ("x",))
     moved = desk.enrol(second, {"external_id": member["external_id"]})
-    assert (moved.outcome, moved.left_plan, moved.member["id"]) == ("moved", "plan-0", created.member["id"])
+    assert (moved.outcome, moved.left_plan, moved.member["id"]) == (
+        "moved",
+        "plan-0",
+        created.member["id"],
+    )
 
 
 def test_members_are_listed_found_and_read_with_their_history(
@@ -156,7 +174,11 @@ def test_a_write_with_a_condition_is_refused_where_it_does_not_hold(
 
 def test_a_batch_has_a_result_for_each_member(desk: Any, customer: Customer, start: int) -> None:
     plan_id = customer.plan_ids[0]
-    batch = [member_body(start), {"external_id": f"E-{start}"}, member_body(start + 1, dob=date(1977, 1, 11))]
+    batch = [
+        member_body(start),
+        {"external_id": f"E-{start}"},
+        member_body(start + 1, dob=date(1977, 1, 11)),
+    ]
     results = desk.enrol_batch(plan_id, batch)
     assert [result["status"] for result in results["data"]] == [201, 422, 201]
     assert (results["counts"]["created"], results["counts"]["refused"]) == (2, 1)
@@ -199,7 +221,8 @@ def test_a_refusal_is_an_error_of_its_kind_with_every_fault(
 ) -> None:
     with pytest.raises(Invalid) as refused:
         desk.enrol(
-            customer.plan_ids[0], {"external_id": f"E-{start}", "dob": "Feb 30", "expiration_date": "x"}
+            customer.plan_ids[0],
+            {"external_id": f"E-{start}", "dob": "Feb 30", "expiration_date": "x"},
         )
     error = refused.value
     assert (error.status, error.kind) == (422, "invalid")
@@ -223,14 +246,16 @@ def test_wrong_credentials_and_scopes_are_told_from_each_other(
 
 def test_a_revoked_token_is_replaced_once(kind: str, served: Served, customer: Customer) -> None:
     for desk in open_desk(kind, served.address, customer.client_id, customer.client_secret):
-        desk.core._token, desk.core._renew_at = "no such token", float("inf")
+        desk.core._token = "no such token"
+        desk.core._renew_at = float("inf")
         assert desk.plan(customer.plan_ids[0])["id"] == customer.plan_ids[0]
 
 
 def test_a_file_is_uploaded_awaited_reported_and_undone(
     desk: Any, customer: Customer, start: int, tmp_path: Path
 ) -> None:
-    plan_id, path = customer.plan_ids[0], tmp_path / "members.csv"
+    plan_id = customer.plan_ids[0]
+    path = tmp_path / "members.csv"
     path.write_bytes(csv(*range(start, start + 2000)) + f"E-{start + 2000},M-1\n".encode())
     seen: list[tuple[int, int | None]] = []
     file = desk.upload(plan_id, path, file_name="members", progress=lambda *sent: seen.append(sent))
@@ -269,7 +294,9 @@ def fill(pipe: IO[bytes], content: bytes) -> None:
         pipe.write(content)
 
 
-def test_records_streams_and_pipes_are_uploaded_too(desk: Any, customer: Customer, start: int) -> None:
+def test_records_streams_and_pipes_are_uploaded_too(
+    desk: Any, customer: Customer, start: int
+) -> None:
     plan_id = customer.plan_ids[0]
     records = ({"external_id": f"E-{n}", "dob": date(1977, 1, 11)} for n in range(3))
     file = desk.upload(plan_id, records, dry_run=True)
@@ -284,7 +311,9 @@ def test_records_streams_and_pipes_are_uploaded_too(desk: Any, customer: Custome
     receiving, sending = os.pipe()
     with os.fdopen(receiving, "rb") as pipe, os.fdopen(sending, "wb") as into:
         threading.Thread(target=fill, args=(into, csv(start, start + 1))).start()
-        assert desk.upload(plan_id, pipe, dry_run=True).data["size_bytes"] == len(csv(start, start + 1))
+        assert desk.upload(plan_id, pipe, dry_run=True).data["size_bytes"] == len(
+            csv(start, start + 1)
+        )
     with pytest.raises(TypeError, match="a list of records"):
         desk.upload(plan_id, {"external_id": "E-1"})
     with pytest.raises(UnsupportedMediaType):
@@ -295,7 +324,8 @@ class LosesAnswers(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Carries requests to the service, and loses the first answer of each method and path."""
 
     def __init__(self) -> None:
-        self._blocking, self._asynchronous = httpx.HTTPTransport(), httpx.AsyncHTTPTransport()
+        self._blocking = httpx.HTTPTransport()
+        self._asynchronous = httpx.AsyncHTTPTransport()
         self.sent: list[httpx.Request] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -311,7 +341,9 @@ class LosesAnswers(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return response
 
     def _lose_first(self, request: httpx.Request) -> None:
-        is_first = (request.method, request.url) not in [(sent.method, sent.url) for sent in self.sent]
+        is_first = (request.method, request.url) not in [
+            (sent.method, sent.url) for sent in self.sent
+        ]
         self.sent.append(request)
         if is_first:
             raise httpx.ReadError("lost")
@@ -326,7 +358,8 @@ class LosesAnswers(httpx.BaseTransport, httpx.AsyncBaseTransport):
 def test_a_lost_answer_makes_no_second_file(
     kind: str, served: Served, customer: Customer, start: int, tmp_path: Path
 ) -> None:
-    transport, plan_id = LosesAnswers(), customer.plan_ids[0]
+    transport = LosesAnswers()
+    plan_id = customer.plan_ids[0]
     path = tmp_path / "members.csv"
     path.write_bytes(csv(start))
     credentials = (customer.client_id, customer.client_secret)
@@ -334,7 +367,9 @@ def test_a_lost_answer_makes_no_second_file(
         file = desk.upload(plan_id, path).wait(60)
         assert file.counts == {"created": 1}
         assert [found.id for found in desk.files(plan_id)] == [file.id]
-    uploads = [sent for sent in transport.sent if sent.url.path.endswith("files") and sent.method == "POST"]
+    uploads = [
+        sent for sent in transport.sent if sent.url.path.endswith("files") and sent.method == "POST"
+    ]
     assert len(uploads) == 2
     assert len({sent.headers["Idempotency-Key"] for sent in uploads}) == 1
 
@@ -342,13 +377,18 @@ def test_a_lost_answer_makes_no_second_file(
 def test_a_lost_answer_to_a_member_is_the_first_one_again(
     kind: str, served: Served, customer: Customer, start: int
 ) -> None:
-    transport, plan_id = LosesAnswers(), customer.plan_ids[0]
+    transport = LosesAnswers()
+    plan_id = customer.plan_ids[0]
     credentials = (customer.client_id, customer.client_secret)
     for desk in open_desk(kind, served.address, *credentials, transport=transport):
         assert desk.enrol(plan_id, member_body(start), only="create").outcome == "created"
         _, etag = desk.versioned_plan(plan_id)
         assert desk.change_plan(plan_id, {"name": "Gold"}, if_match=etag)["name"] == "Gold"
-    writes = [sent.headers["Idempotency-Key"] for sent in transport.sent if "Idempotency-Key" in sent.headers]
+    writes = [
+        sent.headers["Idempotency-Key"]
+        for sent in transport.sent
+        if "Idempotency-Key" in sent.headers
+    ]
     assert len(writes) == 4
     assert writes[0] == writes[1] != writes[2] == writes[3]
 
@@ -381,7 +421,9 @@ def test_reconcile_says_who_is_missing_and_who_differs_and_writes_nothing(
     here, there, same, other, moved = (start + n for n in range(5))
     desk.upload(first, csv(here, same, other)).wait(60)
     desk.upload(second, csv(moved)).wait(60)
-    rows = csv(there, same, moved) + csv(other, last_name="Renamed")[len(HEADER) :] + b"E-bad,,,,,,,\n"
+    rows = (
+        csv(there, same, moved) + csv(other, last_name="Renamed")[len(HEADER) :] + b"E-bad,,,,,,,\n"
+    )
     found = desk.reconcile(first, rows, timeout=60)
     assert found.missing_there == [f"E-{there}"]
     assert found.missing_here == [f"E-{here}"]

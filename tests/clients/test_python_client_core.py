@@ -1,4 +1,6 @@
-"""The rules of the Python client without a connection: retries, tokens, contents, errors, webhooks, and its models."""
+"""The rules of the Python client without a connection: retries, tokens, contents, errors, webhooks,
+and its models.
+"""
 
 import base64
 import inspect
@@ -36,7 +38,7 @@ from frontdesk_client.content import Content
 from frontdesk_client.core import Call, Core, NeedToken, Operation, Pause, Send, Step
 from frontdesk_client.errors import KINDS
 from frontdesk_client.operations import wait
-from tests.api.test_openapi import SNAPSHOT
+from tests.api.reference import SNAPSHOT
 
 CLIENT = Path(__file__).parents[2] / "clients/python"
 URL = "https://api.example.com"
@@ -54,19 +56,28 @@ def core(**changes: Any) -> Core:
 def answer(status: int, content: Any = None, **headers: str) -> httpx.Response:
     request = httpx.Request("GET", URL)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.Response(status, json=content if content is not None else {}, headers=named, request=request)
+    return httpx.Response(
+        status, json=content if content is not None else {}, headers=named, request=request
+    )
 
 
 def problem(status: int, kind: str, *codes: str, **headers: str) -> httpx.Response:
     errors = [{"field": "zipcode", "code": code, "message": "rule"} for code in codes]
-    content = {"type": f"{URL}/problems#{kind}", "title": "Title", "detail": "Detail.", "errors": errors}
+    content = {
+        "type": f"{URL}/problems#{kind}",
+        "title": "Title",
+        "detail": "Detail.",
+        "errors": errors,
+    }
     return answer(status, content, **headers)
 
 
 def perform(
     operation: Operation[Any], *results: httpx.Response | httpx.RequestError
 ) -> tuple[Any, list[Step]]:
-    """What the operation returns or raises when its requests have these results, and the steps that it took."""
+    """What the operation returns or raises when its requests have these results, and the steps that
+    it took.
+    """
     left: list[Any] = list(results)
     steps: list[Step] = []
     try:
@@ -115,7 +126,8 @@ def test_a_request_is_repeated_with_the_same_key_after_a_failure_that_may_pass()
 
 def test_each_call_that_changes_something_has_its_own_key_and_a_read_has_none() -> None:
     keys = [
-        sends(perform(core().request(post()), answer(200))[1])[0].headers["Idempotency-Key"] for _ in "ab"
+        sends(perform(core().request(post()), answer(200))[1])[0].headers["Idempotency-Key"]
+        for _ in "ab"
     ]
     assert keys[0] != keys[1]
     _, steps = perform(core().request(Call("GET", "/v2/plans")), answer(200))
@@ -157,10 +169,14 @@ def test_a_rejected_token_is_replaced_once() -> None:
     rejected = problem(401, "unauthorized")
     result, steps = perform(core().request(post()), rejected, answer(200, {"id": 1}))
     assert result.status_code == 200
-    assert [step for step in steps if isinstance(step, NeedToken)] == [NeedToken(None), NeedToken("token")]
+    assert [step for step in steps if isinstance(step, NeedToken)] == [
+        NeedToken(None),
+        NeedToken("token"),
+    ]
     error, _ = perform(core().request(post()), rejected, rejected)
     assert isinstance(error, Unauthorized)
-    error, steps = perform(core().repeat(post()), rejected)  # as of the request for a token, which has none
+    # as of the request for a token, which has none
+    error, steps = perform(core().repeat(post()), rejected)
     assert (type(error), len(steps)) == (Unauthorized, 1)
 
 
@@ -169,11 +185,16 @@ def test_a_token_is_kept_and_renewed_before_its_end(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("frontdesk_client.core.monotonic", lambda: now)
     client = core(scope="customer")
     assert client.token(None) is None
-    token, steps = perform(client.fetch_token(), answer(200, {"access_token": "one", "expires_in": 7200}))
+    token, steps = perform(
+        client.fetch_token(), answer(200, {"access_token": "one", "expires_in": 7200})
+    )
     assert token == client.token(None) == client.token("another") == "one"
     assert client.token("one") is None
     [send] = sends(steps)
-    assert send.body == b"grant_type=client_credentials&client_id=client&client_secret=secret&scope=customer"
+    assert (
+        send.body
+        == b"grant_type=client_credentials&client_id=client&client_secret=secret&scope=customer"
+    )
     now += 7139
     assert client.token(None) == "one"
     now += 1
@@ -198,7 +219,8 @@ def test_only_https_and_this_machine_get_the_secret() -> None:
         with pytest.raises(ValueError, match="https"):
             Core(url, "client", "secret", scope=None, attempts=1)
     assert (
-        Core("http://[::1]:8000/", "client", "secret", scope=None, attempts=1).base_url == "http://[::1]:8000"
+        Core("http://[::1]:8000/", "client", "secret", scope=None, attempts=1).base_url
+        == "http://[::1]:8000"
     )
 
 
@@ -221,7 +243,9 @@ def test_both_clients_have_the_same_methods() -> None:
         ]
         assert names[0] == names[1]
         for name in names[0]:
-            [one, other] = [inspect.signature(getattr(kind, name)) for kind in (blocking, asynchronous)]
+            [one, other] = [
+                inspect.signature(getattr(kind, name)) for kind in (blocking, asynchronous)
+            ]
             assert one.parameters == other.parameters
 
 
@@ -241,7 +265,9 @@ def test_every_kind_of_problem_has_its_error() -> None:
     assert all(kind.__module__ == "frontdesk_client.errors" for kind in KINDS.values())
 
 
-def test_a_file_that_grows_is_sent_as_long_as_it_was_and_again_from_its_beginning(tmp_path: Path) -> None:
+def test_a_file_that_grows_is_sent_as_long_as_it_was_and_again_from_its_beginning(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "members.csv"
     path.write_bytes(b"a" * 100_000)
     with Content(path) as content:
@@ -298,7 +324,11 @@ def test_a_pipe_is_sent_once_and_never_repeated() -> None:
     os.close(sending)
     with os.fdopen(receiving, "rb") as pipe, Content(pipe) as content:
         call = Call("POST", "/v2/plans/1/eligibility-files", content=content)
-        for refusal in (problem(503, "unavailable"), problem(401, "unauthorized"), httpx.WriteError("")):
+        for refusal in (
+            problem(503, "unavailable"),
+            problem(401, "unauthorized"),
+            httpx.WriteError(""),
+        ):
             _, steps = perform(core().request(call), refusal)
             assert len(sends(steps)) == 1
             assert "Content-Length" not in sends(steps)[0].headers
@@ -359,5 +389,7 @@ def test_a_secret_of_another_form_is_refused_for_what_it_is() -> None:
 def test_the_models_are_those_of_the_interface(tmp_path: Path) -> None:
     """The docstring of generate.py has the command that renews them."""
     written = tmp_path / "models.py"
-    subprocess.run([sys.executable, CLIENT / "generate.py", SNAPSHOT, written], check=True, cwd=CLIENT)
+    subprocess.run(
+        [sys.executable, CLIENT / "generate.py", SNAPSHOT, written], check=True, cwd=CLIENT
+    )
     assert (CLIENT / "src/frontdesk_client/models.py").read_text() == written.read_text()

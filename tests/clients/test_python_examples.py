@@ -52,7 +52,9 @@ def test_the_daily_sync_has_thirty_lines_and_says_what_became_of_the_file(desk: 
     def sync(service: Service) -> subprocess.CompletedProcess[str]:
         return desk._replace(service=service).run(SYNC, "gold-2027", "members.csv")
 
-    told = check_daily_sync(SYNC.read_text().partition('"""\n\n')[2], sync, desk.service, desk.folder)
+    told = check_daily_sync(
+        SYNC.read_text().partition('"""\n\n')[2], sync, desk.service, desk.folder
+    )
     assert told.startswith("AuthenticationFailed: invalid_client")
 
 
@@ -67,7 +69,10 @@ def test_the_daily_sync_has_thirty_lines_and_says_what_became_of_the_file(desk: 
             ("gold-2027", "no-such.csv"),
             "FileNotFoundError: [Errno 2] No such file or directory: 'no-such.csv'\n",
         ),
-        (("gold-2027",), "Load the full list of a plan's members, every night: python daily_sync.py "),
+        (
+            ("gold-2027",),
+            "Load the full list of a plan's members, every night: python daily_sync.py ",
+        ),
     ],
 )
 def test_the_daily_sync_tells_what_it_was_started_with_wrongly(

@@ -1,6 +1,8 @@
-"""The site in a simulated browser: accessible pages, a search that finds, a reference that asks before it changes something.
+"""The site in a simulated browser: accessible pages, a search that finds, a reference that asks
+before it changes something.
 
-No browser is among the tools of the tests; jsdom runs the scripts, and axe looks at everything but colours.
+No browser is among the tools of the tests; jsdom runs the scripts, and axe looks at everything but
+colours.
 """
 
 import io
@@ -12,10 +14,10 @@ from starlette.testclient import TestClient
 
 from frontdesk.api.site import SECTIONS
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, Environment
+from frontdesk.installation import build_asgi
 from frontdesk.web.telemetry import Telemetry
-from tests.clients.test_generated_clients import TOOLS, run
+from tests.clients.node import TOOLS, run
 from tests.conftest import Api, SetClock, open_for_test
 
 SCRIPT = Path(__file__).with_name("site.mjs")

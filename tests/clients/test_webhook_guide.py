@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from frontdesk.events.signature import secret_text, signed_headers
-from tests.clients.test_generated_clients import run
+from tests.clients.node import run
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/webhooks.md").read_text()
-OLD, NEW = bytes(range(32)), bytes(range(32, 64))
+OLD = bytes(range(32))
+NEW = bytes(range(32, 64))
 BODY = '{"type": "member.updated", "data": {"name": "é"}}'
 CALL_NODE = """
 import { verify } from "./verify.mjs";
@@ -52,12 +53,14 @@ Verify = Callable[[Path, bytes, dict[str, str], str], Any]
 
 @pytest.mark.parametrize("verify", [python, javascript])
 def test_the_code_of_the_guide_takes_signed_webhooks_only(verify: Verify, tmp_path: Path) -> None:
-    body, now = BODY.encode(), int(time.time())
+    body = BODY.encode()
+    now = int(time.time())
 
     def signed(*secrets: bytes, at: int = now) -> dict[str, str]:
         return signed_headers(secrets, event_id="evt_871_42", timestamp=at, body=body)
 
-    both, secret = signed(NEW, OLD), secret_text(OLD)
+    both = signed(NEW, OLD)
+    secret = secret_text(OLD)
     assert verify(tmp_path, body, signed(OLD), secret) == json.loads(body)
     assert verify(tmp_path, body, both, secret) == json.loads(body)
     assert verify(tmp_path, body, signed(OLD, at=now - 200), secret) == json.loads(body)

@@ -1,4 +1,6 @@
-"""An installation that lives through a day: each kind of request, of work on files, of delivery and of upkeep."""
+"""An installation that lives through a day: each kind of request, of work on files, of delivery and
+of upkeep.
+"""
 
 import io
 from contextlib import ExitStack
@@ -10,7 +12,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.audit import Requester
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
@@ -28,14 +29,21 @@ from frontdesk.eligibility.people import (
     unmerge,
 )
 from frontdesk.errors import NotFound
-from frontdesk.events import claim_due
+from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.run import FileTurns
+from frontdesk.files.turns import FileTurns
+from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
-from frontdesk.privacy.erasure import erase_person, export_person, find_persons, place_hold, release_hold
+from frontdesk.privacy.erasure import (
+    erase_person,
+    export_person,
+    find_persons,
+    place_hold,
+    release_hold,
+)
 from frontdesk.privacy.model import RetentionKind
-from frontdesk.privacy.retention import RetentionTurn, kept_days
+from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -45,17 +53,27 @@ from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
 from frontdesk.worker.webhooks import WebhookSender
 from tests.conftest import Api, SetClock
-from tests.factories import EVERY_SCOPE, NOW, make_customer, make_operator, member_body, second_token
+from tests.events.receiver import set_verified
+from tests.factories import (
+    EVERY_SCOPE,
+    NOW,
+    make_customer,
+    make_operator,
+    member_body,
+    second_token,
+)
 from tests.files.loading import Desk, csv_of, row
 from tests.worker.conftest import Post
 
 
 class Installation:
-    """A service, its worker and its loader on one database, and what they do in the course of a day."""
+    """A service, its worker and its loader on one database, and what they do in the course of a
+    day.
+    """
 
     def __init__(self, url: str, stack: ExitStack, *, uniqueness: str = "service") -> None:
         self.config = config = read_config(
-            {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "https://api.example.com"}
+            {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
             | {"FRONTDESK_UNIQUENESS": uniqueness}
         )
         self.db = open_database(url)
@@ -80,7 +98,9 @@ class Installation:
         self.number = 10_000_000
 
     def restart(self) -> None:
-        """SQLite tells a connection of statistics when it is opened. PostgreSQL's stay: they have plans of before."""
+        """SQLite tells a connection of statistics when it is opened. PostgreSQL's stay: they have
+        plans of before.
+        """
         if self.db.is_sqlite:
             self.db.engine.dispose()
             self.served.engine.dispose()
@@ -126,7 +146,10 @@ class Installation:
             assert self.api.post(address, body, headers=headers).headers["Eligibility-Left-Plan"]
         for name in (f"Plan {n}", f"Plan {n}"):
             headers = {"Idempotency-Key": f"plan-{n}"}
-            assert self.api.patch(f"/v2/plans/{plan}", {"name": name}, headers=headers).status_code == 200
+            assert (
+                self.api.patch(f"/v2/plans/{plan}", {"name": name}, headers=headers).status_code
+                == 200
+            )
         who = (self.customer.client_id, self.customer.client_secret)
         ask = partial(self.api.post, "/oauth/token", data={"grant_type": "client_credentials"})
         token = {"token": ask(auth=who).json()["access_token"]}
@@ -135,7 +158,11 @@ class Installation:
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
-        named = f"?external_id=AB%20{n:06d}", f"?member_id=M-{n:06d}", f"?email=robin.{n}@example.com"
+        named = (
+            f"?external_id=AB%20{n:06d}",
+            f"?member_id=M-{n:06d}",
+            f"?email=robin.{n}@example.com",
+        )
         [found] = [self.reader.get(members + query).json()["data"][0]["id"] for query in named[:1]]
         for query in named:
             assert self.reader.get("/v2/eligibility" + query).json()["data"][0]["id"] == found
@@ -158,36 +185,51 @@ class Installation:
     def _read_events(self, n: int) -> None:
         for query in ("", "?page[after]=evt_1_1&page[size]=20"):
             assert self.reader.get("/v2/events" + query).status_code == 200
-        made = self.reader.post(
-            "/v2/webhook-endpoints", {"url": "http://127.0.0.1:9/"}
-        )  # nothing listens there
-        endpoint = f"/v2/webhook-endpoints/{made.json()['data']['id']}"
+        # nothing listens there
+        made = self.reader.post("/v2/webhook-endpoints", {"url": "http://127.0.0.1:9/"})
+        endpoint_id = made.json()["data"]["id"]
+        endpoint = f"/v2/webhook-endpoints/{endpoint_id}"
+        self._send_webhooks()  # the test of the address, which fails
+        set_verified(self.db, endpoint_id)
         assert self.reader.post(endpoint + "/test").status_code == 202
         self._enrol(member_body(n))
         event = self.reader.get("/v2/events").json()["data"][0]
         for again in ({"event_id": event["id"]}, {"since": event["timestamp"]}):
             assert self.reader.post(endpoint + "/replay", again).status_code == 202
         with self.db.write() as tx:
-            [claimed] = claim_due(tx, [made.json()["data"]["id"]], self.clock())
+            pass_over(tx, [endpoint_id], self.clock())
+            [claimed] = claim_due(tx, [endpoint_id], self.clock())
+        assert self.reader.patch(endpoint, {"event_types": []}).status_code == 200
         assert self.reader.patch(endpoint, {"url": "http://127.0.0.1:9/moved"}).status_code == 200
+        set_verified(self.db, endpoint_id)
         with self.db.write() as tx:  # a worker that has lost its claim by that
             nothing = Progress(claimed.place, delivered=False)
             assert save(tx, claimed, nothing, now=self.clock(), ends=True) is None
-        sender = WebhookSender(self.config, self.db, read_time=lambda _: self.clock())
-        sender.step()
-        sender.close()
+        self._send_webhooks()
         assert self.reader.get(endpoint).json()["data"]["attempts"] == 1
         for method, path in (("PATCH", ""), ("POST", "/rotate"), ("DELETE", "")):
             body = {"json": {"state": "paused"}} if method == "PATCH" else {}
             assert self.reader.request(method, endpoint + path, **body).status_code in (200, 204)
         assert self.reader.get("/v2/webhook-endpoints").json()["data"] == []
 
+    def _send_webhooks(self) -> None:
+        sender = WebhookSender(self.config, self.db, read_time=lambda _: self.clock())
+        sender.step()
+        sender.close()
+
     def _decide_about_people(self, n: int) -> None:
         actor = Requester("someone", "r", self.clock())
         for number in (n, n + 1):
             posted = self._enrol(member_body(number, last_name="Alike", first_name=f"One {n}"))
-            assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
-        places: dict[str, Any] = {"after": (0, 0), "limit": 5, "today": NOW.date().isoformat(), "track": iter}
+            assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (
+                number > n
+            )
+        places: dict[str, Any] = {
+            "after": (0, 0),
+            "limit": 5,
+            "today": NOW.date().isoformat(),
+            "track": iter,
+        }
         found = find_duplicates(self.db, self.customer.account_id, **places)
         names = (f"AB {n:06d}", f"AB {n + 1:06d}", None)
         with self.db.write() as tx:
@@ -196,7 +238,9 @@ class Installation:
             merge(tx, kept, dropped, actor)
         merged = {"external_id": f"AB {n + 1:06d}", "city": "Salem"}
         assert self._enrol(merged, 200).json()["id"] == kept["id"]
-        self.db.ask(lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01"))
+        self.db.ask(
+            lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01")
+        )
         rule = self.config.uniqueness
         with self.db.write() as tx:
             unmerge(tx, *lock_pair(tx, *names), actor, uniqueness=rule)
@@ -223,14 +267,24 @@ class Installation:
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"
         headers = {"Content-Type": "text/csv", "Idempotency-Key": f"key-{self.number}"}
-        upload = partial(self.api.request, "POST", of_plan + "?mode=full&dry_run=true", headers=headers)
+        upload = partial(
+            self.api.request, "POST", of_plan + "?mode=full&dry_run=true", headers=headers
+        )
         file, again = (upload(content=content).json()["data"] for _ in range(2))
         assert file["id"] == again["id"]
         turns = FileTurns(self.db, self.clock, self.desk.options, slice_seconds=0.0)
         while turns.take():
             pass
-        queries = ("", "?page[size]=2", "?page[after]=1000000", "?state=done", f"?sha256={file['sha256']}")
-        for path in (path + query for query in queries for path in ("/v2/eligibility-files", of_plan)):
+        queries = (
+            "",
+            "?page[size]=2",
+            "?page[after]=1000000",
+            "?state=done",
+            f"?sha256={file['sha256']}",
+        )
+        for path in (
+            path + query for query in queries for path in ("/v2/eligibility-files", of_plan)
+        ):
             assert self.api.get(path).status_code == 200
         report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
         assert report.status_code == 200
@@ -268,7 +322,9 @@ class Installation:
                 assert describe_mail(tx, shown, [shown["id"]])["mail"]["reason"] == reason
 
     def forget(self) -> None:
-        """One member is exported, held, released and erased by request, another one by retention, others by a reset."""
+        """One member is exported, held, released and erased by request, another one by retention,
+        others by a reset.
+        """
         n = self.number + 950
         for i in range(2):
             self._enrol(member_body(n + i, email=f"f{n + i}@example.com", invite_immediately=True))
@@ -280,14 +336,17 @@ class Installation:
             release_hold(tx, person, actor)
         erase_person(self.db, [person], actor)
         self._enrol({"external_id": f"AB {n + 1:06d}", "expiry_date": "2026-01-02"}, 200)
-        kept = kept_days(self.config) | {RetentionKind.ENDED: 300, RetentionKind.COUNTERS: 0}
+        kept = retention_days(self.config) | {RetentionKind.ENDED: 300, RetentionKind.COUNTERS: 0}
         turn = RetentionTurn(self.db, self.clock, kept, actor)
         assert turn.count()[RetentionKind.ENDED] == turn.run()[RetentionKind.ENDED] == 1
         self._start_over(n + 20)
 
     def _start_over(self, n: int) -> None:
-        """An account of the sandbox is reset: its member, which always gets a 503 first, and a file of its own."""
-        api, plan = self.api.as_(self.tester.token), self.tester.plan_ids[0]
+        """An account of the sandbox is reset: its member, which always gets a 503 first, and a file
+        of its own.
+        """
+        api = self.api.as_(self.tester.token)
+        plan = self.tester.plan_ids[0]
         own = member_body(n, external_id=f"sandbox-loses-answer+{n}", invite_immediately=True)
         for status in (503, 200):
             assert api.post(f"/v2/plans/{plan}/eligibility", own).status_code == status

@@ -1,4 +1,5 @@
-"""The plan of every statement that runs on a connection, as the connection itself would execute it, with the rows that it reads.
+"""The plan of every statement that runs on a connection, as the connection itself would execute it,
+with the rows that it reads.
 
 Statements are recorded where they are sent, so that one that is written tomorrow is looked at too.
 """
@@ -28,10 +29,11 @@ _TABLE = re.compile(rf"\b({'|'.join(metadata.tables)})\b(?: AS (\w+))?")
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A part of a plan that reads a table. `rows` counts those that it looked at, also the ones that a filter then dropped.
+    """A part of a plan that reads a table. `rows` counts those that it looked at, also the ones
+    that a filter then dropped.
 
-    `key`: the condition by which it looks for rows in the index; empty if it reads the table, or all of an index. `filter`: what
-    it drops rows by that it has read.
+    `key`: the condition by which it looks for rows in the index; empty if it reads the table, or
+    all of an index. `filter`: what it drops rows by that it has read.
     """
 
     table: str
@@ -43,7 +45,9 @@ class Scan:
 
 @dataclass(slots=True)
 class Explained:
-    """A statement's plan: its scans, the kinds of its other parts, and whether it would be compiled."""
+    """A statement's plan: its scans, the kinds of its other parts, and whether it would be
+    compiled.
+    """
 
     statement: str
     scans: list[Scan] = field(default_factory=list)
@@ -52,8 +56,9 @@ class Explained:
 
 
 class Recorder:
-    """Explains what is sent while `recording` lasts: on SQLAlchemy's connections just before it runs, what goes through the
-    pipeline afterwards, because its connections are in the hands of the event loop.
+    """Explains what is sent while `recording` lasts: on SQLAlchemy's connections just before it
+    runs, what goes through the pipeline afterwards, because its connections are in the hands of the
+    event loop.
 
     What is sent again and again is explained at its first, second, fourth, eighth, … time.
     """
@@ -68,14 +73,21 @@ class Recorder:
     def recording(self, patch: pytest.MonkeyPatch, *databases: Database) -> Iterator[None]:
         for db in databases:
             event.listen(db.engine, "before_cursor_execute", self._before)
-        execute, run = _PipelineConnection.execute, DriverTransaction.exec_driver_sql
+        execute = _PipelineConnection.execute
+        run = DriverTransaction.exec_driver_sql
 
-        async def recorded(connection: _PipelineConnection, statements: Sequence[PipelineAnswer]) -> None:
-            self._sent += [(one.sql, one.parameters) for one in statements if self._is_wanted(one.sql)]
+        async def recorded(
+            connection: _PipelineConnection, statements: Sequence[PipelineAnswer]
+        ) -> None:
+            self._sent += [
+                (one.sql, one.parameters) for one in statements if self._is_wanted(one.sql)
+            ]
             await execute(connection, statements)
 
         def recorded_set(tx: DriverTransaction, statement: str, parameters: Any = (), /) -> Any:
-            self._before(tx, tx._driver.cursor(), statement, parameters, None, type(parameters) is list)
+            self._before(
+                tx, tx._driver.cursor(), statement, parameters, None, type(parameters) is list
+            )
             return run(tx, statement, parameters)
 
         with patch.context() as patched:
@@ -91,7 +103,13 @@ class Recorder:
             connection.rollback()
 
     def _before(
-        self, _connection: Any, cursor: Any, statement: str, parameters: Any, _context: Any, many: bool
+        self,
+        _connection: Any,
+        cursor: Any,
+        statement: str,
+        parameters: Any,
+        _context: Any,
+        many: bool,
     ) -> None:
         if not self._is_wanted(statement):
             return
@@ -117,7 +135,9 @@ def _explain_postgresql(connection: Any, statement: str, parameters: Any) -> Exp
     try:
         cursor.execute(f"PREPARE explained AS {text}".replace("%", "%%"), ())
         marks = f"({', '.join(['%s'] * len(values))})" if values else ""
-        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained{marks}", values)
+        cursor.execute(
+            f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained{marks}", values
+        )
         [[[plan]]] = cursor.fetchall()
         found.is_compiled = "JIT" in plan
         _walk(plan["Plan"], found)
@@ -148,11 +168,19 @@ def _walk(node: dict[str, Any], found: Explained) -> None:
     children = node.get("Plans", ())
     found.kinds.add(kind)
     if "Relation Name" in node and kind != "ModifyTable":
-        reading = next((child for child in children if child["Node Type"] == "Bitmap Index Scan"), node)
-        dropped = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+        reading = next(
+            (child for child in children if child["Node Type"] == "Bitmap Index Scan"), node
+        )
+        dropped = node.get("Rows Removed by Filter", 0) + node.get(
+            "Rows Removed by Index Recheck", 0
+        )
         rows = round((node["Actual Rows"] + dropped) * node["Actual Loops"])
-        table, key, dropping = node["Relation Name"], reading.get("Index Cond", ""), node.get("Filter", "")
-        text = f"{kind} {reading.get('Index Name')} of {table}: {key}, filter {dropping}, {rows} rows"
+        table = node["Relation Name"]
+        key = reading.get("Index Cond", "")
+        dropping = node.get("Filter", "")
+        text = (
+            f"{kind} {reading.get('Index Name')} of {table}: {key}, filter {dropping}, {rows} rows"
+        )
         found.scans.append(Scan(table, rows, key, dropping, text))
     for child in children:
         _walk(child, found)

@@ -1,5 +1,6 @@
-"""The settings that every connection relies on, however the server, the database or the role is set up, and what becomes of an
-address that does not keep them."""
+"""The settings that every connection relies on, however the server, the database or the role is set
+up, and what becomes of an address that does not keep them.
+"""
 
 import asyncio
 import re
@@ -26,7 +27,8 @@ REFUSED = "connection failed: FATAL:  unsupported startup parameter: options"
 
 
 class Pooler:
-    """Stands between the driver and the server: drops the options of each connection, or refuses them.
+    """Stands between the driver and the server: drops the options of each connection, or refuses
+    them.
 
     "role" drops them where the role has been given the same settings.
     """
@@ -46,7 +48,8 @@ class Pooler:
 @pytest.fixture(params=["drops", "refuses", "role"])
 def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pooler:
     made = Pooler(request.param)
-    connect, connect_async = psycopg.Connection.connect.__func__, psycopg.AsyncConnection.connect.__func__  # type: ignore[attr-defined]
+    connect = psycopg.Connection.connect.__func__  # type: ignore[attr-defined]
+    connect_async = psycopg.AsyncConnection.connect.__func__  # type: ignore[attr-defined]
 
     def dropping(kind: Any, *arguments: Any, **options: Any) -> Any:
         made.opened.append(connect(kind, *arguments, **made.options(options)))
@@ -62,10 +65,11 @@ def pooler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @POSTGRESQL
-def test_a_connection_without_its_settings_is_refused_and_closed_and_check_says_what_to_do(
+def test_a_connection_without_its_settings_is_refused(
     config: Config, database_url: str, pooler: Pooler
 ) -> None:
-    db, wire = open_database(database_url), PipelineDatabase(database_url)
+    db = open_database(database_url)
+    wire = PipelineDatabase(database_url)
 
     def write(db: Any) -> None:
         with db.write() as tx:
@@ -98,8 +102,12 @@ def stricter(postgres: Databases) -> Iterator[Database]:
     with postgres.database() as url:
         name = url.rpartition("/")[2]
         with psycopg.connect(postgres.url(), autocommit=True) as connection:
-            connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
-        with closing(open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)) as db:
+            connection.execute(
+                f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'"
+            )
+        with closing(
+            open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
+        ) as db:
             yield db
 
 
@@ -107,7 +115,9 @@ def settings(tx: Tx, *names: str) -> list[str]:
     return [str(tx.exec_driver_sql(f"SHOW {name}").scalar_one()) for name in names]
 
 
-def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricter: Database) -> None:
+def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(
+    stricter: Database,
+) -> None:
     for _ in range(2):  # also on a connection that a reader has used
         with stricter.write() as tx:
             assert settings(tx, "transaction_isolation") == ["read committed"]
@@ -116,14 +126,18 @@ def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricte
 
     def work(wire: PipelineDatabase) -> object:
         with wire.write() as tx:
-            return tx.exec_driver_sql("SELECT to_json(current_setting('transaction_isolation'))").one()
+            return tx.exec_driver_sql(
+                "SELECT to_json(current_setting('transaction_isolation'))"
+            ).one()
 
     with closing(PipelineDatabase(stricter.url)) as wire:
         assert asyncio.run(run_in_event_loop(work, wire)) == ["read committed"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_statistics_that_another_tool_has_stored_are_not_used(db: Database, database_url: str) -> None:
+def test_statistics_that_another_tool_has_stored_are_not_used(
+    db: Database, database_url: str
+) -> None:
     def plan() -> str:
         query = "EXPLAIN QUERY PLAN SELECT id FROM plans WHERE account_id = 1"
         with closing(open_database(database_url)) as opened:

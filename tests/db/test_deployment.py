@@ -1,4 +1,6 @@
-"""What `check` and `serve` say of the place: rights of the files, the disk, and the settings of production."""
+"""What `check` and `serve` say of the place: rights of the files, the disk, and the settings of
+production.
+"""
 
 import os
 import stat
@@ -36,17 +38,32 @@ GUESSABLE = ["x" * 40, "abcdefghijkl" * 3, "0123456789abcdefghij" * 2, "aabbccdd
     [
         ({}, []),
         *(({"base_url": url}, [("FRONTDESK_BASE_URL", False)]) for url in LOCAL),
-        *(({"trusted_proxies": networks}, [("FRONTDESK_TRUSTED_PROXIES", False)]) for networks in OPEN),
+        *(
+            ({"trusted_proxies": networks}, [("FRONTDESK_TRUSTED_PROXIES", False)])
+            for networks in OPEN
+        ),
         ({"trusted_proxies": "10.0.0.0/8,172.16.0.0/12,192.168.4.7,fc00::/7,2001:db8::/32"}, []),
         *(({"link_secret": secret}, [("FRONTDESK_LINK_SECRET", False)]) for secret in GUESSABLE),
         *(({"link_secret": secret} | SANDBOX, []) for secret in GUESSABLE),
-        *(({"link_secret": secret}, []) for secret in (token_hex(16), token_hex(32), token_urlsafe(32))),
+        *(
+            ({"link_secret": secret}, [])
+            for secret in (token_hex(16), token_hex(32), token_urlsafe(32))
+        ),
         ({"link_secret": ""}, [("FRONTDESK_LINK_SECRET", False)]),
         ({"smtp_url": "", "mail_from": ""}, [("FRONTDESK_SMTP_URL", True)]),
         ({"mail_from": ""}, [("FRONTDESK_MAIL_FROM", False)]),
         ({"mail_from": "desk@localhost"}, [("FRONTDESK_MAIL_FROM", False)]),
         ({"mail_from": "desk@mail.localhost"}, [("FRONTDESK_MAIL_FROM", False)]),
-        ({"environment": "sandbox", "base_url": "", "smtp_url": "", "mail_from": "", "link_secret": ""}, []),
+        (
+            {
+                "environment": "sandbox",
+                "base_url": "",
+                "smtp_url": "",
+                "mail_from": "",
+                "link_secret": "",
+            },
+            [],
+        ),
     ],
 )
 def test_production_needs_safe_settings(changes: dict[str, str], failures: list[Any]) -> None:
@@ -55,9 +72,13 @@ def test_production_needs_safe_settings(changes: dict[str, str], failures: list[
 
 def told(**changes: str) -> list[tuple[str, bool]]:
     """The setting that each failure names first, and whether it is a warning. None shows a secret."""
-    config = read_config(PRODUCTION | {f"FRONTDESK_{name.upper()}": value for name, value in changes.items()})
+    config = read_config(
+        PRODUCTION | {f"FRONTDESK_{name.upper()}": value for name, value in changes.items()}
+    )
     found = list(deployment_failures(config))
-    assert not any(config.link_secret in each.what + each.remedy for each in found if config.link_secret)
+    assert not any(
+        config.link_secret in each.what + each.remedy for each in found if config.link_secret
+    )
     return [(each.what.split()[0], each.is_warning) for each in found]
 
 
@@ -68,17 +89,26 @@ MOUNTS = r"""""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 """
 
 
-def test_a_path_is_on_the_innermost_mount_and_sqlite_on_a_network_folder_is_refused_in_production(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
     monkeypatch.setattr(checks, "MOUNTS", tmp_path / "mounts")
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_path_is_on_the_innermost_mount(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = {"/var": "ext4", "/srv": "nfs4", "/srv/local disk": "xfs", "/srvxy": "ext4"}
     assert {folder: filesystem_of(Path(folder) / "f.db") for folder in kinds} == kinds
-    assert ("The", False) in told(database_url="sqlite:////srv/none/f.db")
-    assert ("The", True) in told(database_url="sqlite:////srv/none/f.db", environment="sandbox", smtp_url="")
     monkeypatch.setattr(checks, "MOUNTS", Path("/none"))
     assert filesystem_of(Path("/var/f.db")) is None
+
+
+@pytest.mark.usefixtures("mounts")
+def test_sqlite_on_a_network_folder_is_refused_in_production() -> None:
+    assert ("The", False) in told(database_url="sqlite:////srv/none/f.db")
+    assert ("The", True) in told(
+        database_url="sqlite:////srv/none/f.db", environment="sandbox", smtp_url=""
+    )
 
 
 @pytest.mark.parametrize("umask", [0, 0o022, 0o077])
@@ -91,12 +121,16 @@ def test_the_files_of_a_new_database_are_its_users_alone(tmp_path: Path, umask: 
             upgrade(db)
             with db.write() as tx:
                 tx.exec_driver_sql("UPDATE installation SET id = id")
-                rights = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+                rights = {
+                    each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()
+                }
     finally:
         os.umask(before)
     assert rights.keys() >= {"frontdesk.db", "frontdesk.db-wal", "frontdesk.db-shm"}
     assert set(rights.values()) == {0o600}
-    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)} == {0o700}
+    assert {
+        stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)
+    } == {0o700}
     assert list(deployment_failures(config)) == []
 
 
@@ -109,7 +143,12 @@ def test_wider_rights_are_told_of_each_file_and_of_copies_beside_it(tmp_path: Pa
     folder = tmp_path / "data"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    for name, mode in (("f.db", 0o640), ("f.db-wal", 0o600), ("f.db.backup", 0o604), ("other", 0o666)):
+    for name, mode in (
+        ("f.db", 0o640),
+        ("f.db-wal", 0o600),
+        ("f.db.backup", 0o604),
+        ("other", 0o666),
+    ):
         (folder / name).touch()
         (folder / name).chmod(mode)
     config = read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{folder / 'f.db'}"})
@@ -122,7 +161,8 @@ def test_wider_rights_are_told_of_each_file_and_of_copies_beside_it(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "LINK_SECRET", "SMTP_URL"])
 def test_a_secret_may_be_in_a_file(tmp_path: Path, name: str) -> None:
-    value, recipients = PRODUCTION[f"FRONTDESK_{name}"], {"FRONTDESK_SANDBOX_RECIPIENTS": "@example.com"}
+    value = PRODUCTION[f"FRONTDESK_{name}"]
+    recipients = {"FRONTDESK_SANDBOX_RECIPIENTS": "@example.com"}
     (tmp_path / "secret").write_text(value + "\n")
     from_file = read_config(recipients | {f"FRONTDESK_{name}_FILE": str(tmp_path / "secret")})
     plain = read_config(recipients | {f"FRONTDESK_{name}": value})

@@ -1,5 +1,6 @@
-"""What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement. An outage
-is told once when it begins and once when it ends."""
+"""What a driver's error means: the database's state, a lost race, a violated constraint, or a fault
+of the statement. An outage is told once when it begins and once when it ends.
+"""
 
 import asyncio
 from contextlib import ExitStack, closing, nullcontext
@@ -36,16 +37,28 @@ ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect
 
 def fail_with(db: Database, state: str) -> None:
     with db.write() as tx:
-        tx.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'private' USING ERRCODE = '{state}'; END $$")
+        tx.exec_driver_sql(
+            f"DO $$ BEGIN RAISE EXCEPTION 'private' USING ERRCODE = '{state}'; END $$"
+        )
 
 
-AWAY = {"55P03": "busy", "57014": "busy", "25006": "read-only", "53100": "full", "57P01": "reached", "58030": "reached",
-        "53300": "no more connections", "57P03": "starting", "08006": "reached", "42501": "lacks a right"}  # fmt: skip
+AWAY = {
+    "55P03": "busy",
+    "57014": "busy",
+    "25006": "read-only",
+    "53100": "full",
+    "57P01": "reached",
+    "58030": "reached",
+    "53300": "no more connections",
+    "57P03": "starting",
+    "08006": "reached",
+    "42501": "lacks a right",
+}
 OF_THE_STATEMENT = ("22001", "23502", "23503", "23514", "42P01")
 
 
 @ON_POSTGRESQL
-def test_a_database_that_is_busy_or_away_is_unavailable_and_a_lost_race_passes_through(db: Database) -> None:
+def test_a_busy_database_is_unavailable_and_a_lost_race_passes_through(db: Database) -> None:
     for state, said in AWAY.items():
         with pytest.raises(Unavailable, match=said) as refused:
             fail_with(db, state)
@@ -60,7 +73,9 @@ def test_a_database_that_is_busy_or_away_is_unavailable_and_a_lost_race_passes_t
 
 @ON_POSTGRESQL
 def test_connections_to_a_server_that_became_read_only_are_replaced(db: Database) -> None:
-    """As after a failover: the connections lead to the demoted primary, and new ones to its successor."""
+    """As after a failover: the connections lead to the demoted primary, and new ones to its
+    successor.
+    """
     demote = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
     change = "UPDATE installation SET written = written RETURNING to_json(id)"
 
@@ -129,41 +144,60 @@ def test_only_a_unique_violation_is_a_lost_race_and_names_its_columns(db: Databa
     ("pragma", "said"),
     [("query_only=ON", "read-only"), ("max_page_count=1", "full"), ("busy_timeout=1", "busy")],
 )
-def test_sqlite_tells_locks_from_full_disks(db: Database, database_url: str, pragma: str, said: str) -> None:
+def test_sqlite_tells_locks_from_full_disks(
+    db: Database, database_url: str, pragma: str, said: str
+) -> None:
     other = open_database(database_url)
-    event.listen(other.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
+    event.listen(
+        other.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}")
+    )
     lock = db.write() if said == "busy" else nullcontext()
     with lock, pytest.raises(Unavailable, match=said), other.write() as tx:
         tx.exec_driver_sql("CREATE TABLE growth AS SELECT randomblob(100000) AS bytes")
     other.close()
 
 
-def test_a_file_that_is_gone_is_not_made_anew_and_one_that_is_no_database_is_told(tmp_path: Path) -> None:
-    gone, other = tmp_path / "folder" / "frontdesk.db", tmp_path / "no.db"
+def test_a_file_that_is_gone_is_not_made_anew_and_one_that_is_no_database_is_told(
+    tmp_path: Path,
+) -> None:
+    gone = tmp_path / "folder" / "frontdesk.db"
+    other = tmp_path / "no.db"
     other.write_bytes(b"no database" * 1000)
     for path, said in ((gone, "no database here"), (other, "damaged")):
-        with closing(open_database(f"sqlite:///{path}")) as db, pytest.raises(Unavailable, match=said):
+        with (
+            closing(open_database(f"sqlite:///{path}")) as db,
+            pytest.raises(Unavailable, match=said),
+        ):
             db.ask(lambda tx: tx.exec_driver_sql("SELECT * FROM plans").all())
     assert not gone.parent.exists()
 
 
 TEXTS = {
     DatabaseState.LOGIN: 'connection failed: FATAL:  password authentication failed for user "x"',
-    DatabaseState.NOT_ADMITTED: 'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption',
+    DatabaseState.NOT_ADMITTED: (
+        'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption'
+    ),
     DatabaseState.NO_SUCH_DATABASE: 'connection failed: FATAL:  database "y" does not exist',
     DatabaseState.HOST: "failed to resolve host 'db.example.com': [Errno -2] Name or service not known",
-    DatabaseState.NO_PRIMARY: "connection failed: session is read-only\nAll failures were:\n- host: 'a': Connection refused",
+    DatabaseState.NO_PRIMARY: (
+        "connection failed: session is read-only\nAll failures were:\n"
+        "- host: 'a': Connection refused"
+    ),
     DatabaseState.NO_SERVER: 'connection to server at "10.0.0.1", port 5432 failed: Connection refused',
     DatabaseState.TLS: "connection failed: SSL error: certificate verify failed",
     DatabaseState.STARTING: "connection failed: FATAL:  the database system is not yet accepting connections",
-    DatabaseState.CROWDED: "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    DatabaseState.CROWDED: (
+        "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute"
+    ),
     DatabaseState.SILENT: "connection timeout expired",
     DatabaseState.UNREACHABLE: "FATAL:  Passwort-Authentifizierung für Benutzer »x« fehlgeschlagen",
 }
 
 
 @pytest.mark.parametrize("state", TEXTS)
-def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(state: DatabaseState) -> None:
+def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(
+    state: DatabaseState,
+) -> None:
     error = OperationalError("", None, psycopg.OperationalError(TEXTS[state]))
     found = as_unavailable(error)
     assert found is not None
@@ -209,4 +243,8 @@ def test_a_server_that_takes_some_connections_only_is_told_now_and_then(told: To
         told.outage.ended()
     told.seconds += QUIET_SECONDS
     told.outage.failed(unavailable(DatabaseState.CROWDED))
-    assert [event for event, _ in told.events] == ["database_away", "database_back", "database_away"]
+    assert [event for event, _ in told.events] == [
+        "database_away",
+        "database_back",
+        "database_away",
+    ]

@@ -1,4 +1,6 @@
-"""Many callers, one transaction: who is grouped with whom, and that each gets its own answer, or is refused in time."""
+"""Many callers, one transaction: who is grouped with whom, and that each gets its own answer, or is
+refused in time.
+"""
 
 import asyncio
 import threading
@@ -15,10 +17,16 @@ from tests.patience import PATIENCE_SECONDS, in_event_loop
 
 
 class Commits(GroupCommit[Any, Any]):
-    """Commits groups when it is let; the outcome of an item is what `answer` makes of it, or raises for the whole group."""
+    """Commits groups when it is let; the outcome of an item is what `answer` makes of it, or raises
+    for the whole group.
+    """
 
     def __init__(
-        self, answer: Callable[[Any], Any] = lambda item: item * 10, *, seconds: float = 60, **options: int
+        self,
+        answer: Callable[[Any], Any] = lambda item: item * 10,
+        *,
+        seconds: float = 60,
+        **options: int,
     ) -> None:
         super().__init__(deadlines=Deadlines(seconds), **options)
         self.groups: list[list[Any]] = []
@@ -62,7 +70,7 @@ async def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() ->
 def refuse(item: Any) -> Any:
     if item == 13:
         raise Unavailable("The database is away.")
-    return NotFound(item) if item == "bad" else item * 2
+    return NotFound("part") if item == "bad" else item * 2
 
 
 @in_event_loop
@@ -75,8 +83,9 @@ async def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_
 
 
 @in_event_loop
-async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_is_never_done() -> None:
-    writers, go = Writers(1, Deadlines(0.05)), threading.Event()
+async def test_late_work_is_unknown_if_it_has_begun_and_else_never_done() -> None:
+    writers = Writers(1, Deadlines(0.05))
+    go = threading.Event()
     done: list[str] = []
 
     def begun() -> None:
@@ -93,14 +102,18 @@ async def test_blocking_work_that_has_begun_in_time_is_unknown_and_what_has_not_
 
 @pytest.mark.parametrize("is_long", [True, False])
 @in_event_loop
-async def test_long_waits_end_with_a_refused_group(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_waits_end_with_a_refused_group(
+    is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(group_commit, "LONG_SECONDS", 0.0 if is_long else 60.0)
     commits = Commits(refuse, limit=1)
     refused, *others = await commits.outcomes(13, 2, 3)
     assert isinstance(refused, Unavailable)
     assert [type(answer) for answer in others] == [Unavailable if is_long else int] * 2
     assert commits.groups == ([[13]] if is_long else [[13], [2], [3]])
-    writers, go = Writers(1, Deadlines(60)), threading.Event()  # so with blocking work
+    # so with blocking work
+    writers = Writers(1, Deadlines(60))
+    go = threading.Event()
     works: list[Callable[[], Any]] = [lambda: go.wait() and refuse(13), lambda: refuse(2)]
     calls = [asyncio.create_task(writers.run(work)) for work in works]
     await asyncio.sleep(0)

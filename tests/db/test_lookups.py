@@ -1,5 +1,7 @@
-"""One SELECT inside the event loop: the same answers as in a transaction, and what happens when the database is in trouble. One
-query for many identical reads: no caller sees a state from before it asked."""
+"""One SELECT inside the event loop: the same answers as in a transaction, and what happens when the
+database is in trouble. One query for many identical reads: no caller sees a state from before it
+asked.
+"""
 
 import asyncio
 import gc
@@ -59,7 +61,9 @@ def first_plan(customer: Customer) -> Any:
 
 @in_event_loop
 async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Customer) -> None:
-    find_plans = partial(plans.find_plans, customer.account_id, external_id=None, after_id=0, limit=None)
+    find_plans = partial(
+        plans.find_plans, customer.account_id, external_id=None, after_id=0, limit=None
+    )
     asked: list[Any] = [
         first_plan(customer),
         find_plans(),
@@ -112,7 +116,8 @@ async def test_a_file_that_is_locked_or_slow_is_read_in_threads_for_a_while(
         # Nobody else can open the file: so it is while another process recovers it.
         db.engine.dispose()
         assert isinstance(reads, SqliteLookups)
-        reader, reads._connection = reads._connection, _Locked()
+        reader = reads._connection
+        reads._connection = _Locked()
         assert [await used(), await used()] == [1, 1]
         reads._connection = reader
         now += lookups.IN_THREADS_SECONDS
@@ -132,7 +137,9 @@ class _Locked:
 
 @POSTGRESQL
 @in_event_loop
-async def test_lookups_share_connections_and_replace_dead_ones(db: Database, customer: Customer) -> None:
+async def test_lookups_share_connections_and_replace_dead_ones(
+    db: Database, customer: Customer
+) -> None:
     def ours(of_each: str) -> list[Any]:
         with psycopg.connect(db.url.replace("+psycopg", ""), autocommit=True) as stranger:
             return stranger.execute(f"SELECT {of_each} {OURS}".encode()).fetchall()
@@ -186,12 +193,18 @@ async def test_those_who_wait_for_the_same_share_one_read_that_starts_after_they
     assert await asyncio.gather(first, *others) == [0] + [1] * 5
     assert shelf.begun == 3
     await asyncio.sleep(0)
-    assert (gone.cancelled(), shelf.reads._running, shelf.reads._next) == (True, {}, {})  # nothing is kept
+    # nothing is kept
+    assert (gone.cancelled(), shelf.reads._running, shelf.reads._next) == (True, {}, {})
 
 
 @in_event_loop
-async def test_each_caller_has_its_own_time_whatever_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, now = Shelf(), 1000.0
+async def test_each_caller_has_its_own_time_whatever_came_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelf = Shelf()
+    # Not a fixed number: on a machine that has just started it would be past the deadline of the
+    # test itself.
+    now = asyncio.get_running_loop().time()
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     first = shelf.ask()
     await shelf.has_begun()
@@ -219,7 +232,9 @@ async def test_a_read_that_fails_tells_all_who_shared_it_and_the_next_one_works(
         raise LookupError
 
     shelf = Shelf()
-    answers = await asyncio.gather(*(shelf.reads.get("k", fail) for _ in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(shelf.reads.get("k", fail) for _ in range(3)), return_exceptions=True
+    )
     assert [type(answer) for answer in answers] == [LookupError] * 3
     shelf.let_go.set()
     assert await shelf.ask() == 0

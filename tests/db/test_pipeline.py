@@ -37,7 +37,9 @@ def db(postgres: Databases) -> Iterator[Database]:
 
 
 def on_the_pipeline(db: Database, *works: Callable[[PipelineDatabase], Any]) -> list[Any]:
-    """Each work's result, or the exception it ended with, one after the other on one `PipelineDatabase`."""
+    """Each work's result, or the exception it ended with, one after the other on one
+    `PipelineDatabase`.
+    """
 
     async def run() -> list[Any]:
         results = []
@@ -65,7 +67,7 @@ def stored(db: Database) -> list[tuple[int, str]]:
         return [(row.id, row.word) for row in tx.execute(select(words).order_by(words.c.id))]
 
 
-def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole_as_an_error_does(db: Database) -> None:
+def test_a_violation_names_its_constraint_and_undoes_the_whole(db: Database) -> None:
     def changing(word: str) -> Callable[[PipelineDatabase], None]:
         def work(wire: PipelineDatabase) -> None:
             with wire.write() as tx:

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.engine import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_in_one, write_together
+from frontdesk.db.engine import (
+    ATTEMPTS_ALONE,
+    ATTEMPTS_TOGETHER,
+    write_alone,
+    write_in_one,
+    write_together,
+)
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import provider_groups
 from tests.factories import NOW
@@ -20,12 +26,16 @@ def group_names(db: Database) -> set[str]:
 
 
 def add_group(tx: Tx, external_id: str) -> str:
-    tx.execute(provider_groups.insert().values(name="Group", external_id=external_id, created_at=NOW))
+    tx.execute(
+        provider_groups.insert().values(name="Group", external_id=external_id, created_at=NOW)
+    )
     return external_id
 
 
 class Scripted:
-    """Work that adds its items; `spoil(tx, items)` may end an attempt. `calls` are the sets it was given."""
+    """Work that adds its items; `spoil(tx, items)` may end an attempt. `calls` are the sets it was
+    given.
+    """
 
     def __init__(self, spoil: Callable[[Tx, Sequence[str]], object]) -> None:
         self.calls: list[list[str]] = []
@@ -51,7 +61,7 @@ def lose_together(tx: Tx, items: Sequence[str]) -> None:
 
 def refuse_bad(_: Tx, items: Sequence[str]) -> None:
     if "bad" in items:
-        raise NotFound("thing")
+        raise NotFound("part")
 
 
 TOGETHER = ["a", "bad", "b"]
@@ -61,14 +71,25 @@ TOGETHER = ["a", "bad", "b"]
     ("spoil", "items", "answers", "calls"),
     [
         (lambda *_: None, TOGETHER, TOGETHER, [TOGETHER]),
-        (lose_together, TOGETHER, TOGETHER, [TOGETHER] * ATTEMPTS_TOGETHER + [["a"], ["bad"], ["b"]]),
+        (
+            lose_together,
+            TOGETHER,
+            TOGETHER,
+            [TOGETHER] * ATTEMPTS_TOGETHER + [["a"], ["bad"], ["b"]],
+        ),
         (refuse_bad, TOGETHER, ["a", NotFound, "b"], [TOGETHER, ["a"], ["bad"], ["b"]]),
         (refuse_bad, ["bad"], [NotFound], [["bad"]]),
         (lose_a_race, ["a"], [Unavailable], [["a"]] * (ATTEMPTS_TOGETHER + ATTEMPTS_ALONE)),
     ],
-    ids=["at once", "races settled item by item", "one bad item", "a bad item alone", "races without end"],
+    ids=[
+        "at once",
+        "races settled item by item",
+        "one bad item",
+        "a bad item alone",
+        "races without end",
+    ],
 )
-def test_each_item_has_its_result_or_its_own_error_and_runs_no_more_often_than_needed(
+def test_each_item_has_its_result_or_its_own_error(
     db: Database, spoil: Any, items: list[str], answers: list[Any], calls: list[list[str]]
 ) -> None:
     work = Scripted(spoil)
@@ -86,7 +107,9 @@ def test_work_alone_that_fails_leaves_nothing(db: Database) -> None:
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-def test_a_database_that_is_away_or_gives_no_answer_is_raised_for_all(db: Database, unknown: bool) -> None:
+def test_a_database_that_is_away_or_gives_no_answer_is_raised_for_all(
+    db: Database, unknown: bool
+) -> None:
     def be_away(*_: object) -> None:
         raise Unavailable("The database is away.", outcome_unknown=unknown)
 
@@ -96,16 +119,20 @@ def test_a_database_that_is_away_or_gives_no_answer_is_raised_for_all(db: Databa
     assert (caught.value.outcome_unknown, len(work.calls)) == (unknown, 1)
 
 
-def test_items_and_what_is_saved_about_them_share_a_transaction_with_a_bad_items_error(db: Database) -> None:
+def test_items_are_stored_together_with_the_error_of_a_bad_one(db: Database) -> None:
     begun: list[int] = []
 
     def spoil(tx: Tx, items: Sequence[str]) -> None:
         if "bad" in items:
-            tx.execute(provider_groups.insert().values(name=None, external_id="bad", created_at=NOW))
+            tx.execute(
+                provider_groups.insert().values(name=None, external_id="bad", created_at=NOW)
+            )
         lose_together(tx, items)
 
     def save(tx: Tx, results: Sequence[str | Exception]) -> None:
-        add_group(tx, ",".join(each if isinstance(each, str) else type(each).__name__ for each in results))
+        add_group(
+            tx, ",".join(each if isinstance(each, str) else type(each).__name__ for each in results)
+        )
 
     write_in_one(db, TOGETHER, Scripted(spoil), save=save, begin=lambda: begun.append(1))
     assert group_names(db) == {"a", "b", "a,IntegrityError,b"}
@@ -123,7 +150,7 @@ def test_races_of_a_set_in_one_transaction_are_settled_behind_savepoints(db: Dat
 
 
 @ON_POSTGRESQL
-def test_a_connection_that_dies_before_a_statement_runs_the_set_again_and_at_the_commit_is_unknown(
+def test_a_lost_connection_repeats_the_set_unless_it_was_committing(
     db: Database, postgres: Databases
 ) -> None:
     def die(tx: Tx, items: Sequence[str]) -> None:

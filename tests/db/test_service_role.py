@@ -1,4 +1,6 @@
-"""Least privilege on PostgreSQL: what the role of the service may do, how it gets it, and what `check` says of it."""
+"""Least privilege on PostgreSQL: what the role of the service may do, how it gets it, and what
+`check` says of it.
+"""
 
 import pytest
 
@@ -31,7 +33,8 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=Tr
         "UPDATE installation SET row_digest_key = NULL",
         "DELETE FROM plans",
         "CREATE TRIGGER t BEFORE INSERT ON members EXECUTE FUNCTION suppress_redundant_updates_trigger()",
-        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        ("CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql "
+         "AS 'BEGIN RETURN NEW; END'"),
         "SET session_replication_role = replica",
         f"SET ROLE {OWNER}",
     ],
@@ -43,10 +46,14 @@ def test_the_service_role_can_not(db: Database, statement: str) -> None:
 
 
 def production(database_url: str) -> Config:
-    return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
+    return read_config(
+        {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"}
+    )
 
 
-def test_one_role_works_as_before_and_is_warned_of_in_production(owner: Database, database_url: str) -> None:
+def test_one_role_works_as_before_and_is_warned_of_in_production(
+    owner: Database, database_url: str
+) -> None:
     url = as_role(database_url, OWNER)
     assert problems(owner, read_config({"FRONTDESK_DATABASE_URL": url})) == []
     [warning] = role_failures(owner, production(url))
@@ -74,7 +81,9 @@ def test_missing_rights_are_problems_others_warnings(
     assert not [failure for failure in role_failures(db, config) if not failure.is_warning]
 
 
-def test_an_unknown_role_or_the_owner_is_refused(owner: Database, superuser: Database, db: Database) -> None:
+def test_an_unknown_role_or_the_owner_is_refused(
+    owner: Database, superuser: Database, db: Database
+) -> None:
     for role, code in (("nobody here", "no_role"), (OWNER, "owner"), ("postgres", "owner")):
         with pytest.raises(FrontdeskError) as refused:
             grant_rights(superuser, role)

@@ -1,4 +1,6 @@
-"""Statements over sets of rows, on both databases: what goes in comes out, and only the rows that were meant are touched."""
+"""Statements over sets of rows, on both databases: what goes in comes out, and only the rows that
+were meant are touched.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -58,7 +60,9 @@ def test_a_set_is_stored_as_it_was_given(tx: Tx) -> None:
     ]
     sets.insert_set(tx, things, rows)
     assert stored(tx) == rows
-    assert sets.find_set(tx, things, "id", {2, 99}, columns=("name", "id")).rows == [{"name": None, "id": 2}]
+    assert sets.find_set(tx, things, "id", {2, 99}, columns=("name", "id")).rows == [
+        {"name": None, "id": 2}
+    ]
     # What a unique index holds is not inserted where that is asked for, and is an error where not.
     fresh = thing(4, notes={"a": 1})
     sets.insert_missing(tx, things, [thing(1, size=9), thing(5, name="n3"), fresh])
@@ -74,14 +78,17 @@ def test_a_set_is_stored_as_it_was_given(tx: Tx) -> None:
 
 def test_no_text_is_taken_for_anything_but_text(tx: Tx) -> None:
     texts = dict(enumerate(HOSTILE))
-    sets.insert_set(tx, things, [thing(n, name=text, notes={text: text}) for n, text in texts.items()])
+    sets.insert_set(
+        tx, things, [thing(n, name=text, notes={text: text}) for n, text in texts.items()]
+    )
     assert stored(tx) == [thing(n, name=text, notes={text: text}) for n, text in texts.items()]
     for n, text in texts.items():
         assert sets.find_set(tx, things, "name", [text], columns=("id",)).rows == [{"id": n}]
     changes = [{"nickname": text, "notes": {"k": text}, "id": n} for n, text in texts.items()]
     sets.update_set(tx, things, changes)
     assert stored(tx) == [
-        thing(n, name=text) | change for change, (n, text) in zip(changes, texts.items(), strict=True)
+        thing(n, name=text) | change
+        for change, (n, text) in zip(changes, texts.items(), strict=True)
     ]
 
 
@@ -94,7 +101,9 @@ def test_rows_are_locked_once_by_any_key_inside_one_scope_in_the_order_of_their_
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_threads_that_take_ids_at_the_same_time_take_different_ones_that_ascend(db: Database) -> None:
+def test_threads_that_take_ids_at_the_same_time_take_different_ones_that_ascend(
+    db: Database,
+) -> None:
     taken: list[int] = []
 
     def take() -> None:

@@ -1,4 +1,6 @@
-"""No plan can degrade: every statement reaches its rows by key, on an empty, a fresh, a just loaded and an analysed database."""
+"""No plan can degrade: every statement reaches its rows by key, on an empty, a fresh, a just loaded
+and an analysed database.
+"""
 
 from collections import defaultdict
 from contextlib import ExitStack
@@ -7,24 +9,27 @@ import pytest
 
 from frontdesk.eligibility import reading
 from frontdesk.invitations.model import Delivery
-from frontdesk.invitations.store import find_lanes
+from frontdesk.invitations.store.claims import find_lanes
+from frontdesk.invitations.store.limits import find_mailbox_times
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
 from tests.factories import NOW, member_body
 from tests.population import analyze, copy_members, fill_queues
 
-MEMBERS, VISITS = 100_000, 30_000
+MEMBERS = 100_000
+VISITS = 30_000
 MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 
-# One row; a row for each account, plan or group, all of which are asked for; the set itself; the oldest 20 by the primary key; a
-# row for each client, for each webhook endpoint, for each member under legal hold, for the last pruning, and for each pair that a
+# One row; a row for each account, plan or group, all of which are asked for; the set itself; the
+# oldest 20 by the primary key; a row for each client, for each account with its own quota, for each
+# webhook endpoint, for each member under legal hold, for the last pruning, and for each pair that a
 # person called distinct.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     *("failed_attempts", "request_allowances", "legal_holds", "audit_prunings", "distinct_members"),
-    *("uniqueness_probes", "webhook_endpoints"),
+    *("uniqueness_probes", "webhook_endpoints", "account_quotas"),
 }
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0067)
 ENDS = ("SELECT max(", "SELECT min(")  # of an id: one step from an end of its index
@@ -76,7 +81,9 @@ def faults_of(explained: Explained) -> list[str]:
 
 
 @pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
-def test_batches_are_found_by_key_when_alone(new_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_found_by_key_when_alone(
+    new_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ExitStack() as stack:
         one = Installation(new_database_url, stack)
         plan = one.customer.plan_ids[0]
@@ -86,6 +93,31 @@ def test_batches_are_found_by_key_when_alone(new_database_url: str, monkeypatch:
         one.restart()
         recorder = Recorder(one.db)
         with recorder.recording(monkeypatch, one.db), one.db.read() as tx:
-            assert [(lane.delivery, lane.plan_id) for lane in find_lanes(tx)] == [(Delivery.BATCHED, plan)]
+            assert [(lane.delivery, lane.plan_id) for lane in find_lanes(tx)] == [
+                (Delivery.BATCHED, plan)
+            ]
     [explained] = recorder.explained
     assert faults_of(explained) == []
+
+
+@pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
+def test_places_of_a_mailbox_are_found_by_the_mailbox_before_the_first_statistics(
+    new_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a first load all invitations are pending and of one account, and PostgreSQL takes that
+    for few.
+    """
+    with ExitStack() as stack:
+        one = Installation(new_database_url, stack)
+        plan = one.customer.plan_ids[0]
+        assert one.api.post(f"/v2/plans/{plan}/eligibility", member_body(0)).status_code == 201
+        copy_members(one.db, 1, numbers=range(1, 20_000), invited=True)
+        recorder = Recorder(one.db)
+        with recorder.recording(monkeypatch, one.db), one.db.read() as tx:
+            find_mailbox_times(
+                tx, ["a"], window=(NOW, NOW), count=9, waiting_of=one.customer.account_id
+            )
+    [explained] = recorder.explained
+    keys = [scan.key for scan in explained.scans if scan.table == "invitations"]
+    assert any("mailbox_digest" in key for key in keys)
+    assert not any("account_id" in key or "state" in key for key in keys)

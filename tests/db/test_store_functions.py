@@ -1,4 +1,6 @@
-"""Every function of a store runs on SQLite and on PostgreSQL: in a day of an installation, and in what its operators do."""
+"""Every function of a store runs on SQLite and on PostgreSQL: in a day of an installation, and in
+what its operators do.
+"""
 
 import ast
 import json
@@ -15,14 +17,14 @@ import pytest
 from frontdesk import queues
 from frontdesk.access.accounts import list_secrets
 from frontdesk.audit import AuditEntry, Requester, record
-from frontdesk.eligibility import find_kept_digests
+from frontdesk.eligibility import find_digests_of
 from frontdesk.files.actions import begin_file, delete_left_content
 from frontdesk.files.model import NewFile
 from frontdesk.invitations.model import InvitationState
 from frontdesk.invitations.protocol import DeliveryContext, seconds_to_work
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
-from frontdesk.privacy.retention import RetentionTurn, kept_days
+from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
@@ -42,8 +44,11 @@ FUNCTIONS = {
     if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
 }
 BY_OPERATORS = """
+    account limit 2 --immediate-per-hour 500
     account suspend 2
     account resume 2
+    account list --usage
+    account quota 1 --stored-gib 32
     client secrets {client}
     client rotate {client}
     client revoke-secret {client} {secret}
@@ -71,6 +76,7 @@ BY_OPERATORS = """
     queue list
     queue accuracy --hours 24
     queue rebuild
+    account collisions --account 1
     audit list
     audit export {folder}/audit.jsonl
     audit verify {folder}/audit.jsonl
@@ -95,23 +101,33 @@ def test_every_function_of_a_store_runs(new_database_url: str, tmp_path: Path) -
         threading.setprofile(None)
     missing = sorted(f"{Path(path).relative_to(PACKAGE)} {name}" for path, name in FUNCTIONS - ran)
     if new_database_url.startswith("postgresql"):
-        missing.remove("invitations/store.py count_offers")  # of SQLite, whose file may be put back as it was
+        # of SQLite, whose file may be put back as it was
+        missing.remove("invitations/store/workers.py count_offers")
     assert not missing, "\n".join(missing)
 
 
 def live(one: Installation, folder: Path) -> None:
     actor = Requester("someone", "request", NOW)
     with one.db.write() as tx:
-        record(tx, [AuditEntry("plan.changed", "someone", "request")], now=NOW - timedelta(days=8 * 366))
+        record(
+            tx,
+            [AuditEntry("plan.changed", "someone", "request")],
+            now=NOW - timedelta(days=8 * 366),
+        )
     one.a_day()
     one.forget()
     limited = make_customer(one.db, name="Limited", requests_per_minute=5)
     assert one.api.as_(limited.token).get("/v2/plans").status_code == 200
     feed(one.db, event("waits", JOINED, 0, plan_id=one.customer.plan_ids[0], visit="waits"))
     enrolled = member_body(8, email="greylist@example.com", invite_immediately=True)
-    assert one.api.post(f"/v2/plans/{one.customer.plan_ids[0]}/eligibility", enrolled).status_code == 201
+    assert (
+        one.api.post(f"/v2/plans/{one.customer.plan_ids[0]}/eligibility", enrolled).status_code
+        == 201
+    )
     options = WorkerOptions(read_time=lambda _: one.clock())
-    with closing(DeliveryWorker(one.config, one.db, MailCatcher(one.db, one.clock), options)) as worker:
+    with closing(
+        DeliveryWorker(one.config, one.db, MailCatcher(one.db, one.clock), options)
+    ) as worker:
         assert worker.turn()
     mail = mailed(one.api, one.db, one.customer, number=7, state=InvitationState.AMBIGUOUS)
     assert one.api.as_(None).get(f"/register/{mail.tokens.registration}").status_code == 200
@@ -124,17 +140,25 @@ def live(one: Installation, folder: Path) -> None:
     delete_left_content(one.db, one.clock())
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
-        assert len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)]) == 5
-        assert len(find_kept_digests(tx, [1, 2])) == 2
+        assert (
+            len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)])
+            == 5
+        )
+        assert len(find_digests_of(tx, [1, 2])) == 2
         assert queue_state(tx, account, one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3
         [caught, *_] = list_messages(tx)
         [secret] = list_secrets(tx, limited.client_id)
     cli = CommandLine(one.db.url)
     (folder / "mapping.json").write_text(json.dumps({"columns": {"Key": "external_id"}}))
-    names = {"client": limited.client_id, "folder": folder, "secret": secret.id, "ambiguous": mail.id}
+    names = {
+        "client": limited.client_id,
+        "folder": folder,
+        "secret": secret.id,
+        "ambiguous": mail.id,
+    }
     names["ambiguous_member"] = mail.address
     for line in BY_OPERATORS.strip().splitlines():
         assert cli.text(*shlex.split(line.format(**names, caught=caught.id)))
     one.clock.advance(401 * 86_400)
-    RetentionTurn(one.db, one.clock, kept_days(one.config), actor).run()
+    RetentionTurn(one.db, one.clock, retention_days(one.config), actor).run()

@@ -1,7 +1,7 @@
 """The blocks of docs/operations.md, typed in their order into one shell, make an installation.
 
-Parts of the machine are stand-ins that do nothing: packages, units, nginx, Prometheus, curl. The database and its tools, the
-files and every command of frontdesk are real.
+Parts of the machine are stand-ins that do nothing: packages, units, nginx, Prometheus, curl. The
+database and its tools, the files and every command of frontdesk are real.
 """
 
 import re
@@ -41,7 +41,9 @@ STAND_INS["install"] = (
 
 
 def on(machine: Path, text: str) -> str:
-    return re.sub(r"(?<![\w.:])/(?=(?:etc|usr/local|var/(?:backups|lib)|opt|root)/)", f"{machine}/", text)
+    return re.sub(
+        r"(?<![\w.:])/(?=(?:etc|usr/local|var/(?:backups|lib)|opt|root)/)", f"{machine}/", text
+    )
 
 
 def write_program(path: Path, does: str) -> None:
@@ -62,9 +64,13 @@ def machine(tmp_path: Path, postgres: PostgresServer) -> Path:
     frontdesk = Path(sys.executable).with_name("frontdesk")
     programs = {"python": sys.executable, "frontdesk": frontdesk, "pip": "true"}
     for name, program in programs.items():
-        write_program(tmp_path / "opt/frontdesk/bin" / name, f'exec {shlex.quote(str(program))} "$@"')
+        write_program(
+            tmp_path / "opt/frontdesk/bin" / name, f'exec {shlex.quote(str(program))} "$@"'
+        )
     for name, does in STAND_INS.items():
-        write_program(tmp_path / "stand-ins" / name, f'echo "{name} $*" >>{tmp_path}/called; {does}')
+        write_program(
+            tmp_path / "stand-ins" / name, f'echo "{name} $*" >>{tmp_path}/called; {does}'
+        )
     return tmp_path
 
 
@@ -73,26 +79,40 @@ def test_the_first_day_leads_from_the_wheel_to_a_restored_backup(
 ) -> None:
     day = on(machine, "".join(BLOCKS)).replace("@127.0.0.1:5432/", f"@127.0.0.1:{postgres.port}/")
     path = f"{machine}/stand-ins:{machine}/usr/local/sbin:{postgres.bin_dir}:/usr/bin:/bin"
-    environment = {"PATH": path, "PGHOST": "127.0.0.1", "PGPORT": str(postgres.port), "PGUSER": "postgres"}
+    environment = {
+        "PATH": path,
+        "PGHOST": "127.0.0.1",
+        "PGPORT": str(postgres.port),
+        "PGUSER": "postgres",
+    }
     try:
         done = subprocess.run(
             ["sh", "-euc", day], env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         with closing(
-            open_database(f"{postgres.url('frontdesk').replace('postgresql', 'postgresql+psycopg')}")
+            open_database(
+                f"{postgres.url('frontdesk').replace('postgresql', 'postgresql+psycopg')}"
+            )
         ) as db:
             clients: dict[str, str] = dict(
-                db.ask(lambda tx: tx.exec_driver_sql("SELECT name, client_id FROM api_clients").all())
+                db.ask(
+                    lambda tx: tx.exec_driver_sql("SELECT name, client_id FROM api_clients").all()
+                )
             )
     finally:
         postgres.drop_database("frontdesk")
     assert done.stdout.splitlines()[-1].startswith("PROVEN: ")
-    assert "The database is used as the role frontdesk_service, which owns none of the tables." in done.stdout
+    assert (
+        "The database is used as the role frontdesk_service, which owns none of the tables."
+        in done.stdout
+    )
     prometheus = machine / "etc/prometheus"
     assert f"client_id: {clients['Prometheus']}\n" in (prometheus / "prometheus.yml").read_text()
     assert len((prometheus / "metrics_secret").read_text()) == 43
-    secrets = [path for path in (machine / "etc/frontdesk").iterdir() if path.stat().st_mode & 0o077]
+    secrets = [
+        path for path in (machine / "etc/frontdesk").iterdir() if path.stat().st_mode & 0o077
+    ]
     assert secrets == []
     called = (machine / "called").read_text()
     assert [
@@ -109,7 +129,9 @@ def anchor(heading: str) -> str:
 @pytest.mark.parametrize("name", ["operations.md", "runbook.md"])
 def test_links_to_a_section_lead_to_it(name: str) -> None:
     page = ROOT / "docs" / name
-    anchors = {anchor(heading) for heading in re.findall(r"^##+ (.+)$", page.read_text(), re.MULTILINE)}
+    anchors = {
+        anchor(heading) for heading in re.findall(r"^##+ (.+)$", page.read_text(), re.MULTILINE)
+    }
     own = set(re.findall(r"\]\(#([\w-]+)\)", page.read_text()))
     others = {
         target

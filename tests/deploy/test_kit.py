@@ -28,7 +28,9 @@ MIB = 1024 * 1024
 
 
 def lines(unit: Path) -> Iterator[tuple[str, str, str]]:
-    """Section, name and value of each line; a name may come again, which configparser does not take."""
+    """Section, name and value of each line; a name may come again, which configparser does not
+    take.
+    """
     section = ""
     for line in unit.read_text().splitlines():
         if re.fullmatch(r"\[\w+\]", line):
@@ -54,7 +56,9 @@ def drain(settings: dict[str, str]) -> int:
 
 
 def parse(words: list[str]) -> dict[str, Any]:
-    """The options of a command of frontdesk. Raises click's UsageError for a command or option that does not exist."""
+    """The options of a command of frontdesk. Raises click's UsageError for a command or option that
+    does not exist.
+    """
     parameters: dict[str, Any] = load(words[0]).make_context(words[0], words[1:]).params
     return parameters
 
@@ -80,13 +84,16 @@ def test_a_unit_runs_a_command_and_hands_it_every_secret_as_a_file(unit: Path) -
     parse(words)
     credentials = [f"{name}:/etc/frontdesk/{name}" for name in SECRETS]
     assert values(unit, "LoadCredential") == credentials
-    assert values(unit, "Environment") == [f"FRONTDESK_{name.upper()}_FILE=%d/{name}" for name in SECRETS]
+    assert values(unit, "Environment") == [
+        f"FRONTDESK_{name.upper()}_FILE=%d/{name}" for name in SECRETS
+    ]
     assert (values(unit, "Type"), values(unit, "NotifyAccess")) == (["notify"], ["main"])
     assert seconds(values(unit, "TimeoutStopSec")[0]) > drain({}) + STOP_SECONDS
 
 
-def test_the_socket_unit_has_the_address_of_the_proxy_and_a_socket_for_each_serving_process() -> None:
-    unit, service = DEPLOY / "systemd/frontdesk.socket", DEPLOY / "systemd/frontdesk.service"
+def test_the_socket_unit_has_a_socket_for_each_serving_process() -> None:
+    unit = DEPLOY / "systemd/frontdesk.socket"
+    service = DEPLOY / "systemd/frontdesk.service"
     command = parse(shlex.split(values(service, "ExecStart")[0])[1:])
     [address] = [value.partition(" ")[0] for value in nginx("server") if value]
     assert values(unit, "ListenStream") == [address] * command["workers"]
@@ -96,9 +103,16 @@ def test_the_socket_unit_has_the_address_of_the_proxy_and_a_socket_for_each_serv
 
 
 def test_the_units_are_in_the_same_sandbox() -> None:
-    first, *others = [unit.read_text().partition("# Nothing but its own state")[2] for unit in UNITS]
+    first, *others = [
+        unit.read_text().partition("# Nothing but its own state")[2] for unit in UNITS
+    ]
     assert [first] == others
-    for line in ("NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=", "DynamicUser=yes"):
+    for line in (
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "CapabilityBoundingSet=",
+        "DynamicUser=yes",
+    ):
         assert f"\n{line}\n" in first
 
 
@@ -109,7 +123,8 @@ def test_journald_drops_no_line_of_a_burst() -> None:
 def test_the_service_may_open_as_many_files_as_it_serves_connections() -> None:
     source = (ROOT / "src/frontdesk/server.py").read_text()
     needed = sum(
-        int(number) for number in re.findall(r"^(?:CONNECTIONS|FILES_BESIDE) = (\d+)", source, re.MULTILINE)
+        int(number)
+        for number in re.findall(r"^(?:CONNECTIONS|FILES_BESIDE) = (\d+)", source, re.MULTILINE)
     )
     assert int(values(DEPLOY / "systemd/frontdesk.service", "LimitNOFILE")[0]) > needed
 
@@ -120,18 +135,42 @@ def test_the_settings_of_the_units_can_be_used_in_production() -> None:
     assert read_config(variables).environment == "production"
 
 
+@pytest.mark.parametrize(
+    "file",
+    ["systemd/settings", "compose.yaml", "kubernetes/frontdesk.yaml", "kubernetes/migrate.yaml"],
+)
+def test_each_deployment_leaves_the_uniqueness_to_be_chosen(file: str) -> None:
+    """A value here would be taken over by everybody who copies the file, and it can't be changed
+    once there are members.
+    """
+    said = re.findall(
+        r"^[^#\n]*FRONTDESK_UNIQUENESS(?:[:=]|, value:) *([^ #}\n]*)",
+        (DEPLOY / file).read_text(),
+        re.MULTILINE,
+    )
+    assert said
+    assert set(said) <= {"", '""'}
+
+
 def test_commands_of_root_get_the_settings_and_secrets_of_the_units(tmp_path: Path) -> None:
     text = (DEPLOY / "systemd/frontdesk-admin").read_text()
-    script = text.replace("/etc/frontdesk\n", f"{tmp_path}\n").replace("/opt/frontdesk/bin/frontdesk", "env")
+    script = text.replace("/etc/frontdesk\n", f"{tmp_path}\n").replace(
+        "/opt/frontdesk/bin/frontdesk", "env"
+    )
     (tmp_path / "settings").write_text((DEPLOY / "systemd/settings").read_text())
     for name in ("database_url", "link_secret"):  # an installation without a relay
         (tmp_path / name).touch()
     given = {"PATH": "/usr/bin:/bin", "FRONTDESK_DATABASE_URL_FILE": "/owner"}
     by_path = subprocess.run(
-        ["sh", "-c", script, "sh", "/usr/bin/env", "-u", "PATH"], env=given, capture_output=True, check=True
+        ["sh", "-c", script, "sh", "/usr/bin/env", "-u", "PATH"],
+        env=given,
+        capture_output=True,
+        check=True,
     )
     assert b"\nPATH=" not in b"\n" + by_path.stdout  # another program got its arguments
-    told = subprocess.run(["sh", "-c", script], env=given, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        ["sh", "-c", script], env=given, capture_output=True, text=True, check=True
+    ).stdout
     found = dict(line.split("=", 1) for line in told.splitlines() if line.startswith("FRONTDESK_"))
     assert found["FRONTDESK_ENVIRONMENT"] == "production"
     assert {name: value for name, value in found.items() if name.endswith("_FILE")} == {
@@ -157,6 +196,14 @@ def test_nginx_lets_pass_what_the_service_takes() -> None:
         "/v2/eligibility-files",
     }
     assert "/metrics" in PATHS & {location.removeprefix("= ") for location in nginx("location")}
+
+
+def test_nginx_writes_no_body_to_its_disk() -> None:
+    in_memory = int(nginx("client_body_buffer_size")[0].removesuffix("m"))
+    batch, _ = (int(size.removesuffix("m")) for size in nginx("client_max_body_size"))
+    assert in_memory > batch  # elsewhere than on the location of uploads, which go straight through
+    assert nginx("proxy_request_buffering") == ["off"]
+    assert nginx("proxy_max_temp_file_size") == ["0"]
 
 
 def test_nginx_waits_longer_for_the_service_than_the_service_for_callers() -> None:
@@ -191,10 +238,15 @@ def test_the_image_runs_a_command_and_asks_for_its_health() -> None:
 
 def test_compose_names_only_what_there_is() -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    services, secrets = compose["services"], compose["secrets"]
+    services = compose["services"]
+    secrets = compose["secrets"]
     for service in services.values():
         assert set(service.get("secrets", ())) <= secrets.keys()
-        files = {value for name, value in service.get("environment", {}).items() if name.endswith("_FILE")}
+        files = {
+            value
+            for name, value in service.get("environment", {}).items()
+            if name.endswith("_FILE")
+        }
         assert {Path(file).name for file in files} <= set(service.get("secrets", ()))
         assert service.get("depends_on", {}).keys() <= services.keys()
     ours = [service for service in services.values() if service["image"].startswith("frontdesk:")]
@@ -202,7 +254,9 @@ def test_compose_names_only_what_there_is() -> None:
     assert all(service["read_only"] for service in ours)
     assert seconds(services["service"]["stop_grace_period"]) > drain({}) + STOP_SECONDS
     assert {Path(each["file"]).name for each in secrets.values()} == secrets.keys()
-    scrape = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"][0]["oauth2"]
+    scrape = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"][
+        0
+    ]["oauth2"]
     assert Path(scrape["client_secret_file"]).name in services["prometheus"]["secrets"]
     assert re.sub("http://service:8000", "", scrape["token_url"]) in PATHS
 
@@ -227,9 +281,12 @@ def test_pods_run_commands_without_rights_and_read_their_secrets_from_files() ->
         parse(container["args"])
         assert pod["securityContext"]["runAsNonRoot"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
-        assert pod["enableServiceLinks"] is False  # FRONTDESK_SERVICE_HOST would be refused as no setting
+        # FRONTDESK_SERVICE_HOST would be refused as no setting
+        assert pod["enableServiceLinks"] is False
         own = {each["name"]: each["value"] for each in container.get("env", ())}
-        folder = next(each["mountPath"] for each in container["volumeMounts"] if each["name"] == "secrets")
+        folder = next(
+            each["mountPath"] for each in container["volumeMounts"] if each["name"] == "secrets"
+        )
         files = [value for name, value in (own or config).items() if name.endswith("_FILE")]
         assert files
         assert all(str(Path(file).parent) == folder for file in files)
@@ -238,19 +295,22 @@ def test_pods_run_commands_without_rights_and_read_their_secrets_from_files() ->
         }
 
 
-def test_temporary_files_of_containers_have_the_room_that_the_alert_and_check_ask_for() -> None:
+def test_temporary_files_of_containers_have_enough_room() -> None:
     [least] = re.findall(
         r"disk_free_bytes\) < (\d+) \* 1024\^3", (DEPLOY / "prometheus/alerts.yml").read_text()
     )
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     sizes = [
-        size.removeprefix("/tmp:size=") for name in ("service", "worker") for size in services[name]["tmpfs"]
+        size.removeprefix("/tmp:size=")
+        for name in ("service", "worker")
+        for size in services[name]["tmpfs"]
     ]
-    volumes = [volume for pod in pods() for volume in pod["spec"]["volumes"] if volume["name"] == "tmp"]
+    volumes = [
+        volume for pod in pods() for volume in pod["spec"]["volumes"] if volume["name"] == "tmp"
+    ]
     folders = [volume["emptyDir"] for volume in volumes]
-    assert not any(
-        "medium" in folder for folder in folders
-    )  # in memory the limit of the pod's memory would hold
+    # in memory the limit of the pod's memory would hold
+    assert not any("medium" in folder for folder in folders)
     sizes += [folder["sizeLimit"].removesuffix("i").lower() for folder in folders]
     assert len(sizes) == 5
     assert all(int(size.removesuffix("g")) > int(least) for size in sizes)
@@ -259,7 +319,11 @@ def test_temporary_files_of_containers_have_the_room_that_the_alert_and_check_as
 def test_probes_ask_addresses_that_exist_and_selectors_find_pods() -> None:
     service, _, _ = (template["spec"]["containers"][0] for template in pods())
     asked = {name: service[name]["httpGet"]["path"] for name in service if name.endswith("Probe")}
-    assert asked == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+    assert asked == {
+        "startupProbe": "/healthz",
+        "livenessProbe": "/healthz",
+        "readinessProbe": "/readyz",
+    }
     assert set(asked.values()) <= PATHS
     labels = [template["metadata"]["labels"] for template in pods()]
     for each in objects():

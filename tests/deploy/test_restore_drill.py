@@ -1,4 +1,6 @@
-"""deploy/restore-drill proves a good backup on both databases, and says what is wrong with any other."""
+"""deploy/restore-drill proves a good backup on both databases, and says what is wrong with any
+other.
+"""
 
 import os
 import subprocess
@@ -20,7 +22,9 @@ class Backups:
     """A folder of backups of the test's database, and the drill on it."""
 
     def __init__(self, folder: Path, db: Database, url: str, tools: Path | None) -> None:
-        self.folder, self.url, self.tools = folder, url, tools
+        self.folder = folder
+        self.url = url
+        self.tools = tools
         self.is_sqlite = db.is_sqlite
         self.file = folder / ("2026-11-24.db" if self.is_sqlite else "2026-11-24.dump")
         self.owner = as_superuser(url).replace("+psycopg", "")
@@ -28,7 +32,14 @@ class Backups:
     def make(self) -> None:
         """As docs/operations.md does."""
         if self.tools is not None:
-            command: list[str | Path] = [self.tools / "pg_dump", "-Fc", "-Z0", "-f", self.file, self.owner]
+            command: list[str | Path] = [
+                self.tools / "pg_dump",
+                "-Fc",
+                "-Z0",
+                "-f",
+                self.file,
+                self.owner,
+            ]
             subprocess.run(command, check=True, capture_output=True)
             return
         import pysqlite3 as sqlite3
@@ -37,8 +48,13 @@ class Backups:
             source.execute("VACUUM INTO ?", (str(self.file),))
 
     def drill(self) -> tuple[int, str]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")}
-        environment |= {"FRONTDESK_DATABASE_URL": self.url, "PATH": f"{self.tools}:{os.environ['PATH']}"}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")
+        }
+        environment |= {
+            "FRONTDESK_DATABASE_URL": self.url,
+            "PATH": f"{self.tools}:{os.environ['PATH']}",
+        }
         command: list[str | Path] = [sys.executable, DRILL, self.folder]
         if not self.is_sqlite:
             owner = self.folder / "owner_database_url"
@@ -50,7 +66,9 @@ class Backups:
 
 
 @pytest.fixture
-def backups(request: pytest.FixtureRequest, tmp_path: Path, db: Database, database_url: str) -> Backups:
+def backups(
+    request: pytest.FixtureRequest, tmp_path: Path, db: Database, database_url: str
+) -> Backups:
     server = None if db.is_sqlite else request.getfixturevalue("postgres")
     assert server is None or isinstance(server, PostgresServer)
     folder = tmp_path / "backups"

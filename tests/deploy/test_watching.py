@@ -1,4 +1,6 @@
-"""Alerts, runbook and dashboard name what there is: metrics of the service, commands, sections. promtool tests what fires."""
+"""Alerts, runbook and dashboard name what there is: metrics of the service, commands, sections.
+promtool tests what fires.
+"""
 
 import json
 import re
@@ -42,13 +44,17 @@ def test_every_alert_is_in_the_rules_own_test() -> None:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_every_metric_of_alerts_and_dashboard_is_one_that_the_service_offers(api: Api, db: Database) -> None:
+def test_every_metric_of_alerts_and_dashboard_is_one_that_the_service_offers(
+    api: Api, db: Database
+) -> None:
     text = api.as_(make_operator(db).token).get("/metrics").text
     offered = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
     asked = [rule["expr"] for group in RULES for rule in group["rules"]]
     asked += [target["expr"] for panel in PANELS for target in panel.get("targets", ())]
     assert {name for text in asked for name in re.findall(r"\bjob:\w+:\w+", text)} <= RECORDED
-    words = re.findall(r"\b(?:frontdesk|process)_\w+", re.sub(r"\bjob:\w+:\w+", "", " ".join(asked)))
+    words = re.findall(
+        r"\b(?:frontdesk|process)_\w+", re.sub(r"\bjob:\w+:\w+", "", " ".join(asked))
+    )
     named = {re.sub("_(bucket|sum|count)$", "", word) for word in words}
     assert len(named) > 15
     assert named <= offered
@@ -72,7 +78,9 @@ def test_panels_fit_and_ask_the_data_source_that_is_provisioned() -> None:
 
 
 def commands(page: str) -> set[str]:
-    """The commands of frontdesk in the shell blocks of a page of docs, and those for root between backticks."""
+    """The commands of frontdesk in the shell blocks of a page of docs, and those for root between
+    backticks.
+    """
     text = (ROOT / "docs" / page).read_text()
     start = r"(?m)(?:^(?:\w+=\S+ )*frontdesk(?:-admin)?|`frontdesk-admin)"
     return {words.strip() for words in re.findall(rf"{start} ([a-z][^|<>\n`#]*)", text)}
@@ -84,4 +92,5 @@ def test_a_command_of_the_pages_can_be_given(line: str) -> None:
     command: Any = load(words.pop(0))
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
-    command.make_context("frontdesk", words)  # raises for an unknown option or a wrong number of arguments
+    # raises for an unknown option or a wrong number of arguments
+    command.make_context("frontdesk", words)

@@ -1,11 +1,14 @@
-"""Values that are refused: the fault says what each looks like, never what it is, and what is made to hurt costs nothing."""
+"""Values that are refused: the fault says what each looks like, never what it is, and what is made
+to hurt costs nothing.
+"""
 
 from typing import Any
 
 import pytest
 
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS, _read_calendar_date
+from frontdesk.eligibility.field_kinds import _read_calendar_date
+from frontdesk.eligibility.fields import FIELDS
 
 LONG = 60_000
 
@@ -15,8 +18,14 @@ def codes(**body: Any) -> dict[str, str]:
     return {fault.field: fault.code for fault in record.faults}
 
 
-ENCODED_WORDS = ["=?utf-8?q?bcc=3Aall?=@example.com", "=?utf-8?b?YQ==?=@example.com", "a=?utf-8?q?b?=@example.com",
-                 "=?@example.com", '"=?utf-8?q?a?="@example.com', "robin@=?utf-8?q?example?=.com"]  # fmt: skip
+ENCODED_WORDS = [
+    "=?utf-8?q?bcc=3Aall?=@example.com",
+    "=?utf-8?b?YQ==?=@example.com",
+    "a=?utf-8?q?b?=@example.com",
+    "=?@example.com",
+    '"=?utf-8?q?a?="@example.com',
+    "robin@=?utf-8?q?example?=.com",
+]
 HEADERS = [
     "a@b.com\nBcc: c@d.com",
     "a@b.com,c@d.com",
@@ -37,15 +46,24 @@ def test_an_address_can_not_bring_a_header_or_a_second_recipient(email: str) -> 
 @pytest.mark.parametrize("field", ["dob", "effective_date", "expiry_date"])
 def test_long_dates_are_refused_and_never_remembered(field: str) -> None:
     before = _read_calendar_date.cache_info().currsize
-    for sent in ("2026-01-01" + "0" * LONG, "2" * LONG, "2026-01-01T00:00:00." + "0" * 10 + "Z" * 10):
+    for sent in (
+        "2026-01-01" + "0" * LONG,
+        "2" * LONG,
+        "2026-01-01T00:00:00." + "0" * 10 + "Z" * 10,
+    ):
         assert codes(**{field: sent}) == {field: "not_a_date"}
     assert _read_calendar_date.cache_info().currsize == before
-    assert codes(effective_date="  2026-01-01T00:00:00.000000000+00:00  ") == {}  # the longest there is
+    # the longest there is
+    assert codes(effective_date="  2026-01-01T00:00:00.000000000+00:00  ") == {}
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if name != "invite_immediately"])
-@pytest.mark.parametrize("filler", ["a\u0301\u0316", "\u0301\u0316", "\0", "9", " 1", "\u0660", " 1/", "@"])
-def test_the_longest_value_that_a_body_can_carry_is_a_fault_of_its_field(name: str, filler: str) -> None:
+@pytest.mark.parametrize(
+    "filler", ["a\u0301\u0316", "\u0301\u0316", "\0", "9", " 1", "\u0660", " 1/", "@"]
+)
+def test_the_longest_value_that_a_body_can_carry_is_a_fault_of_its_field(
+    name: str, filler: str
+) -> None:
     value: Any = "a" + filler * (LONG // len(filler))
     sent = {"external_id": "X", name: {"k": value} if name == "metadata" else value}
     [found] = parse_member(sent, today="2026-11-20").faults
@@ -57,7 +75,7 @@ RULES = {
     "dob": "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp",
     "zipcode": "must have 5 or 9 digits, or 5 and 4 with a hyphen",
     "phone": "must have exactly 10 digits",
-    "email": "must be an e-mail address of at most 254 characters",
+    "email": "must be an e-mail address of at most 254 characters, in a domain that can have mail",
     "gender": "must be one of male, female, other, unknown",
     "medical_eligibility": "must be TRUE or FALSE",
 }

@@ -1,4 +1,6 @@
-"""Thousands of random records against a plain model, on SQLite and PostgreSQL: the same answers step by step."""
+"""Thousands of random records against a plain model, on SQLite and PostgreSQL: the same answers
+step by step.
+"""
 
 import asyncio
 import random
@@ -11,7 +13,7 @@ import pytest
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import decide, parse_member
+from frontdesk.eligibility import parse_member, probes
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import Invalid
 from tests.conftest import SetClock, emptied
@@ -24,19 +26,31 @@ TOGETHER = 12  # records that are handed in at once, and so share a transaction
 
 @dataclass
 class Model:
-    """What the contract says, in the plainest way: records in a list, looked through from end to end."""
+    """What the contract says, in the plainest way: records in a list, looked through from end to
+    end.
+    """
 
     records: list[dict[str, Any]] = field(default_factory=list)
 
-    def post(self, account_id: int, plan_id: int, body: dict[str, Any]) -> tuple[str, set[tuple[str, str]]]:
+    def post(
+        self, account_id: int, plan_id: int, body: dict[str, Any]
+    ) -> tuple[str, set[tuple[str, str]]]:
         """The outcome and the changed fields, or `refused` and the faults."""
         record = parse_member(body, today="2026-11-20")
         given = record.given
         own = next((r for r in self.records if r["external_id"] == record.external_id), None)
         foreign = own is not None and own["account_id"] != account_id
-        faults = {(fault.field, fault.code) for fault in record.faults}
+        faults = {(fault.field, str(fault.code)) for fault in record.faults}
         if own is None or foreign:
-            needed = ("member_id", "first_name", "last_name", "dob", "gender", "zipcode", "effective_date")
+            needed = (
+                "member_id",
+                "first_name",
+                "last_name",
+                "dob",
+                "gender",
+                "zipcode",
+                "effective_date",
+            )
             faults |= {(name, "required") for name in needed if name not in body}
             faults |= {("external_id", "not_unique")} if foreign else set()
             merged = given
@@ -49,7 +63,9 @@ class Model:
         if (merged.get("expiry_date") or "9999") < (merged.get("effective_date") or ""):
             faults.add(("expiry_date", "expiry_before_effective"))
         # A matched record that changes nothing is not checked again.
-        is_new = own is None or foreign or any(own.get(name) != value for name, value in given.items())
+        is_new = (
+            own is None or foreign or any(own.get(name) != value for name, value in given.items())
+        )
         if faults and (is_new or record.faults):
             return "refused", faults
         if own is None:
@@ -64,7 +80,9 @@ class Model:
 
 
 def random_body(chance: random.Random) -> dict[str, Any]:
-    """A record over few keys, so that matches, moves and collisions are common; some fields absent, cleared or wrong."""
+    """A record over few keys, so that matches, moves and collisions are common; some fields absent,
+    cleared or wrong.
+    """
     number = chance.randint(1, 60)
     body = member_body(number, last_name=chance.choice(["Sample", "Other", "Third"]))
     if chance.random() < 0.2:
@@ -82,9 +100,13 @@ def random_body(chance: random.Random) -> dict[str, Any]:
 
 
 def test_both_databases_answer_every_step_as_the_model_does(
-    sqlite_template: Path, postgres_url: str, tmp_path: Path, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    sqlite_template: Path,
+    postgres_url: str,
+    tmp_path: Path,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decide, "TAKEN_PER_DAY", STEPS)  # the model sets no limit
+    monkeypatch.setattr(probes, "TAKEN_PER_DAY", STEPS)  # the model sets no limit
     path = tmp_path / "model.db"
     path.write_bytes(sqlite_template.read_bytes())
     for url in (f"sqlite:///{path}", emptied(postgres_url)):
@@ -96,11 +118,14 @@ def test_both_databases_answer_every_step_as_the_model_does(
 async def _walk(db: Database, url: str, clock: SetClock) -> None:
     customers = [make_customer(db, name="One"), make_customer(db, name="Two")]
     app = App(read_config({"FRONTDESK_DATABASE_URL": url}), db, clock)
-    model, chance, step = Model(), random.Random(11 + SEED), 0
+    model = Model()
+    chance = random.Random(11 + SEED)
+    step = 0
     while step < STEPS // 2:
         together = [_submission(customers, chance) for _ in range(chance.randint(1, TOGETHER))]
         answers = await asyncio.gather(
-            *(app.enrolments.submit(submission) for submission, _ in together), return_exceptions=True
+            *(app.enrolments.submit(submission) for submission, _ in together),
+            return_exceptions=True,
         )
         for (submission, body), answer in zip(together, answers, strict=True):
             expected = model.post(submission.account_id, submission.plan_id, body)
@@ -109,7 +134,9 @@ async def _walk(db: Database, url: str, clock: SetClock) -> None:
     await app.close()
 
 
-def _submission(customers: list[Customer], chance: random.Random) -> tuple[Submission, dict[str, Any]]:
+def _submission(
+    customers: list[Customer], chance: random.Random
+) -> tuple[Submission, dict[str, Any]]:
     customer = customers[chance.random() < 0.2]
     body = random_body(chance)
     record = parse_member(body, today="2026-11-20")

@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
+from frontdesk import codes
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
-from frontdesk.eligibility.model import Enrolled, PersonSaid, RowContext, Submission
+from frontdesk.eligibility.model import (
+    Enrolled,
+    MemberWarning,
+    RowContext,
+    StatedPerson,
+    Submission,
+)
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import COLUMNS, Desk, csv_of, row
@@ -19,7 +26,9 @@ WRITTEN_OTHERWISE = {"first_name": "RÓBIN LEE", "last_name": "O Sample", "dob":
 
 
 def post(api: Api, customer: Customer, number: int, **fields: Any) -> str:
-    answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number, **fields))
+    answer = api.post(
+        f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number, **fields)
+    )
     assert answer.status_code in (200, 201), answer.text
     return str(answer.headers.get("Eligibility-Warnings", ""))
 
@@ -29,7 +38,9 @@ def id_of(db: Database, number: int) -> int:
     return int(found["id"])
 
 
-def test_a_new_member_that_looks_like_another_is_told(api: Api, db: Database, customer: Customer) -> None:
+def test_a_new_member_that_looks_like_another_is_told(
+    api: Api, db: Database, customer: Customer
+) -> None:
     assert post(api, customer, 1, **TWIN) == ""
     assert post(api, customer, 2, **WRITTEN_OTHERWISE) == f"similar_member;member={id_of(db, 1)}"
     assert post(api, customer, 2, **TWIN) == ""  # only as it is created
@@ -38,7 +49,9 @@ def test_a_new_member_that_looks_like_another_is_told(api: Api, db: Database, cu
     assert post(api.as_(other.token), other, 4, **TWIN) == ""
 
 
-def test_a_change_of_the_names_and_its_undo_are_followed(api: Api, db: Database, customer: Customer) -> None:
+def test_a_change_of_the_names_and_its_undo_are_followed(
+    api: Api, db: Database, customer: Customer
+) -> None:
     post(api, customer, 1, **TWIN)
     post(api, customer, 1, **TWIN | {"last_name": "Married"})
     assert post(api, customer, 2, **TWIN) == ""
@@ -51,19 +64,27 @@ def test_a_change_of_the_names_and_its_undo_are_followed(api: Api, db: Database,
         assert bool(post(api, customer, 10 * number + 1, **names)) is warned
 
 
-def test_a_member_of_the_same_family_and_birth_date_is_similar(db: Database, customer: Customer) -> None:
+def test_a_member_of_the_same_family_and_birth_date_is_similar(
+    db: Database, customer: Customer
+) -> None:
     """A newborn whose name came later. The digest of a family comes from an 834 only."""
-    context = RowContext(person=PersonSaid(family="f" * 32))
+    context = RowContext(person=StatedPerson(family="f" * 32))
     told = []
     for number, dob in ((1, "1980-02-03"), (2, "1980-02-03"), (3, "1980-02-04")):
-        record = parse_member(member_body(number, first_name=f"One {number}", dob=dob), today="2026-11-20")
+        record = parse_member(
+            member_body(number, first_name=f"One {number}", dob=dob), today="2026-11-20"
+        )
         place = (customer.account_id, customer.plan_ids[0])
         submission = Submission(*place, record, "client", "request", file_id=1, context=context)
         with db.write() as tx:
             [result] = enrol(tx, [submission], now=NOW, uniqueness=Uniqueness.SERVICE)
         assert isinstance(result, Enrolled)
         told.append(result.warnings)
-    assert told == [(), (f"similar_member; looks like member {id_of(db, 1)}",), ()]
+    assert told == [
+        (),
+        (MemberWarning.of(codes.warnings.SIMILAR_MEMBER, member_id=id_of(db, 1)),),
+        (),
+    ]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -81,4 +102,7 @@ def test_a_file_is_told_of_stored_people_and_of_its_own(
         row(6, last_name="Gone"),
     ]
     file = desk.load(csv_of(rows, ENDS), dry_run=dry_run)
-    assert [place for place, outcome, code in desk.outcomes(file) if code == "similar_member"] == [2, 4]
+    assert [place for place, outcome, code in desk.outcomes(file) if code == "similar_member"] == [
+        2,
+        4,
+    ]

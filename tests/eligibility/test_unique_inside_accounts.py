@@ -1,4 +1,6 @@
-"""`FRONTDESK_UNIQUENESS=account`: unrelated customers may carry the same keys, one customer's records may not."""
+"""`FRONTDESK_UNIQUENESS=account`: unrelated customers may carry the same keys, one customer's
+records may not.
+"""
 
 from typing import Any
 
@@ -17,7 +19,11 @@ from tests.factories import Customer, make_customer, member_body
 
 @pytest.fixture
 def config(database_url: str) -> Config:
-    names = {"DATABASE_URL": database_url, "BASE_URL": "https://api.example.com", "UNIQUENESS": "account"}
+    names = {
+        "DATABASE_URL": database_url,
+        "BASE_URL": "https://api.example.com",
+        "UNIQUENESS": "account",
+    }
     return read_config({f"FRONTDESK_{name}": value for name, value in names.items()})
 
 
@@ -41,7 +47,10 @@ def test_two_accounts_carry_the_same_keys(
     assert ours.json()["id"] != theirs.json()["id"]
     again = api.post(path_of(customer), {"external_id": "AB 000001", "last_name": "Ours"})
     assert (again.status_code, again.json()["id"]) == (200, ours.json()["id"])
-    assert api.as_(other.token).post(path_of(other), {"external_id": "AB 000001"}).json() == theirs.json()
+    assert (
+        api.as_(other.token).post(path_of(other), {"external_id": "AB 000001"}).json()
+        == theirs.json()
+    )
     foreign = api.as_(other.token).post(path_of(customer), invited)
     absent = api.as_(other.token).post("/v2/plans/999999/eligibility", invited)
     assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
@@ -52,7 +61,9 @@ def test_two_accounts_carry_the_same_keys(
     }
 
 
-def test_one_chunk_keeps_both_accounts_apart(db: Database, customer: Customer, other: Customer) -> None:
+def test_one_chunk_keeps_both_accounts_apart(
+    db: Database, customer: Customer, other: Customer
+) -> None:
     def submitted(owner: Customer, number: int, **changes: Any) -> Submission:
         record = parse_member(member_body(number, **changes), today="2026-11-20")
         return Submission(owner.account_id, owner.plan_ids[0], record, "client", "request")
@@ -67,13 +78,17 @@ def test_one_chunk_keeps_both_accounts_apart(db: Database, customer: Customer, o
     ]
     with db.write() as tx:
         results = [*enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.ACCOUNT)]
-    refused = [[(fault.field, fault.code) for fault in getattr(each, "faults", ())] for each in results]
+    refused = [
+        [(fault.field, fault.code) for fault in getattr(each, "faults", ())] for each in results
+    ]
     assert refused == [[], [], [("email", "not_unique")], [("member_id", "not_unique")], [], []]
     outcomes = [getattr(each, "outcome", None) for each in results]
     assert outcomes == ["created", "created", None, None, "updated", "created"]
 
 
-def test_the_first_migration_decides_the_setting(owner: Database, database_url: str, config: Config) -> None:
+def test_the_first_migration_decides_the_setting(
+    owner: Database, database_url: str, config: Config
+) -> None:
     downgrade(owner, "base")
     try:
         upgrade(owner, uniqueness="account")

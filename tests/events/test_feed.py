@@ -1,4 +1,6 @@
-"""The feed of events: gapless, of the account only, written with the change itself, and only where it was asked for."""
+"""The feed of events: gapless, of the account only, written with the change itself, and only where
+it was asked for.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +17,7 @@ from frontdesk.eligibility.people import lock_pair, merge
 from frontdesk.events.model import FEED_START, AccountEventType, NewEvent
 from frontdesk.invitations.protocol import release
 from frontdesk.privacy.model import RetentionKind
-from frontdesk.privacy.retention import RetentionTurn, kept_days
+from frontdesk.privacy.retention import RetentionTurn, retention_days
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
@@ -44,13 +46,24 @@ def test_each_change_of_a_member_is_an_event_without_a_value(
     made = api.post(paths[0], member_body(1), headers={"X-Request-Id": "own-1"}).json()["id"]
     api.post(paths[0], member_body(1))
     api.post(paths[0], member_body(2, member_id=None))
-    api.post(paths[0], {"external_id": member_body(1)["external_id"], "last_name": "Canary", "city": None})
+    api.post(
+        paths[0],
+        {"external_id": member_body(1)["external_id"], "last_name": "Canary", "city": None},
+    )
     api.post(paths[1], {"external_id": member_body(1)["external_id"]})
     found = read(reader)
-    assert [event["type"] for event in found] == ["member.created", "member.updated", "member.moved"]
+    assert [event["type"] for event in found] == [
+        "member.created",
+        "member.updated",
+        "member.moved",
+    ]
     first, second, third = (event["data"] for event in found)
     assert {event["data"]["eligibility_id"] for event in found} == {made}
-    assert (first["request_id"], first["file_id"], "dob" in first["fields"]) == ("own-1", None, True)
+    assert (first["request_id"], first["file_id"], "dob" in first["fields"]) == (
+        "own-1",
+        None,
+        True,
+    )
     assert second["fields"] == ["last_name", "city"]
     assert (third["from_plan_id"], third["plan_id"]) == tuple(customer.plan_ids)
     assert "Canary" not in str(found)
@@ -89,7 +102,11 @@ def test_an_undo_that_restores_a_member_is_told(
     desk.load(csv_of([row(1)]))
     changed = desk.load(csv_of([row(1, first_name="Sam")]))
     desk.undo(changed)
-    found = [(event["type"], event["data"]["fields"]) for event in read(reader) if "fields" in event["data"]]
+    found = [
+        (event["type"], event["data"]["fields"])
+        for event in read(reader)
+        if "fields" in event["data"]
+    ]
     assert found[1:] == [("member.updated", ["first_name"])] * 2
 
 
@@ -100,7 +117,8 @@ def test_pages_follow_each_other(api: Api, reader: Api, customer: Customer) -> N
         api.post(path, member_body(number))
     api.post(path, {"external_id": member_body(0)["external_id"], "city": "Salem"})
     whole = read(reader)
-    paged, query = [], "?page[size]=4"
+    paged = []
+    query = "?page[size]=4"
     while query:
         answer = reader.get(PATH + query).json()
         paged += answer["data"]
@@ -121,7 +139,9 @@ def test_a_place_that_is_none_is_refused(reader: Api, after: str) -> None:
 def test_an_account_reads_its_own_events_only(
     api: Api, reader: Api, db: Database, customer: Customer
 ) -> None:
-    stranger = make_customer(db, name="Stranger", scopes=frozenset({Scope.CUSTOMER, Scope.EVENTS_READ}))
+    stranger = make_customer(
+        db, name="Stranger", scopes=frozenset({Scope.CUSTOMER, Scope.EVENTS_READ})
+    )
     other = api.as_(stranger.token)
     assert read(reader) == read(other) == []
     other.post(f"/v2/plans/{stranger.plan_ids[0]}/eligibility", member_body(1))
@@ -138,15 +158,21 @@ def test_nothing_is_written_for_an_account_that_did_not_ask(
 
 
 def new(customer: Customer, number: int) -> NewEvent:
-    return NewEvent(customer.account_id, AccountEventType.MEMBER_UPDATED, {"eligibility_id": number})
+    return NewEvent(
+        customer.account_id, AccountEventType.MEMBER_UPDATED, {"eligibility_id": number}
+    )
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_an_event_that_commits_late_is_not_passed_over(db: Database, customer: Customer) -> None:
-    """The first transaction takes the lower id and commits last: a reader must not go beyond it meanwhile."""
+    """The first transaction takes the lower id and commits last: a reader must not go beyond it
+    meanwhile.
+    """
 
     def numbers() -> list[int]:
-        found = db.ask(lambda tx: events.list_events(tx, customer.account_id, after=FEED_START, limit=10))
+        found = db.ask(
+            lambda tx: events.list_events(tx, customer.account_id, after=FEED_START, limit=10)
+        )
         return [event.data["eligibility_id"] for event in found]
 
     with db.write() as tx:
@@ -170,7 +196,7 @@ def test_events_go_after_thirty_days(
     with db.write() as tx:
         events.publish(tx, [new(customer, 1)], now=NOW - timedelta(days=31))
     api.post(path, member_body(1))
-    turn = RetentionTurn(db, clock, kept_days(config), Requester("retention", "r", clock()))
+    turn = RetentionTurn(db, clock, retention_days(config), Requester("retention", "r", clock()))
     assert turn.run() == {RetentionKind.EVENTS: 1}
     assert [event["type"] for event in read(reader)] == ["member.created"]
 

@@ -1,4 +1,6 @@
-"""Files, invitations and queues are told as members are: ids only, once, in the transaction of the change."""
+"""Files, invitations and queues are told as members are: ids only, once, in the transaction of the
+change.
+"""
 
 from typing import Any
 
@@ -32,7 +34,9 @@ def told(reader: Api, noun: str) -> list[tuple[str, Any]]:
     return [(event["type"], event["data"]) for event in found if event["type"].startswith(noun)]
 
 
-def test_the_end_of_a_file_is_told(reader: Api, db: Database, customer: Customer, clock: SetClock) -> None:
+def test_the_end_of_a_file_is_told(
+    reader: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
     desk = Desk(db, customer, clock)
     done = desk.load(csv_of([row(number) for number in range(40)]))
     held = desk.load(csv_of([row(1)]), full=True)
@@ -80,7 +84,12 @@ def test_a_queue_opens_with_its_first_doctor_and_closes_with_the_last(
     assert told(reader, "plan.") == []
     duty("doctor-2", on_duty=False)
     operator = api.as_(make_operator(db).token)
-    come = {"id": "e-1", "type": "doctor.on_duty", "doctor": "doctor-3", "at": "2026-11-20T12:00:00Z"}
+    come = {
+        "id": "e-1",
+        "type": "doctor.on_duty",
+        "doctor": "doctor-3",
+        "at": "2026-11-20T12:00:00Z",
+    }
     batch = {"events": [come | {"provider_group_id": group, "plan_ids": [second]}]}
     assert operator.post("/operator/v1/queue-events", batch).json()["stored"] == 1
     assert operator.post("/operator/v1/queue-events", batch).json()["stored"] == 0

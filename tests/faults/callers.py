@@ -7,17 +7,20 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any, Self
 
+from frontdesk.clock import system_clock
+from frontdesk.db import Database
 from tests.factories import member_body
 from tests.patience import PATIENCE_SECONDS, wait_until
 
-# How often faults are tried: "" in each run of the suite, "nightly" by `make nightly`, "long" by `make faults`.
+# How often faults are tried: "" in each run of the suite, "nightly" by `make nightly`, "long" by
+# `make faults`.
 LEVEL = os.environ.get("FRONTDESK_FAULTS", "")
-NIGHTLY = 4  # times as often as in each run
-SEED = int(
-    os.environ.get("FRONTDESK_TEST_SEED", "0")
-)  # of random input; a nightly run draws one and prints it
+NIGHTLY = 8  # times as often as in each run
+# of random input; a nightly run draws one and prints it
+SEED = int(os.environ.get("FRONTDESK_TEST_SEED", "0"))
 
 
 def times(every_run: int, *, long: int) -> int:
@@ -26,9 +29,16 @@ def times(every_run: int, *, long: int) -> int:
 
 
 def call(
-    port: int, method: str, path: str, body: Any = None, token: str = "", *, kind: str = "application/json"
+    port: int,
+    method: str,
+    path: str,
+    body: Any = None,
+    token: str = "",
+    *,
+    kind: str = "application/json",
 ) -> tuple[int, Any]:
-    """One request on a connection of its own. Bytes are sent as they are, and an answer that is no JSON is text.
+    """One request on a connection of its own. Bytes are sent as they are, and an answer that is no
+    JSON is text.
 
     Raises OSError when the server goes away.
     """
@@ -48,22 +58,31 @@ def call(
 
 def members(caller: int) -> Iterator[dict[str, Any]]:
     """Each caller has members of its own, so the last acknowledged name of each is known."""
-    chance, count = random.Random(caller), 0
+    chance = random.Random(caller)
+    count = 0
     while True:
         count += chance.random() < 0.6 or count == 0
-        member = 100_000 * (caller + 1) + (count if chance.random() < 0.7 else chance.randint(1, count))
-        yield member_body(member, last_name=f"Name{chance.randint(0, 10**9)}", invite_immediately=True)
+        member = 100_000 * (caller + 1) + (
+            count if chance.random() < 0.7 else chance.randint(1, count)
+        )
+        yield member_body(
+            member, last_name=f"Name{chance.randint(0, 10**9)}", invite_immediately=True
+        )
 
 
 def promised(body: Any) -> dict[str, str]:
-    """What an acknowledgement says is stored: a member's last name by its id, or the visits of queue events by theirs."""
+    """What an acknowledgement says is stored: a member's last name by its id, or the visits of
+    queue events by theirs.
+    """
     if isinstance(body, list):
         return {event["id"]: event["visit"] for event in body}
     return {body["external_id"]: body["last_name"]}
 
 
 class Callers:
-    """Threads that send each of their bodies until it is answered; `acknowledged` holds the last promise about each id."""
+    """Threads that send each of their bodies until it is answered; `acknowledged` holds the last
+    promise about each id.
+    """
 
     def __init__(
         self,
@@ -76,9 +95,14 @@ class Callers:
     ) -> None:
         self.acknowledged: dict[str, str] = {}
         self.statuses: set[int] = set()
-        self._port, self._path, self._token, self._bodies = port, path, token, bodies
+        self._port = port
+        self._path = path
+        self._token = token
+        self._bodies = bodies
         self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._run, args=(number,)) for number in range(threads)
+        ]
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -106,7 +130,8 @@ class Callers:
             if is_answered:
                 self.acknowledged |= promised(body)
             elif isinstance(body, dict):
-                self.acknowledged.pop(body["external_id"], None)  # what became of this one is not known
+                # what became of this one is not known
+                self.acknowledged.pop(body["external_id"], None)
             if self._stopping.is_set():
                 return
 
@@ -118,3 +143,45 @@ class Callers:
             return False
         self.statuses.add(status)
         return status in (200, 201, 207)
+
+
+def check_promises(db: Database, callers: Callers) -> None:
+    """Every acknowledged record is there with its acknowledged name, once, with one invitation."""
+    query = """
+        SELECT m.external_id, m.last_name,
+            (SELECT count(*) FROM invitations i WHERE i.member_id = m.id),
+            (SELECT count(*) FROM member_history h
+             WHERE h.member_id = m.id AND h.outcome = 'created')
+        FROM members m
+    """
+    rows = db.ask(lambda tx: tx.exec_driver_sql(query).all())
+    stored = {row[0]: row[1] for row in rows}
+    assert len(stored) == len(rows)
+    assert callers.acknowledged.items() <= stored.items()
+    assert {(row[2], row[3]) for row in rows} == {(1, 1)}
+    assert {201} <= callers.statuses <= {200, 201, 503}
+
+
+def visits(plan_ids: list[int], feeder: int) -> Iterator[list[dict[str, Any]]]:
+    """Batches of ten visits, of which each feeder tells one part, so that batches of the feeders
+    meet.
+    """
+    type_ = ("patient.joined", "visit.started", "visit.ended", "patient.left")[feeder]
+    chance = random.Random(feeder)
+    began = system_clock() - timedelta(hours=1)
+    batch = 0
+    while True:
+        events = [
+            {
+                "id": f"{type_}-{visit}",
+                "type": type_,
+                "at": (began + timedelta(milliseconds=visit + feeder)).isoformat(),
+                "plan_id": plan_ids[visit % len(plan_ids)],
+                "visit": f"visit-{visit}",
+                "doctor": f"dr-{visit % 5}",
+            }
+            for visit in range(batch, batch + 10)
+        ]
+        chance.shuffle(events)
+        yield events
+        batch += 10

@@ -1,4 +1,6 @@
-"""Requests to the service inside this event loop, so that many can be under way at once; it knows no endpoint."""
+"""Requests to the service inside this event loop, so that many can be under way at once; it knows
+no endpoint.
+"""
 
 import io
 import json
@@ -8,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import open_database
+from frontdesk.installation import build_asgi
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock
 
@@ -44,7 +46,9 @@ async def serving(config: Config, clock: SetClock, count: int = 2) -> AsyncItera
             await app.close()
 
 
-async def call_asgi(service: Any, method: str, path: str, token: str | None, body: bytes = b"") -> int:
+async def call_asgi(
+    service: Any, method: str, path: str, token: str | None, body: bytes = b""
+) -> int:
     """The status of the answer."""
     sent: list[Any] = []
 

@@ -1,4 +1,6 @@
-"""The service as its own group of processes, to be killed, stopped and started again; it knows no endpoint but /readyz."""
+"""The service as its own group of processes, to be killed, stopped and started again; it knows no
+endpoint but /readyz.
+"""
 
 import contextlib
 import http.client
@@ -8,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +19,8 @@ from tests.postgres import free_port
 
 STOP_SECONDS = 20.0  # `frontdesk serve` promises 5 s where the machine has time for it
 
-# What systemd does before it starts a service with a socket (sd_listen_fds(3)); then the words after it are run.
+# What systemd does before it starts a service with a socket (sd_listen_fds(3)); then the words
+# after it are run.
 HAND_OVER = """if True:
     import os, sys
     os.dup2(int(sys.argv[1]), 3)
@@ -26,7 +29,11 @@ HAND_OVER = """if True:
 
 
 class Server:
-    """`python -m frontdesk serve` on a port that stays the same when it is started again; it writes to `log`."""
+    """`python -m frontdesk serve` on a port that stays the same when it is started again; it writes
+    to `log`.
+    """
+
+    program: Sequence[str] = ("frontdesk", "serve")
 
     def __init__(
         self,
@@ -41,11 +48,18 @@ class Server:
         self.host = host
         self.port = free_port()
         self.log = log
-        self.listener: socket.socket | None = None  # is handed over as systemd does it, and has the port
+        self.listener: socket.socket | None = (
+            None  # is handed over as systemd does it, and has the port
+        )
         self._options = ["--workers", str(workers), "--worker" if with_worker else "--no-worker"]
-        # A killed server leaves its temporary folder behind, so it gets one that is cleared away with the test's.
+        # A killed server leaves its temporary folder behind, so it gets one that is cleared away
+        # with the test's.
         self._environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("FRONTDESK_")
+            },
             "FRONTDESK_DATABASE_URL": database_url,
             "TMPDIR": str(log.parent),
             **(settings or {}),
@@ -64,7 +78,9 @@ class Server:
         return self._running().pid
 
     def children(self, command: bytes = b"frontdesk.server") -> list[int]:
-        """The children of now whose command line has these words: the serving processes unless told."""
+        """The children of now whose command line has these words: the serving processes unless
+        told.
+        """
         found = []
         for pid in _processes(1, self.pid):
             with contextlib.suppress(OSError):
@@ -81,7 +97,15 @@ class Server:
         """Start and wait until it can serve."""
         if self._process is not None:
             raise RuntimeError("the server is running")
-        command = ["-m", "frontdesk", "serve", "--host", self.host, "--port", str(self.port), *self._options]
+        command = [
+            "-m",
+            *self.program,
+            "--host",
+            self.host,
+            "--port",
+            str(self.port),
+            *self._options,
+        ]
         files = [] if self.listener is None else [self.listener.fileno()]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -108,14 +132,20 @@ class Server:
         if self._running().poll() is not None:
             raise RuntimeError(f"the server ended:\n{self.log.read_text(errors='replace')[-2000:]}")
         connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_SECONDS)
-        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
         return False
 
     def kill(self) -> None:
-        """SIGKILL to all of its processes at once; returns when they are gone. One that has ended is left alone."""
-        process, self._process = self._process, None
+        """SIGKILL to all of its processes at once; returns when they are gone. One that has ended
+        is left alone.
+        """
+        process = self._process
+        self._process = None
         if process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -127,7 +157,9 @@ class Server:
         self._running().send_signal(number)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
+        """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer
+        than it promises.
+        """
         self._running().send_signal(how)
         status = self._running().wait(STOP_SECONDS)
         self._process = None
@@ -151,7 +183,9 @@ def mailing(relay_port: int) -> dict[str, str]:
 
 
 def _stat(pid: int | str) -> list[str]:
-    """State, parent and group of a process, or of a thread (`pid/task/tid`); empty when there is none."""
+    """State, parent and group of a process, or of a thread (`pid/task/tid`); empty when there is
+    none.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
     except OSError:
@@ -165,7 +199,8 @@ def _processes(place: int, value: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process holds anything; one that only waits to be reaped does not. The first thread of a killed process may be
-    gone before the others, which still hold its files and its port."""
+    """Whether a process holds anything; one that only waits to be reaped does not. The first thread
+    of a killed process may be gone before the others, which still hold its files and its port.
+    """
     threads = [f"{pid}/task/{path.name}" for path in Path(f"/proc/{pid}/task").glob("*")]
     return any(_stat(thread)[:1] not in ([], ["Z"], ["X"]) for thread in threads)

@@ -1,4 +1,6 @@
-"""PostgreSQL is away, or cuts connections: the log names the cause once, and requests are answered as ever."""
+"""PostgreSQL is away, or cuts connections: the log names the cause once, and requests are answered
+as ever.
+"""
 
 import os
 import subprocess
@@ -34,7 +36,8 @@ def test_an_outage_is_told_once_with_its_cause_and_metrics_go_on_from_memory(
 ) -> None:
     url = migrated(stoppable, "away")
     with closing(open_database(url)) as db:
-        customer, operator = make_customer(db, now=system_clock()), make_operator(db, now=system_clock())
+        customer = make_customer(db, now=system_clock())
+        operator = make_operator(db, now=system_clock())
     with Server(url, tmp_path / "log", with_worker=True) as server:
 
         def metrics() -> str:
@@ -72,10 +75,12 @@ def test_an_outage_is_told_once_with_its_cause_and_metrics_go_on_from_memory(
 def test_a_server_and_a_worker_that_start_before_the_database_wait_for_it(
     stoppable: PostgresServer, tmp_path: Path
 ) -> None:
-    url, logs = migrated(stoppable, "late"), (tmp_path / "serve", tmp_path / "worker")
+    url = migrated(stoppable, "late")
+    logs = (tmp_path / "serve", tmp_path / "worker")
     stoppable.kill_postmaster()
     server = Server(url, logs[0])
-    command, variables = (sys.executable, "-m", "frontdesk", "worker"), {"FRONTDESK_DATABASE_URL": url}
+    command = (sys.executable, "-m", "frontdesk", "worker")
+    variables = {"FRONTDESK_DATABASE_URL": url}
 
     def lines(event: str) -> list[int]:
         return [log.exists() and log.read_text().count(f'"event": "{event}"') for log in logs]

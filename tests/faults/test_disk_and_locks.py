@@ -1,12 +1,12 @@
-"""A database that is locked, full or read-only: writes are put off with 503, reads go on, and all is well afterwards.
+"""A database that is locked, full or read-only: writes are put off with 503, reads go on, and all
+is well afterwards.
 
-A disk that is really full takes a file system of its own, which only root can mount. Elsewhere SQLite is told how large its file
-may become, which ends in the same error of the same library.
+A disk that is really full takes a file system of its own, which only root can mount. Elsewhere
+SQLite is told how large its file may become, which ends in the same error of the same library.
 """
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -24,16 +24,11 @@ from frontdesk.errors import Unavailable
 from tests.conftest import Api
 from tests.db.statements import statements
 from tests.factories import Customer, member_body
+from tests.faults.locks import held_by_another_process
 from tests.postgres import Databases
 
-HOLD_SQLITE = """
-import sys, pysqlite3
-connection = pysqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.read()
-"""
-# Pragmas of SQLite and how they are undone; settings of PostgreSQL, which has no bound for tables: only for temporary files.
+# Pragmas of SQLite and how they are undone; settings of PostgreSQL, which has no bound for tables:
+# only for temporary files.
 PRAGMAS = {
     "read-only": ("query_only=ON", "query_only=OFF"),
     "full": ("max_page_count=1", "max_page_count=1073741823"),
@@ -44,27 +39,10 @@ Trouble = tuple[str, AbstractContextManager[None]]
 
 
 @contextmanager
-def held_by_another_process(db: Database) -> Iterator[None]:
-    """What a write needs is locked, for as long as the block lasts."""
-    if db.is_sqlite:
-        command = [sys.executable, "-c", HOLD_SQLITE, str(db.engine.url.database)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-            assert holder.stdout is not None
-            assert holder.stdout.readline() == b"held\n"
-            try:
-                yield
-            finally:
-                holder.communicate()
-    else:
-        plain_url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain_url) as connection:
-            connection.execute("LOCK TABLE members IN EXCLUSIVE MODE")
-            yield
-
-
-@contextmanager
 def with_pragma(db: Database, kind: str) -> Iterator[None]:
-    """Every connection that the service opens meanwhile has the pragma; those it has are given up before and after."""
+    """Every connection that the service opens meanwhile has the pragma; those it has are given up
+    before and after.
+    """
     pragma, undo = PRAGMAS[kind]
 
     def prepare(connection: Any, _record: object) -> None:
@@ -108,12 +86,19 @@ def trouble(request: pytest.FixtureRequest, app: App, db: Database) -> Trouble:
     return kind, with_setting(request.getfixturevalue("postgres"), db, SETTINGS[kind])
 
 
-def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_will_not_pass_by_itself(
-    api: Api, app: App, config: Config, customer: Customer, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
+def test_writes_are_put_off_while_reads_go_on(
+    api: Api,
+    app: App,
+    config: Config,
+    customer: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: Trouble,
 ) -> None:
     for seconds in ("FRESH_SECONDS", "RETRY_SECONDS"):
         monkeypatch.setattr(f"frontdesk.db.checks.{seconds}", 0)
-    db, plan, (kind, in_trouble) = app.db, f"/v2/plans/{customer.plan_ids[0]}", trouble
+    db = app.db
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    kind, in_trouble = trouble
     assert api.post(f"{plan}/eligibility", member_body(1)).status_code == 201
     stored = 1
     with in_trouble:
@@ -124,7 +109,9 @@ def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_
             check_put_off(ready)
             assert ready.json()["detail"] in [problem.what for problem in problems(db, config)]
         if kind != "full" or db.is_sqlite:
-            while (answer := api.post(f"{plan}/eligibility", member_body(stored + 1))).status_code == 201:
+            while (
+                answer := api.post(f"{plan}/eligibility", member_body(stored + 1))
+            ).status_code == 201:
                 stored += 1
             check_put_off(answer)
         if kind == "read-only":
@@ -141,7 +128,9 @@ def test_writes_are_put_off_while_reads_go_on_and_readiness_and_check_tell_what_
         assert not db.is_sqlite or tx.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
 
 
-def test_readiness_writes_once_in_five_seconds(api: Api, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_writes_once_in_five_seconds(
+    api: Api, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seconds = [0.0]
     monkeypatch.setattr("frontdesk.db.checks.monotonic", lambda: seconds[0])
     with statements(app.db, "UPDATE installation") as written:
@@ -157,10 +146,15 @@ def test_readiness_writes_once_in_five_seconds(api: Api, app: App, monkeypatch: 
 def test_a_full_disk_is_not_ready_and_a_check_says_so(
     database_url: str, config: Config, tmp_path: Path
 ) -> None:
-    """Where this user can't mount a disk of 6 MiB, the bound of a file, above, is what can be tried."""
+    """Where this user can't mount a disk of 6 MiB, the bound of a file, above, is what can be
+    tried.
+    """
     mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs", str(tmp_path)]
     source = shutil.copy(database_url.removeprefix("sqlite:///"), tmp_path.with_suffix(".db"))
-    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, check=False, capture_output=True).returncode
+    ):
         return
     try:
         path = shutil.copy(source, tmp_path / "full.db")

@@ -1,5 +1,6 @@
-"""A primary is killed under load and its synchronous standby promoted: nothing acknowledged is lost, nobody is mailed twice, and
-the service goes on without a restart. `-s` prints the times."""
+"""A primary is killed under load and its synchronous standby promoted: nothing acknowledged is
+lost, nobody is mailed twice, and the service goes on without a restart. `-s` prints the times.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +20,9 @@ from frontdesk.db.database_identity import FailoverWitness
 from frontdesk.invitations.model import HoldReason
 from frontdesk.invitations.protocol import find_hold, find_hold_reason
 from tests.conftest import migrated
-from tests.factories import make_customer, make_operator
-from tests.faults.callers import Callers, call
+from tests.factories import lift_immediate_limit, make_customer, make_operator
+from tests.faults.callers import Callers, call, visits
 from tests.faults.server import Server, mailing
-from tests.faults.test_kill import visits
 from tests.files.loading import csv_of, row
 from tests.mail.relay import Relay
 from tests.patience import wait_until
@@ -60,10 +60,17 @@ def execute(server: PostgresServer, *statements: str) -> Any:
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    with PostgresServer(durable=True) as primary, PostgresServer(durable=True, follows=primary) as standby:
-        one, both = (f"127.0.0.1:{primary.port}{also}/" for also in ("", f",127.0.0.1:{standby.port}"))
+    with (
+        PostgresServer(durable=True) as primary,
+        PostgresServer(durable=True, follows=primary) as standby,
+    ):
+        one, both = (
+            f"127.0.0.1:{primary.port}{also}/" for also in ("", f",127.0.0.1:{standby.port}")
+        )
         url = migrated(primary, "moved").replace(one, both).replace("+psycopg", "")
-        with closing(open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)) as db:
+        with closing(
+            open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
+        ) as db:
             yield Pair(primary, standby, url, db)
 
 
@@ -71,31 +78,42 @@ def server_of(pair: Pair, relay: Relay, folder: Path) -> Server:
     return Server(pair.address, folder / "log", settings=mailing(relay.port), with_worker=True)
 
 
-def test_a_failover_under_load_loses_nothing_that_was_acknowledged(pair: Pair, tmp_path: Path) -> None:
+def test_a_failover_under_load_loses_nothing_that_was_acknowledged(
+    pair: Pair, tmp_path: Path
+) -> None:
     execute(pair.primary, *WAIT_FOR_STANDBY)
     caller, filer, feeder = (make_customer(pair.db, now=system_clock()) for _ in range(3))
+    lift_immediate_limit(pair.db, caller)
     operator = make_operator(pair.db, now=system_clock())
     files = f"/v2/plans/{filer.plan_ids[0]}/eligibility-files"
     with Relay() as relay, server_of(pair, relay, tmp_path) as server:
-        members = Callers(server.port, f"/v2/plans/{caller.plan_ids[0]}/eligibility", caller.token, threads=8)
+        members = Callers(
+            server.port, f"/v2/plans/{caller.plan_ids[0]}/eligibility", caller.token, threads=8
+        )
         bodies = partial(visits, feeder.plan_ids)
-        events = Callers(server.port, "/operator/v1/queue-events", operator.token, bodies, threads=4)
+        events = Callers(
+            server.port, "/operator/v1/queue-events", operator.token, bodies, threads=4
+        )
         content = csv_of(row(number) for number in range(ROWS))
         status, told = call(server.port, "POST", files, content, filer.token, kind="text/csv")
         assert status == 202
 
         def file() -> Any:
-            return call(server.port, "GET", f"{files}/{told['data']['id']}", token=filer.token)[1]["data"]
+            return call(server.port, "GET", f"{files}/{told['data']['id']}", token=filer.token)[1][
+                "data"
+            ]
 
         with members, events:
             members.wait_for(50)
             events.wait_for(50)
             wait_until(lambda: len(relay.recipients) > 20, "mails")
             wait_until(
-                lambda: pair.count("SELECT sum(rows_done) FROM eligibility_files") > 0, "a chunk of the file"
+                lambda: pair.count("SELECT sum(rows_done) FROM eligibility_files") > 0,
+                "a chunk of the file",
             )
             assert file()["state"] == "running"
-            promoted_at, mailed = pair.fail_over(), len(relay.recipients)
+            promoted_at = pair.fail_over()
+            mailed = len(relay.recipients)
             is_back: dict[str, Callable[[], object]] = {
                 "a POST": partial(
                     lambda before: len(members.acknowledged) > before, len(members.acknowledged)
@@ -110,7 +128,8 @@ def test_a_failover_under_load_loses_nothing_that_was_acknowledged(pair: Pair, t
             events.wait_for(50)
         wait_until(lambda: file()["state"] == "done", "the file")
         wait_until(
-            lambda: pair.count("SELECT count(*) FROM invitations WHERE state <> 'sent'") == 0, "all mails"
+            lambda: pair.count("SELECT count(*) FROM invitations WHERE state <> 'sent'") == 0,
+            "all mails",
         )
         assert file()["counts"] == {"created": ROWS}
     check_promises(pair, members, events, relay)
@@ -120,17 +139,23 @@ def test_a_failover_under_load_loses_nothing_that_was_acknowledged(pair: Pair, t
 
 def check_promises(pair: Pair, members: Callers, events: Callers, relay: Relay) -> None:
     """Every acknowledged record is there, once, and so is the mail to each invited member."""
-    found = pair.db.ask(lambda tx: tx.exec_driver_sql("SELECT external_id, last_name FROM members").all())
+    found = pair.db.ask(
+        lambda tx: tx.exec_driver_sql("SELECT external_id, last_name FROM members").all()
+    )
     assert members.acknowledged.items() <= dict(found).items()
     assert members.statuses <= {200, 201, 503}
     assert pair.count("SELECT count(*) FROM member_history WHERE outcome = 'created'") == len(found)
     told = pair.db.ask(
-        lambda tx: tx.exec_driver_sql("SELECT event_id, visit FROM queue_events WHERE visit > ''").all()
+        lambda tx: tx.exec_driver_sql(
+            "SELECT event_id, visit FROM queue_events WHERE visit > ''"
+        ).all()
     )
     assert events.acknowledged.items() <= dict(told).items()
     assert set(relay.taken.values()) == {1}
     assert (
-        len(relay.recipients) == len(set(relay.recipients)) == pair.count("SELECT count(*) FROM invitations")
+        len(relay.recipients)
+        == len(set(relay.recipients))
+        == pair.count("SELECT count(*) FROM invitations")
     )
 
 
@@ -154,16 +179,16 @@ def test_delivery_goes_on_after_a_failover_where_a_worker_saw_that_nothing_is_lo
     look(complete)
     execute(pair.standby, *STOP_FOLLOWING)
     wait_until(
-        lambda: execute(pair.primary, "SELECT count(*) FROM pg_stat_replication") == (0,), "the end of it"
+        lambda: execute(pair.primary, "SELECT count(*) FROM pg_stat_replication") == (0,),
+        "the end of it",
     )
     execute(pair.primary, "SET synchronous_commit = local", "CREATE TABLE lost_with_the_primary ()")
     look(ahead)
     pair.fail_over()
     look(late)
     with pair.db.write() as tx:
-        assert (
-            find_hold_reason(tx) is HoldReason.MOVED
-        )  # at once, though the control file still has the old timeline
+        # at once, though the control file still has the old timeline
+        assert find_hold_reason(tx) is HoldReason.MOVED
         for witness in (None, asynchronous, ahead, late):
             assert find_hold(tx, witness) is HoldReason.MOVED
         assert find_hold(tx, complete) is None

@@ -1,4 +1,6 @@
-"""The readers of what others wrote, fuzzed: rows, a report or a refusal by a known code, and no value in what is said."""
+"""The readers of what others wrote, fuzzed: rows, a report or a refusal by a known code, and no
+value in what is said.
+"""
 
 import io
 import json
@@ -11,31 +13,46 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from frontdesk import codes
+from frontdesk.codes import Where
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Invalid
-from frontdesk.files.model import REPORT_CODES
-from frontdesk.formats.model import FILE_FAULTS, FileMode, Format, Unreadable
+from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.invitations.reports import parse_report, read_message_id, split_mailbox
 from frontdesk.mapping.model import Row, read_rows
 from frontdesk.mapping.opening import open_unread
-from frontdesk.mapping.parser import ROW_RULE_PARTS, RULE_PARTS, SECTION_834, FileMapping, parse_mapping
+from frontdesk.mapping.parser import (
+    ROW_RULE_PARTS,
+    RULE_PARTS,
+    SECTION_834,
+    FileMapping,
+    parse_mapping,
+)
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.mapping.x12 import MappingNeeded, X12Options
 from tests.faults.fuzzing import changed, changes, fuzz
 from tests.files.exports import excel_export, hr_export, synthea
 from tests.formats.reading import IDENTIFY, MEMBER, Pieces, file_834, interchange, transaction
-from tests.formats.test_any_bytes import CANARY, SAMPLES
+from tests.formats.samples import CANARY, SAMPLES
 from tests.formats.workbooks import GOOD, HEADER, cell, raw_workbook, workbook
-from tests.invitations.test_bounces import bounce
+from tests.invitations.bounces import bounce
 
 TODAY = "2026-11-22"
 MAPPING = parse_mapping({"834": IDENTIFY})
 
 CSV_SEEDS = [SAMPLES[Format.CSV], *(made()[:1500] for made in (synthea, hr_export, excel_export))]
-CSV_TOKENS = [b'"\n"', b'","', b'"a""b"', b"sep=;\n", *(name.encode() for name in list(FIELDS)[:12])]
+CSV_TOKENS = [
+    b'"\n"',
+    b'","',
+    b'"a""b"',
+    b"sep=;\n",
+    *(name.encode() for name in list(FIELDS)[:12]),
+]
 
-DEPENDENT = MEMBER.replace("INS*Y*18", "INS*N*19").replace("Robin", "Kim").replace("REF*17*01", "REF*17*02")
+DEPENDENT = (
+    MEMBER.replace("INS*Y*18", "INS*N*19").replace("Robin", "Kim").replace("REF*17*01", "REF*17*02")
+)
 X12_SEEDS = [
     SAMPLES[Format.X12],
     file_834(MEMBER, DEPENDENT).encode(),
@@ -43,9 +60,9 @@ X12_SEEDS = [
     interchange(transaction(MEMBER), transaction(DEPENDENT, control="0002")).encode(),
 ]
 X12_TOKENS = b"""
-    ISA*00 GS*BE ST*834*0001 SE*3*0001 GE*1*3 IEA*1*000000007 INS*Y*18*024*28*A***FT INS*N*01 REF*0F* REF*17* NM1*IL*1* NM1*74*1*
-    DMG*D8* HD*030**HLT HD*024**DEN DTP*348*D8* DTP*349*D8* DTP*348*RD8*20260101-20261231 BGN*00* N4* PER*IP** LX*1 LS*2700
-    COB*P QTY*TO*1
+    ISA*00 GS*BE ST*834*0001 SE*3*0001 GE*1*3 IEA*1*000000007 INS*Y*18*024*28*A***FT INS*N*01 REF*0F*
+    REF*17* NM1*IL*1* NM1*74*1* DMG*D8* HD*030**HLT HD*024**DEN DTP*348*D8* DTP*349*D8*
+    DTP*348*RD8*20260101-20261231 BGN*00* N4* PER*IP** LX*1 LS*2700 COB*P QTY*TO*1
 """.split()
 
 A_DAY = cell("B9", "2026-01-01", 't="d"')
@@ -57,14 +74,15 @@ SHEETS = [
 BOOK = workbook([HEADER, ["E1", "Robin", CANARY, 2134, "1977-01-11", True]])
 STYLES_OR_STRINGS = b'<x xmlns="y"><cellXfs><xf numFmtId="14"/></cellXfs><si><t>A</t></si></x>'
 XML_TOKENS = b"""
-    r="A1048576" t="s" t="e" t="inlineStr" <row> <c> <v>-1</v> </sheetData> <is><t>x</t></is> <row/> <mergeCell/>
+    r="A1048576" t="s" t="e" t="inlineStr" <row> <c> <v>-1</v> </sheetData> <is><t>x</t></is>
+    <row/> <mergeCell/>
 """.split()
 
 _OTHERS = "plan", "Last Name", "REF*0F", "", "\0", CANARY, "a" * 300
 _NAMES = st.sampled_from([*FIELDS, *RULE_PARTS, *ROW_RULE_PARTS, SECTION_834, *_OTHERS])
 _WORDS = b"""
-    MM/DD/YYYY YYYYMMDD D.M.YY YY first last comma hashed plain compare full strict lenient ; REF*17 full_name 9999-12-31
-    own_reference subscriber person_code NM109 HLT REF*0F+REF*17 REF*17+HD03 all
+    MM/DD/YYYY YYYYMMDD D.M.YY YY first last comma hashed plain compare full strict lenient ;
+    REF*17 full_name 9999-12-31 own_reference subscriber person_code NM109 HLT REF*0F+REF*17 REF*17+HD03 all
 """.decode().split()
 _TEXTS = st.text(max_size=40) | _NAMES | st.sampled_from(_WORDS)
 _LEAVES = st.none() | st.booleans() | st.integers(-5, 120) | st.floats() | _TEXTS
@@ -75,7 +93,9 @@ _JSON = st.recursive(
 )
 
 
-def _objects(names: Iterable[str], values: st.SearchStrategy[Any] = _JSON) -> st.SearchStrategy[Any]:
+def _objects(
+    names: Iterable[str], values: st.SearchStrategy[Any] = _JSON
+) -> st.SearchStrategy[Any]:
     return st.dictionaries(st.sampled_from([*names]), values, max_size=4)
 
 
@@ -93,15 +113,40 @@ ABUSE = "feedback-report"
 BOUNCES = [
     bounce(),
     bounce(kind="message/rfc822").replace(b"\n", b"\r\n"),
-    bounce(report=ABUSE, status_kind=f"message/{ABUSE}", status="Feedback-Type: abuse\nVersion: 1\n"),
+    bounce(
+        report=ABUSE, status_kind=f"message/{ABUSE}", status="Feedback-Type: abuse\nVersion: 1\n"
+    ),
     bounce(status_kind="message/global-delivery-status", head="In-Reply-To: <a@b.example>\n"),
 ]
 MAIL_TOKENS = [
-    *(b"--b\n", b"--b--\n", b"\n\n", b"Content-Type: ", b"multipart/report; boundary=", b"message/rfc822\n\n", b"charset=\0"),
-    *(b"boundary*0*=utf-8''%FF", b"Content-Transfer-Encoding: base64\n", b"charset=unknown-8bit", b"Message-ID: <a@b>\n"),
-    *(b"Status: 5.1.1\n", b"Action: failed\n", b"From x\n", b"\nFrom ", b">From ", b"; a*=''", b"(", b"<", b">"),
+    *(
+        b"--b\n",
+        b"--b--\n",
+        b"\n\n",
+        b"Content-Type: ",
+        b"multipart/report; boundary=",
+        b"message/rfc822\n\n",
+        b"charset=\0",
+    ),
+    *(
+        b"boundary*0*=utf-8''%FF",
+        b"Content-Transfer-Encoding: base64\n",
+        b"charset=unknown-8bit",
+        b"Message-ID: <a@b>\n",
+    ),
+    *(
+        b"Status: 5.1.1\n",
+        b"Action: failed\n",
+        b"From x\n",
+        b"\nFrom ",
+        b">From ",
+        b"; a*=''",
+        b"(",
+        b"<",
+        b">",
+    ),
     b"Content-Type: multipart/mixed; boundary=b\n\n--b\n" * 30,
-]  # fmt: skip
+]
 
 
 def unless_refused(reading: Callable[[], object]) -> None:
@@ -111,7 +156,9 @@ def unless_refused(reading: Callable[[], object]) -> None:
         reading()
     except Unreadable as error:
         refusals.append(error)
-    assert all(error.code in FILE_FAULTS and CANARY not in error.detail for error in refusals)
+    assert all(
+        error.code in codes.of(Where.FILE) and CANARY not in error.detail for error in refusals
+    )
 
 
 def read_all(
@@ -130,7 +177,7 @@ def read_all(
 
 
 def check_row(row: Row) -> None:
-    assert {fault.code for fault in row.faults} <= set(REPORT_CODES)
+    assert {fault.code for fault in row.faults} <= set(codes.of(Where.ROW))
     record = parse_member(row.values, today=TODAY, lenient=True)
     assert not any(CANARY in fault.message for fault in (*row.faults, *record.faults))
 
@@ -141,14 +188,17 @@ def test_csv() -> None:
         unless_refused(lambda: read_all(content, format_, size=size))
         unless_refused(lambda: suggest_mapping(io.BytesIO(content), today=TODAY))
 
-    between, format_ = st.sampled_from([b"", b",\n", b"\n", b'"']), st.sampled_from([None, Format.CSV])
+    between = st.sampled_from([b"", b",\n", b"\n", b'"'])
+    format_ = st.sampled_from([None, Format.CSV])
     inputs = st.sampled_from(CSV_SEEDS), changes(CSV_TOKENS), between, format_
     fuzz(check, *inputs, st.integers(1, 5000), examples=30)
 
 
 def test_834() -> None:
     def check(seed: bytes, wanted: Any, between: bytes, size: int) -> None:
-        unless_refused(lambda: read_all(changed(seed, wanted, between=between), Format.X12, size=size))
+        unless_refused(
+            lambda: read_all(changed(seed, wanted, between=between), Format.X12, size=size)
+        )
 
     between = st.sampled_from([b"", b"~", b"~*", b"~*:"])
     inputs = st.sampled_from(X12_SEEDS), changes(X12_TOKENS), between, st.integers(1, 5000)
@@ -188,7 +238,8 @@ def test_mappings() -> None:
         except Invalid as refusal:
             told = json.dumps([fault.serialize() for fault in refusal.faults])
         else:
-            told, usable = "[{}]", usable + 1
+            told = "[{}]"
+            usable = usable + 1
             with suppress(MappingNeeded):
                 unless_refused(lambda: read_all(seed, mapping=mapping))
         assert json.loads(told)

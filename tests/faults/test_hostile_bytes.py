@@ -1,4 +1,6 @@
-"""Bodies that chance makes out of good ones and out of what readers stumble over: never our fault, alike on both databases."""
+"""Bodies that chance makes out of good ones and out of what readers stumble over: never our fault,
+alike on both databases.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,22 +19,33 @@ from tests.faults.fuzzing import HOSTILE, changed, changes, fuzz
 EXAMPLES = times(60, long=1_000_000)  # of each of five kinds
 
 TOKENS = b"""
-    { } [ ] , : " \\ \\u \\ud83d \\ude00 \\u0000 null true NaN 1e400 -0 18446744073709551616 =? "external_id": "metadata":{
-    "dob":"2026-W01-1" "name": "id": [[[[[[[[ ]]]]]]]] 2026-02-30 @ . {"a":{"a":{"a":{"a":{"a":{"a": }}}}}}
+    { } [ ] , : " \\ \\u \\ud83d \\ude00 \\u0000 null true NaN 1e400 -0 18446744073709551616 =?
+    "external_id": "metadata":{ "dob":"2026-W01-1" "name": "id": [[[[[[[[ ]]]]]]]] 2026-02-30 @ .
+    {"a":{"a":{"a":{"a":{"a":{"a": }}}}}}
 """.split()
 SEEDS = {
-    "eligibility": compact(member_body(1, metadata={"a": "é", "b": "\U0001f600"}, middle_name="\u0301")),
+    "eligibility": compact(
+        member_body(1, metadata={"a": "é", "b": "\U0001f600"}, middle_name="\u0301")
+    ),
     "plan": compact({"name": "Zoë", "description": None, "external_id": "plan-0", "active": True}),
     "token": compact({"grant_type": "client_credentials", "client_id": "x", "client_secret": "y"}),
 }
 ALLOWED = {"eligibility": {200, 201, 400, 422}, "plan": {200, 400, 422}, "token": {400, 401}}
 NAMES = {*FIELDS, "name", "description", "id", "type", "active", "created_at"}
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=300)
-    | st.sampled_from(["2026-01-01", "female", "a@b.com", "9999999999", "02134", "TRUE", "Primary", "\0", "=?"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=45), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=300)
+    | st.sampled_from(
+        ["2026-01-01", "female", "a@b.com", "9999999999", "02134", "TRUE", "Primary", "\0", "=?"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=45), inner, max_size=3)
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

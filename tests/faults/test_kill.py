@@ -1,11 +1,11 @@
-"""kill -9 of the server and of PostgreSQL under load: nothing acknowledged is lost, nobody is invited twice."""
+"""kill -9 of the server and of PostgreSQL under load: nothing acknowledged is lost, nobody is
+invited twice.
+"""
 
 import http.client
 import json
 import random
-from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,35 +18,31 @@ from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import rebuild
 from tests.conftest import migrated
 from tests.factories import make_customer, make_operator, member_body
-from tests.faults.callers import Callers, call, times
+from tests.faults.callers import Callers, call, check_promises, times, visits
 from tests.faults.server import Server
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import PostgresServer
 
 # On each of the two databases: of a server that takes members, and of one that takes queue events.
-ANSWER_KILLS, BATCH_KILLS = times(3, long=50), times(3, long=50)
-SERVER_KILLS, KILLS_OF_A_FEED = times(25, long=500), times(2, long=100)
-BACKEND_CUTS, BACKEND_KILLS, POSTMASTER_KILLS = times(20, long=300), times(5, long=100), times(10, long=100)
-SERVING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'killed' ORDER BY pid"
-
-
-def check_promises(db: Database, callers: Callers) -> None:
-    """Every acknowledged record is there with its acknowledged name, once, with one invitation."""
-    query = """SELECT m.external_id, m.last_name, (SELECT count(*) FROM invitations i WHERE i.member_id = m.id),
-        (SELECT count(*) FROM member_history h WHERE h.member_id = m.id AND h.outcome = 'created') FROM members m"""
-    rows = db.ask(lambda tx: tx.exec_driver_sql(query).all())
-    stored = {row[0]: row[1] for row in rows}
-    assert len(stored) == len(rows)
-    assert callers.acknowledged.items() <= stored.items()
-    assert {(row[2], row[3]) for row in rows} == {(1, 1)}
-    assert {201} <= callers.statuses <= {200, 201, 503}
+ANSWER_KILLS = times(3, long=50)
+BATCH_KILLS = times(3, long=50)
+SERVER_KILLS = times(10, long=500)
+KILLS_OF_A_FEED = times(2, long=100)
+BACKEND_CUTS = times(10, long=300)
+BACKEND_KILLS = times(3, long=100)
+POSTMASTER_KILLS = times(5, long=100)
+SERVING = (
+    "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'killed' "
+    "ORDER BY pid"
+)
 
 
 def test_a_killed_server_loses_nothing_that_it_acknowledged(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    path, chance = f"/v2/plans/{customer.plan_ids[0]}/eligibility", random.Random(7)
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    chance = random.Random(7)
     with (
         Server(database_url, tmp_path / "log") as server,
         Callers(server.port, path, customer.token) as callers,
@@ -62,7 +58,11 @@ def send_by_key(
     server: Server, path: str, token: str, body: object, *, key: str
 ) -> http.client.HTTPConnection:
     """A POST whose answer is not read."""
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}", "Idempotency-Key": key}
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {token}",
+        "Idempotency-Key": key,
+    }
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
     connection.request("POST", path, json.dumps(body), headers)
     return connection
@@ -71,7 +71,9 @@ def send_by_key(
 def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
-    """The server is killed once a record is committed, whose answer is never read; and while a lock keeps another one waiting."""
+    """The server is killed once a record is committed, whose answer is never read; and while a lock
+    keeps another one waiting.
+    """
     customer = make_customer(db, now=system_clock())
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
@@ -83,7 +85,11 @@ def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
         with closing(send(number)) as connection:
             told = connection.getresponse()
             assert json.loads(told.read())["last_name"] == f"Name{number}"
-            return told.status, told.headers["Eligibility-Outcome"], told.headers["Idempotency-Replayed"]
+            return (
+                told.status,
+                told.headers["Eligibility-Outcome"],
+                told.headers["Idempotency-Replayed"],
+            )
 
     def is_stored(number: int) -> bool:
         count = db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM members").scalar_one())
@@ -106,10 +112,12 @@ def test_a_retry_after_a_kill_gets_the_first_answer_or_is_the_first_request(
         assert answer(0) == (201, "created", "true")
 
 
-def test_a_retry_of_a_batch_after_a_kill_gets_the_first_results_and_writes_the_others(
+def test_a_batch_retried_after_a_kill_gets_the_first_results(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
-    """The server is killed in the middle of a batch: some of its groups are committed, and their answer is never read."""
+    """The server is killed in the middle of a batch: some of its groups are committed, and their
+    answer is never read.
+    """
     customer = make_customer(db, now=system_clock())
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility/batch"
 
@@ -124,13 +132,15 @@ def test_a_retry_of_a_batch_after_a_kill_gets_the_first_results_and_writes_the_o
 
     def stored() -> list[int]:
         return list(
-            db.ask(lambda tx: tx.exec_driver_sql("SELECT id FROM members ORDER BY id").scalars().all())
+            db.ask(
+                lambda tx: tx.exec_driver_sql("SELECT id FROM members ORDER BY id").scalars().all()
+            )
         )
 
     with Server(database_url, tmp_path / "log") as server:
         for batch in range(BATCH_KILLS):
             with closing(send(batch)):
-                wait_until(lambda: len(stored()) > 1000 * batch, "a committed group")  # noqa: B023 - called at once
+                wait_until(lambda: len(stored()) > 1000 * batch, "a committed group")  # noqa: B023
                 server.kill()
             before = set(stored())
             server.start()
@@ -139,35 +149,19 @@ def test_a_retry_of_a_batch_after_a_kill_gets_the_first_results_and_writes_the_o
             assert before - {each["id"] for each in first["data"]} == set(stored()[: 1000 * batch])
             assert answer(batch) == (first, "true")
     query = "SELECT count(*) FROM member_history WHERE outcome = 'created'"
-    assert db.ask(lambda tx: tx.exec_driver_sql(query).scalar_one()) == len(stored()) == 1000 * BATCH_KILLS
-
-
-def visits(plan_ids: list[int], feeder: int) -> Iterator[list[dict[str, Any]]]:
-    """Batches of ten visits, of which each feeder tells one part, so that batches of the feeders meet."""
-    type_ = ("patient.joined", "visit.started", "visit.ended", "patient.left")[feeder]
-    chance, began, batch = random.Random(feeder), system_clock() - timedelta(hours=1), 0
-    while True:
-        events = [
-            {
-                "id": f"{type_}-{visit}",
-                "type": type_,
-                "at": (began + timedelta(milliseconds=visit + feeder)).isoformat(),
-                "plan_id": plan_ids[visit % len(plan_ids)],
-                "visit": f"visit-{visit}",
-                "doctor": f"dr-{visit % 5}",
-            }
-            for visit in range(batch, batch + 10)
-        ]
-        chance.shuffle(events)
-        yield events
-        batch += 10
+    assert (
+        db.ask(lambda tx: tx.exec_driver_sql(query).scalar_one())
+        == len(stored())
+        == 1000 * BATCH_KILLS
+    )
 
 
 def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twice(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
     bodies = partial(visits, make_customer(db, now=system_clock()).plan_ids)
-    path, token = "/operator/v1/queue-events", make_operator(db, now=system_clock()).token
+    path = "/operator/v1/queue-events"
+    token = make_operator(db, now=system_clock()).token
     chance = random.Random(7)
     with (
         Server(database_url, tmp_path / "log", workers=2) as server,
@@ -179,7 +173,9 @@ def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twi
             server.start()
         feeders.wait_for(1)
     with db.write() as tx:
-        stored = [(row.event_id, row.visit) for row in tx.execute(queue_events.select()) if row.visit]
+        stored = [
+            (row.event_id, row.visit) for row in tx.execute(queue_events.select()) if row.visit
+        ]
         assert len(stored) == len(set(stored))
         assert feeders.acknowledged.items() <= dict(stored).items()
         assert sorted(row.visit for row in tx.execute(encounters.select())) == sorted(
@@ -189,8 +185,12 @@ def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twi
     assert feeders.statuses <= {207, 503}
 
 
-def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(tmp_path: Path) -> None:
-    """PostgreSQL cuts one connection, cuts all of them because a backend was killed, or is killed itself."""
+def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(
+    tmp_path: Path,
+) -> None:
+    """PostgreSQL cuts one connection, cuts all of them because a backend was killed, or is killed
+    itself.
+    """
     chance = random.Random(11)
     with PostgresServer(durable=True) as postgres:
         url = migrated(postgres, "killed")
@@ -199,7 +199,9 @@ def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(tm
         path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
         def reads() -> bool:
-            """A read may share one that began in the recovery, and fail with it; the next ones are on new connections."""
+            """A read may share one that began in the recovery, and fail with it; the next ones are
+            on new connections.
+            """
             status, _ = call(server.port, "GET", "/v2/plans", None, customer.token)
             assert status in (200, 503)
             return status == 200

@@ -1,4 +1,6 @@
-"""kill -9 of the worker and of the database in the middle of a file: every row is applied once, the report is complete."""
+"""kill -9 of the worker and of the database in the middle of a file: every row is applied once, the
+report is complete.
+"""
 
 import random
 import time
@@ -25,7 +27,9 @@ POSTMASTER_KILLS = times(3, long=60)
 
 
 def hand_in(db: Database, rows: int, first: int = 0) -> tuple[Desk, EligibilityFile]:
-    """A full file over members of whom it names all but a few, with an invitation for every new one."""
+    """A full file over members of whom it names all but a few, with an invitation for every new
+    one.
+    """
     desk = Desk(db, make_customer(db, now=system_clock()), system_clock)
     end = first + rows
     desk.load(csv_of(row(n) for n in range(end, end + MISSING)))
@@ -66,7 +70,7 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
             worker.join()
         start()
         for desk, file in handed:
-            wait_until(lambda: desk.reread(file).state not in ("waiting", "running"), "the file")  # noqa: B023
+            wait_until(partial(is_settled, desk, file), "the file")
     for n, (desk, file) in enumerate(handed):
         check(desk, desk.reread(file), rows, first=1000 * n, accounts=accounts)
 
@@ -97,6 +101,10 @@ def is_past(desk: Desk, before: EligibilityFile, *, chunks: int) -> bool:
     return now.state == "done" or (
         now.epoch > before.epoch and now.chunks_done >= before.chunks_done + chunks
     )
+
+
+def is_settled(desk: Desk, file: EligibilityFile) -> bool:
+    return desk.reread(file).state not in ("waiting", "running")
 
 
 def ended(desk: Desk, file: EligibilityFile) -> bool:

@@ -1,6 +1,8 @@
-"""kill -9 of workers in mid-SMTP, against a relay that misbehaves at every step: the promise of delivery, exactly.
+"""kill -9 of workers in mid-SMTP, against a relay that misbehaves at every step: the promise of
+delivery, exactly.
 
-Never more than one automatic copy, unless the relay's answer was lost; then at most one more, with the same Message-ID.
+Never more than one automatic copy, unless the relay's answer was lost; then at most one more, with
+the same Message-ID.
 """
 
 import os
@@ -14,7 +16,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.invitations import delivery, list_invitations
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, lift_immediate_limit, make_customer, member_body
 from tests.faults.callers import times
 from tests.faults.workers import deliver, workers
 from tests.invitations.mails import enrol_members
@@ -25,13 +27,17 @@ KILLS = times(25, long=500)  # on each of the two databases
 LEASE_SECONDS = 1.0
 MESSAGES_PER_KILL = 6
 
-# How often a step goes wrong, and in which ways. Never "silent": waiting for time-outs would leave little time for kills.
+# How often a step goes wrong, and in which ways. Never "silent": waiting for time-outs would leave
+# little time for kills.
 FAULTS = {
     "greeting": (0.01, ["drop", "4yz", "garbage"]),
     "mail": (0.03, ["4yz", "drop", "garbage", "slow"]),
     "rcpt": (0.05, ["4yz", "5yz", "drop", "slow"]),
     "data": (0.04, ["4yz", "5yz", "drop", "garbage", "go on and drop"]),
-    "content": (0.25, ["4yz", "5yz", "drop", "garbage", "slow", "take and drop", "take and garbage", "421"]),
+    "content": (
+        0.25,
+        ["4yz", "5yz", "drop", "garbage", "slow", "take and drop", "take and garbage", "421"],
+    ),
 }
 
 
@@ -45,7 +51,9 @@ def stored(db: Database) -> list[tuple[Invitation, list[str]]]:
     """Every invitation with the reasons of its steps."""
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
-        return [(row, [step.reason for step in delivery.get_invitation(tx, row.id)[1]]) for row in rows]
+        return [
+            (row, [step.reason for step in delivery.get_invitation(tx, row.id)[1]]) for row in rows
+        ]
 
 
 def is_settled(db: Database) -> bool:
@@ -57,10 +65,13 @@ def is_settled(db: Database) -> bool:
 def check_promise(db: Database, relay: Relay) -> None:
     found = stored(db)
     for row, reasons in found:
-        copies, repeats = relay.taken[str(row.message_id)], reasons.count(InvitationStep.ONCE_MORE)
+        copies = relay.taken[str(row.message_id)]
+        repeats = reasons.count(InvitationStep.ONCE_MORE)
         assert repeats <= 1
         assert copies <= 1 + repeats, f"{copies} copies, {reasons}"
-        assert copies or row.state != InvitationState.SENT, f"called sent, but never taken: {reasons}"
+        assert copies or row.state != InvitationState.SENT, (
+            f"called sent, but never taken: {reasons}"
+        )
         if row.state in (InvitationState.PENDING, InvitationState.FAILED) and not repeats:
             assert copies == 0, f"taken, but {row.state}: {reasons}"
     assert set(relay.taken) <= {row.message_id for row, _ in found}
@@ -71,7 +82,9 @@ def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
     database_url: str, db: Database
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    chance, of_relay = random.Random(11), random.Random(5)
+    lift_immediate_limit(db, customer)  # a nightly run makes more than an hour's invitations
+    chance = random.Random(11)
+    of_relay = random.Random(5)
 
     def plan(step: str) -> str | None:
         often, ways = FAULTS.get(step, (0.0, [""]))
@@ -83,7 +96,9 @@ def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
     ):
         running = [start(), start()]
         for number in range(KILLS):
-            invite(db, customer, range(number * MESSAGES_PER_KILL, (number + 1) * MESSAGES_PER_KILL))
+            invite(
+                db, customer, range(number * MESSAGES_PER_KILL, (number + 1) * MESSAGES_PER_KILL)
+            )
             time.sleep(chance.uniform(0.0, 0.15))  # a moment of its own for each kill
             running.pop(0).kill()
             running.append(start())
@@ -101,7 +116,9 @@ def test_a_worker_that_slept_past_its_lease_changes_nothing(
     customer = make_customer(db, now=system_clock())
     ahead = [step]
     with (
-        Relay(lambda at: "slow" if ahead == [at] and ahead.pop() else None, slow_seconds=0.5) as relay,
+        Relay(
+            lambda at: "slow" if ahead == [at] and ahead.pop() else None, slow_seconds=0.5
+        ) as relay,
         workers(deliver, database_url, relay.port, 1.5, 1000) as start,
     ):
         sleeper = start()

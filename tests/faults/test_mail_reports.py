@@ -1,4 +1,6 @@
-"""Many at once about one mail: relays that repeat themselves, a reader who clicks again, a mailbox that is read meanwhile."""
+"""Many at once about one mail: relays that repeat themselves, a reader who clicks again, a mailbox
+that is read meanwhile.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.protocol import apply_changes, apply_early_reports
 from frontdesk.invitations.reports import receive_report
-from frontdesk.invitations.store import find_invitation
+from frontdesk.invitations.store.queries import find_invitation
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import times
@@ -27,7 +29,11 @@ from tests.invitations.mails import MailedInvitation, mailed, state_of, suppress
 
 CALLERS = 6
 ROUNDS = times(25, long=500)
-STATES = [(InvitationState.AMBIGUOUS, 1), (InvitationState.AMBIGUOUS, 1), (InvitationState.OFFERED, 0)]
+STATES = [
+    (InvitationState.AMBIGUOUS, 1),
+    (InvitationState.AMBIGUOUS, 1),
+    (InvitationState.OFFERED, 0),
+]
 
 
 def write(db: Database, item: Any, work: Callable[[Tx, Any], Any]) -> Any:
@@ -50,14 +56,16 @@ def answered(db: Database, mail: MailedInvitation) -> None:
     """What a worker writes down when the relay has taken the mail."""
 
     def work(tx: Tx) -> None:
-        change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
+        change = StateChange(
+            InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250
+        )
         apply_changes(tx, [(change, find_invitation(tx, mail.id))], now=NOW, keeps_claim=True)
         apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)
 
 
-def test_reports_and_clicks_at_once_count_once_and_leave_one_state_and_one_suppression(
+def test_simultaneous_reports_and_clicks_count_once(
     api: Api, db: Database, customer: Customer
 ) -> None:
     with ThreadPoolExecutor(CALLERS) as pool:
@@ -67,7 +75,9 @@ def test_reports_and_clicks_at_once_count_once_and_leave_one_state_and_one_suppr
                 for n, (state, losses) in enumerate(STATES)
             )
             # The same report from all.
-            effects = list(pool.map(lambda _, it=same: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
+            effects = list(
+                pool.map(lambda _, it=same: told(db, it, ReportEvent.BOUNCED), range(CALLERS))
+            )
             assert Counter(effects) == {ReportEffect.APPLIED: 1, ReportEffect.KNOWN: CALLERS - 1}
             assert (state_of(db, same), suppressed(db)[same.address]) == ("failed", "hard_bounce")
             # Different reports and clicks.

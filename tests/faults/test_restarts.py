@@ -1,7 +1,8 @@
-"""Restarts under load: 12 kept-alive callers that never send a request again post 50 members a second, and not one call fails.
+"""Restarts under load: 12 kept-alive callers that never send a request again post 50 members a
+second, and not one call fails.
 
-`FRONTDESK_FAULTS=nightly .venv/bin/pytest -s tests/faults/test_restarts.py` restarts ten times and prints the figures of
-docs/faults.md.
+`FRONTDESK_FAULTS=nightly .venv/bin/pytest -s tests/faults/test_restarts.py` restarts ten times and
+prints the figures of docs/faults.md.
 """
 
 import http.client
@@ -23,24 +24,27 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.server import choose_as_usual, leave_to_successor
 from tests.factories import make_customer
-from tests.faults.callers import LEVEL, Callers, call, members
+from tests.faults.callers import LEVEL, Callers, call, check_promises, members
 from tests.faults.server import Server
-from tests.faults.test_kill import check_promises
 from tests.patience import PATIENCE_SECONDS, wait_until
 
 RESTARTS = 10 if LEVEL else 1
-CALLERS, PER_SECOND = 12, 50
+CALLERS = 12
+PER_SECOND = 50
 PROCESSES = 2
 DRAIN_SECONDS = 5 if LEVEL else 1
 
 
 class SteadyCallers(Callers):
-    """Callers that send each body once, at a steady rate, on a connection that they keep as long as the server does."""
+    """Callers that send each body once, at a steady rate, on a connection that they keep as long as
+    the server does.
+    """
 
     def __init__(self, port: int, path: str, token: str) -> None:
         super().__init__(port, path, token, threads=CALLERS)
         self.failures: Counter[str] = Counter()
-        self.count, self.slowest = 0, 0.0
+        self.count = 0
+        self.slowest = 0.0
 
     def figures(self, about: str) -> str:
         """A line of the table in docs/faults.md."""
@@ -74,7 +78,9 @@ class SteadyCallers(Callers):
 
 @contextmanager
 def proxy(ports: list[int]) -> Iterator[int]:
-    """A proxy, on the port that it yields, that sends each connection to the first server that is ready."""
+    """A proxy, on the port that it yields, that sends each connection to the first server that is
+    ready.
+    """
 
     def is_ready(port: int) -> bool:
         try:
@@ -113,12 +119,16 @@ Way = Callable[[Make], AbstractContextManager[tuple[int, Restart]]]
 def listening_sockets(port: int) -> int:
     """How many sockets listen on the port (proc_net_tcp: local address, remote address, state)."""
     lines = Path("/proc/net/tcp").read_text().splitlines()
-    return sum(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in lines)
+    return sum(
+        line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in lines
+    )
 
 
 @contextmanager
 def taken_over(make: Make) -> Iterator[tuple[int, Restart]]:
-    """The next server starts beside the one that drains, on its port; a second signal then ends the old one."""
+    """The next server starts beside the one that drains, on its port; a second signal then ends the
+    old one.
+    """
     running = [make(60).start()]
 
     def restart() -> None:
@@ -129,8 +139,11 @@ def taken_over(make: Make) -> Iterator[tuple[int, Restart]]:
         running[0] = make(60)
         running[0].port = old.port
         running[0].start()
-        wait_until(lambda: listening_sockets(old.port) == 2 * PROCESSES, "every process of the next server")
-        assert all(old.ready() for _ in range(20))  # none of these connections went to the server that drains
+        wait_until(
+            lambda: listening_sockets(old.port) == 2 * PROCESSES, "every process of the next server"
+        )
+        # none of these connections went to the server that drains
+        assert all(old.ready() for _ in range(20))
         assert old.stop() == 0
 
     yield running[0].port, restart
@@ -141,7 +154,8 @@ def handed_over(make: Make) -> Iterator[tuple[int, Restart]]:
     """Each server gets the socket that systemd keeps open."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = make(DRAIN_SECONDS)
-        server.listener, server.port = listener, listener.getsockname()[1]
+        server.listener = listener
+        server.port = listener.getsockname()[1]
         server.start()
 
         def restart() -> None:
@@ -179,21 +193,23 @@ def test_restarts_under_load_fail_no_call_and_lose_no_record(
             return server
 
         port, restart = stack.enter_context(way(make))
-        with SteadyCallers(port, f"/v2/plans/{customer.plan_ids[0]}/eligibility", customer.token) as callers:
+        with SteadyCallers(
+            port, f"/v2/plans/{customer.plan_ids[0]}/eligibility", customer.token
+        ) as callers:
             for _ in range(RESTARTS):
                 callers.wait_for(PER_SECOND)
                 restart()
             callers.wait_for(PER_SECOND)
     with capsys.disabled() if LEVEL else nullcontext():
-        sys.stdout.write(callers.figures(f"{way.__name__}, {'SQLite' if db.is_sqlite else 'PostgreSQL'}"))
+        sys.stdout.write(
+            callers.figures(f"{way.__name__}, {'SQLite' if db.is_sqlite else 'PostgreSQL'}")
+        )
     assert callers.failures == {}
     check_promises(db, callers)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (2, 2)])
-def test_new_connections_go_to_the_sockets_of_the_next_server_which_then_shares_them_evenly(
-    before: int, after: int
-) -> None:
+def test_new_connections_are_shared_evenly_by_the_next_server(before: int, after: int) -> None:
     with ExitStack() as stack:
         first = stack.enter_context(socket.create_server(("127.0.0.1", 0), reuse_port=True))
         address = first.getsockname()

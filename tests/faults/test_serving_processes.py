@@ -1,5 +1,6 @@
-"""The processes behind `frontdesk serve`: one that dies is replaced and told of, all end with their parent, and a log that
-nobody reads stops none of them. How they serve does not depend on the database.
+"""The processes behind `frontdesk serve`: one that dies is replaced and told of, all end with their
+parent, and a log that nobody reads stops none of them. How they serve does not depend on the
+database.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -37,8 +39,14 @@ def can_bind(host: str, port: int) -> bool:
     return False
 
 
+def has_logged_starts(server: Server, count: int) -> bool:
+    return len(server.told("serving_process_started")) == count
+
+
 def ask_health(server: Server, *, times: int) -> None:
-    with contextlib.closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)) as connection:
+    with contextlib.closing(
+        HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+    ) as connection:
         for _ in range(times):
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
@@ -47,7 +55,7 @@ def ask_health(server: Server, *, times: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_process_that_dies_is_replaced_and_told_of_and_every_line_is_written_before_the_stop(
+def test_a_serving_process_that_dies_is_replaced_and_logged(
     database_url: str, tmp_path: Path, workers: int
 ) -> None:
     with Server(database_url, tmp_path / "log", workers=workers) as server:
@@ -55,10 +63,10 @@ def test_a_process_that_dies_is_replaced_and_told_of_and_every_line_is_written_b
         for round_ in range(1, 4 - workers):  # twice in a row is no reason to end either
             before = server.children()
             os.kill(before[0], signal.SIGKILL)
-            wait_until(lambda: before[0] not in server.children(), "the process to be gone")  # noqa: B023 - used at once
+            wait_until(lambda: before[0] not in server.children(), "the end")  # noqa: B023
             assert server.ready()  # a connection waits for the other process, or for the next one
             wait_until(lambda: len(server.children()) == workers, "another process")
-            wait_until(lambda: len(server.told("serving_process_started")) == round_, "the line")  # noqa: B023
+            wait_until(partial(has_logged_starts, server, round_), "the line")
             last = server.told("serving_process_ended")[-1]
             assert (last["pid"], last["signal"], last["status"]) == (before[0], "SIGKILL", None)
             assert server.told("serving_process_started")[-1]["pid"] in server.children()
@@ -67,7 +75,7 @@ def test_a_process_that_dies_is_replaced_and_told_of_and_every_line_is_written_b
         assert server.log.read_text().count('"route":"/healthz"') == 50
 
 
-def test_processes_that_cant_start_end_the_server_and_the_log_says_why_without_a_value(
+def test_processes_that_cannot_start_end_the_server(
     database_url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FRONTDESK_DATABASE_URL", database_url)
@@ -77,18 +85,21 @@ def test_processes_that_cant_start_end_the_server_and_the_log_says_why_without_a
     with listener:
         assert not Supervisor([serving_program(listener, 1)], LogOutput(log)).run()
     said = capfd.readouterr()
-    assert {json.loads(line)["event"] for line in said.out.splitlines()} == {"serving_process_failed"}
+    assert {json.loads(line)["event"] for line in said.out.splitlines()} == {
+        "serving_process_failed"
+    }
     assert "private" not in said.out + said.err + log.getvalue()
     assert json.loads(log.getvalue().splitlines()[-1])["event"] == "serving_gave_up"
 
 
-def test_a_killed_worker_is_replaced_and_all_processes_end_with_a_parent_that_was_killed(
+def test_a_killed_worker_is_replaced_and_a_killed_parent_ends_all(
     database_url: str, tmp_path: Path
 ) -> None:
     with Server(database_url, tmp_path / "log", workers=2, with_worker=True) as server:
         assert not can_bind("127.0.0.1", server.port)
         wait_until(lambda: len(server.told("worker_started")) == 1, "the worker")
-        [served], [worker] = server.told("serve_started"), server.told("worker_started")
+        [served] = server.told("serve_started")
+        [worker] = server.told("worker_started")
         assert {
             **PROGRAM,
             "environment": "sandbox",
@@ -124,7 +135,9 @@ def test_a_log_that_nobody_reads_stops_nothing(database_url: str, unread: Path) 
 
 
 @pytest.mark.parametrize("host", ["localhost", "::1"])
-def test_a_name_and_an_ipv6_address_can_be_served_on(database_url: str, tmp_path: Path, host: str) -> None:
+def test_a_name_and_an_ipv6_address_can_be_served_on(
+    database_url: str, tmp_path: Path, host: str
+) -> None:
     if host == "::1" and not can_bind(host, 0):
         return  # this machine has none
     with Server(database_url, tmp_path / "log", host=host) as server:

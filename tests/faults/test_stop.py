@@ -1,8 +1,8 @@
-"""SIGTERM and Ctrl-C: what was accepted is answered, what is half sent holds nothing up, and the process ends in time, after the
-drain if there is one.
+"""SIGTERM and Ctrl-C: what was accepted is answered, what is half sent holds nothing up, and the
+process ends in time, after the drain if there is one.
 
-A request counts as accepted when the server asks for its body (`Expect: 100-continue`). `Server.stop` gives up after the
-seconds that `frontdesk serve` promises.
+A request counts as accepted when the server asks for its body (`Expect: 100-continue`).
+`Server.stop` gives up after the seconds that `frontdesk serve` promises.
 """
 
 import json
@@ -21,10 +21,9 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.processes import DRAINING
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import Callers, call
+from tests.faults.callers import Callers, call, check_promises
+from tests.faults.locks import held_by_another_process
 from tests.faults.server import Server
-from tests.faults.test_disk_and_locks import held_by_another_process
-from tests.faults.test_kill import check_promises
 from tests.patience import PATIENCE_SECONDS, wait_until
 
 CONNECTIONS = 32
@@ -47,7 +46,9 @@ def server(database_url: str, customer: Customer, tmp_path: Path) -> Iterator[Se
 def connections(server: Server) -> Iterator[Connections]:
     with ExitStack() as stack:
         yield [
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS))
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS)
+            )
             for _ in range(CONNECTIONS)
         ]
 
@@ -73,7 +74,9 @@ def announce(connection: socket.socket, customer: Customer, length: int) -> None
 def announced(connections: Connections, customer: Customer) -> list[bytes]:
     """The body of a new member for each connection, on which its head was sent."""
     numbers = range(len(connections))
-    bodies = [json.dumps(member_body(number, invite_immediately=True)).encode() for number in numbers]
+    bodies = [
+        json.dumps(member_body(number, invite_immediately=True)).encode() for number in numbers
+    ]
     for connection, body in zip(connections, bodies, strict=True):
         announce(connection, customer, len(body))
     return bodies
@@ -89,11 +92,13 @@ def all_of(connection: socket.socket) -> bytes:
 
 
 def stored_ids(db: Database) -> set[str]:
-    return set(db.ask(lambda tx: tx.exec_driver_sql("SELECT external_id FROM members").scalars().all()))
+    return set(
+        db.ask(lambda tx: tx.exec_driver_sql("SELECT external_id FROM members").scalars().all())
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_every_accepted_request_is_answered_before_the_server_stops_and_what_is_half_sent_does_not_hold_it_up(
+def test_a_stop_answers_accepted_requests_and_drops_half_sent_ones(
     server: Server, db: Database, customer: Customer, connections: Connections, how: signal.Signals
 ) -> None:
     half_body, *half_heads = connections[:8]
@@ -114,7 +119,9 @@ def test_every_accepted_request_is_answered_before_the_server_stops_and_what_is_
     told = {json.loads(answer.partition(b"\r\n\r\n")[2])["external_id"] for answer in answers}
     assert len(told) == len(accepted)
     assert told <= stored_ids(db)
-    assert not any(all_of(connection).startswith(b"HTTP/1.1 2") for connection in (half_body, *half_heads))
+    assert not any(
+        all_of(connection).startswith(b"HTTP/1.1 2") for connection in (half_body, *half_heads)
+    )
     check_promises(db, callers)
 
 
@@ -132,7 +139,7 @@ def test_writers_that_wait_for_a_lock_are_answered_503_and_do_not_hold_up_the_st
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_draining_server_serves_on_without_a_worker_sends_callers_elsewhere_and_stops_at_a_second_signal(
+def test_a_draining_server_serves_until_a_second_signal(
     database_url: str, customer: Customer, tmp_path: Path, how: signal.Signals
 ) -> None:
     settings = {"FRONTDESK_DRAIN_SECONDS": "60"}  # longer than `Server.stop` waits
@@ -147,7 +154,10 @@ def test_a_draining_server_serves_on_without_a_worker_sends_callers_elsewhere_an
             server.send_signal(signal.SIGTERM)
             wait_until(lambda: not server.ready(), "the drain")
             wait_until(lambda: not server.children(b"\0worker"), "the worker to end")
-            headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
+            headers = {
+                "Authorization": f"Bearer {customer.token}",
+                "Content-Type": "application/json",
+            }
             kept.request("POST", path_of(customer), json.dumps(member_body(1)), headers)
             answer = kept.getresponse()
             assert (answer.status, answer.getheader("Connection")) == (201, "close")

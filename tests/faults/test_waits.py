@@ -36,13 +36,15 @@ BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = 'silent' AND pid <>
 def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(
     config: Config, clock: SetClock, customer: Customer
 ) -> None:
-    plan, token = f"/v2/plans/{customer.plan_ids[0]}", customer.token
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    token = customer.token
 
     async def scene() -> list[int]:
         async with serving(config, clock, 1) as [service]:
             go = threading.Event()
             writers = [
-                asyncio.create_task(service.app.in_thread(go.wait)) for _ in range(2 * WRITING_THREADS)
+                asyncio.create_task(service.app.in_thread(go.wait))
+                for _ in range(2 * WRITING_THREADS)
             ]
             await asyncio.sleep(0)
             try:
@@ -61,7 +63,9 @@ def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(
 
 @contextmanager
 def fallen_silent(server: PostgresServer) -> Iterator[None]:
-    """Every process of the database stands still: connections stay open and nothing is ever said on them."""
+    """Every process of the database stands still: connections stay open and nothing is ever said on
+    them.
+    """
     with psycopg.connect(server.url("silent")) as connection:
         pids = [server.pid, *(row[0] for row in connection.execute(BACKENDS))]
     for pid in pids:
@@ -73,9 +77,7 @@ def fallen_silent(server: PostgresServer) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_when_it_speaks_again(
-    tmp_path: Path,
-) -> None:
+def test_every_endpoint_answers_503_while_the_database_is_silent(tmp_path: Path) -> None:
     with PostgresServer() as postgres:
         url = migrated(postgres, "silent")
         with closing(open_database(url)) as db:
@@ -93,14 +95,17 @@ def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_whe
 def test_a_silent_database_does_not_hold_up_the_stop(
     clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.db.postgresql.WAIT_SECONDS", 3600)  # what a connection may take else
+    # what a connection may take else
+    monkeypatch.setattr("frontdesk.db.postgresql.WAIT_SECONDS", 3600)
     monkeypatch.setattr("frontdesk.db.pipeline.SILENT_SECONDS", 3600)
 
     async def submit_and_stop(address: str) -> float:
         config = read_config({"FRONTDESK_DATABASE_URL": address})
         app = App(config, open_database(config.database_url), clock)
         record = parse_member(member_body(1), today="2026-01-01")
-        waiting = asyncio.create_task(app.enrolments.submit(Submission(1, 1, record, "client", "request")))
+        waiting = asyncio.create_task(
+            app.enrolments.submit(Submission(1, 1, record, "client", "request"))
+        )
         await asyncio.sleep(0.1)
         started = time.monotonic()
         app.shorten_waits()
@@ -111,11 +116,16 @@ def test_a_silent_database_does_not_hold_up_the_stop(
 
     with socket.create_server(("127.0.0.1", 0)) as says_nothing:
         port = says_nothing.getsockname()[1]
-        assert asyncio.run(submit_and_stop(f"postgresql://nobody@127.0.0.1:{port}/none")) < PATIENCE_SECONDS
+        assert (
+            asyncio.run(submit_and_stop(f"postgresql://nobody@127.0.0.1:{port}/none"))
+            < PATIENCE_SECONDS
+        )
 
 
 def statuses_of_all(server: Server, customer: Customer, number: int) -> list[int]:
-    """A member, a plan, all plans, a token, the probe that asks the database and the one that does not, all at once."""
+    """A member, a plan, all plans, a token, the probe that asks the database and the one that does
+    not, all at once.
+    """
     credentials = {
         "grant_type": "client_credentials",
         "client_id": customer.client_id,

@@ -1,10 +1,13 @@
-"""kill -9 of workers between a webhook and its commit: no event is lost, and each keeps its place and its id."""
+"""kill -9 of workers between a webhook and its commit: no event is lost, and each keeps its place
+and its id.
+"""
 
 import random
 import time
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
 from sqlalchemy import text
 
 from frontdesk import events
@@ -13,13 +16,19 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.events.model import AccountEventType, NewEvent
 from tests.conftest import Api
-from tests.events.receiver import Delivered, Receiver, receiving
+from tests.events.receiver import Delivered, Receiver, receiving, set_verified
 from tests.factories import make_customer, second_token
 from tests.faults.callers import times
 from tests.faults.workers import send_webhooks, workers
 
 KILLS = times(8, long=100)
 EVENTS = 40 * KILLS
+
+
+@pytest.fixture
+def base_address() -> str:
+    """On this machine, as the receiver is."""
+    return "http://127.0.0.1:8000"
 
 
 def test_a_killed_worker_is_followed_by_another_that_sends_every_event_in_order(
@@ -31,7 +40,9 @@ def test_a_killed_worker_is_followed_by_another_that_sends_every_event_in_order(
     chance = random.Random(9)
     with receiving() as receiver, workers(send_webhooks, database_url) as start:
         receiver.answer = slowly
-        assert manager.post("/v2/webhook-endpoints", {"url": receiver.url}).status_code == 201
+        made = manager.post("/v2/webhook-endpoints", {"url": receiver.url})
+        assert made.status_code == 201
+        set_verified(db, made.json()["data"]["id"])
         kind = AccountEventType.MEMBER_UPDATED
         told = [NewEvent(account_id, kind, {"eligibility_id": n}) for n in range(EVENTS)]
         with db.write() as tx:
@@ -68,7 +79,9 @@ def wait_for_the_last(receiver: Receiver) -> None:
 
 
 def assert_in_order(receiver: Receiver) -> None:
-    """Each event came; what came again is a run from an earlier place, with the same ids and bodies."""
+    """Each event came; what came again is a run from an earlier place, with the same ids and
+    bodies.
+    """
     bodies = {each.headers["webhook-id"]: each.body for each in receiver.received}
     assert len(bodies) == EVENTS
     assert all(bodies[each.headers["webhook-id"]] == each.body for each in receiver.received)

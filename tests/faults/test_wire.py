@@ -1,4 +1,5 @@
-"""The HTTP form on the wire, by raw sockets: what the server's library lets through is answered and logged like the rest.
+"""The HTTP form on the wire, by raw sockets: what the server's library lets through is answered and
+logged like the rest.
 
 Requests with bytes changed by chance get an answer below 500, or none.
 """
@@ -31,10 +32,11 @@ CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
 # A request that a change has cut short has no answer; the next one need not wait for that.
 CUT_SHORT_SECONDS = 0.2
 TOKENS = b"""
-    GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT HTTP/1.0 HTTP/2.0 /v2/plans/1 /../ // /%2e%2e/ ?page[size]=1
-    Transfer-Encoding:chunked Content-Length:5 Content-Length:-1 Expect:100-continue Content-Encoding:gzip Upgrade:h2c
-    Connection:close Range:bytes=0-1 If-Match:* Prefer:handling=strict Accept:*/*;q=0 Authorization:Basic Bearer
-    Idempotency-Key:x application/json text/csv multipart/form-data;boundary=x charset=utf-16 9223372036854775808
+    GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT HTTP/1.0 HTTP/2.0 /v2/plans/1 /../ // /%2e%2e/
+    ?page[size]=1 Transfer-Encoding:chunked Content-Length:5 Content-Length:-1 Expect:100-continue
+    Content-Encoding:gzip Upgrade:h2c Connection:close Range:bytes=0-1 If-Match:*
+    Prefer:handling=strict Accept:*/*;q=0 Authorization:Basic Bearer Idempotency-Key:x
+    application/json text/csv multipart/form-data;boundary=x charset=utf-16 9223372036854775808
 """.split()
 BODIES = {
     "/eligibility": compact(member_body(1)),
@@ -49,7 +51,9 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """On SQLite, beside its log. For tests of what is said on the wire: the database is not the point."""
+    """On SQLite, beside its log. For tests of what is said on the wire: the database is not the
+    point.
+    """
     folder = tmp_path_factory.mktemp("server")
     database = folder / "frontdesk.db"
     database.write_bytes(sqlite_template.read_bytes())
@@ -77,17 +81,19 @@ BAD_HOSTS = b"[ [::1 user@127.0.0.1 a/b 127.0.0.1:x localhost:65536 [::1]:99999 
 BAD = [b"", HOST + HOST, HOST + b"Host: other.example.com\r\n"]
 
 
-@pytest.mark.parametrize("hosts", [*BAD, *(b"Host: %s\r\n" % bad for bad in (b"", b"a b", *BAD_HOSTS))])
-def test_a_request_without_one_good_host_is_refused_by_every_door(server: Server, hosts: bytes) -> None:
+@pytest.mark.parametrize(
+    "hosts", [*BAD, *(b"Host: %s\r\n" % bad for bad in (b"", b"a b", *BAD_HOSTS))]
+)
+def test_a_request_without_one_good_host_is_refused_by_every_door(
+    server: Server, hosts: bytes
+) -> None:
     for path in (b"/healthz", b"/sandbox/mailbox"):
         status, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, hosts))
         assert (status, headers["content-type"]) == (400, "application/problem+json")
         assert b"#malformed" in content
 
 
-def test_a_name_or_an_address_with_or_without_a_port_is_a_host_and_http_1_0_needs_none(
-    server: Server,
-) -> None:
+def test_a_host_is_a_name_or_an_address_with_or_without_a_port(server: Server) -> None:
     for host in b"api.example.com:8443 [::1]:8000 my_service 127.0.0.1: localhost:65535".split():
         assert ask(server, b"GET /healthz HTTP/1.1\r\nHost: %s\r\n" % host)[0] == 200
     assert ask(server, b"GET /healthz HTTP/1.0\r\n")[0] == 200
@@ -100,14 +106,22 @@ def test_of_two_request_ids_none_is_the_callers(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"ZZ\r\nabc\r\n0\r\n\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"-1\r\na\r\n", b"3\nabc\n0\n\n"]
+    "body",
+    [b"ZZ\r\nabc\r\n0\r\n\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"-1\r\na\r\n", b"3\nabc\n0\n\n"],
 )
 def test_broken_chunks_are_refused_and_logged(server: Server, body: bytes) -> None:
-    head = b"POST /oauth/token HTTP/1.1\r\n" + HOST + CHUNKED + b"X-Request-Id: chunks-%d\r\n" % len(body)
+    head = (
+        b"POST /oauth/token HTTP/1.1\r\n"
+        + HOST
+        + CHUNKED
+        + b"X-Request-Id: chunks-%d\r\n" % len(body)
+    )
     status, headers, content = ask(server, head, body)
     assert (status, headers["x-request-id"]) == (400, f"chunks-{len(body)}")
     assert json.loads(content)["type"].endswith("#malformed")
-    wait_until(lambda: f'"chunks-{len(body)}"' in server.log.read_text(), "the refusal to be logged")
+    wait_until(
+        lambda: f'"chunks-{len(body)}"' in server.log.read_text(), "the refusal to be logged"
+    )
 
 
 def test_bodies_in_pieces_leave_the_connection_to_the_next_request(server: Server) -> None:
@@ -123,10 +137,14 @@ def test_bodies_in_pieces_leave_the_connection_to_the_next_request(server: Serve
     assert [head for head in heads if head != b"100"] == [b"401", b"401", b"401", b"200"]
 
 
-def test_a_caller_that_leaves_in_the_middle_of_a_body_is_logged_and_harms_nobody(server: Server) -> None:
+def test_a_caller_that_leaves_in_the_middle_of_a_body_is_logged_and_harms_nobody(
+    server: Server,
+) -> None:
     with socket.create_connection((server.host, server.port), 10) as connection:
         connection.sendall(
-            b"POST /oauth/token HTTP/1.1\r\n" + HOST + b"X-Request-Id: left\r\nContent-Length: 100\r\n\r\n{"
+            b"POST /oauth/token HTTP/1.1\r\n"
+            + HOST
+            + b"X-Request-Id: left\r\nContent-Length: 100\r\n\r\n{"
         )
     wait_until(lambda: '"left"' in server.log.read_text(), "the request to be logged")
     assert "unexpected_error" not in server.log.read_text()
@@ -161,11 +179,18 @@ def requests(customer: Customer) -> list[bytes]:
     """A good request of each route."""
     made = []
     for endpoint in (*ENDPOINTS, *PAGES, *OPERATORS, *SANDBOX):
-        path = endpoint.path.replace("{plan_id}", str(customer.plan_ids[0])).replace("{", "").replace("}", "")
+        path = (
+            endpoint.path.replace("{plan_id}", str(customer.plan_ids[0]))
+            .replace("{", "")
+            .replace("}", "")
+        )
         body = next((body for part, body in BODIES.items() if part in path), b"")
         kind = "text/csv" if path.endswith("-files") else "application/json"
         kind = "application/x-www-form-urlencoded" if "/oauth" in path else kind
-        head = f"{endpoint.method} {path} HTTP/1.1\r\nHost: api.example.com\r\nAuthorization: Bearer {customer.token}\r\n"
+        head = (
+            f"{endpoint.method} {path} HTTP/1.1\r\nHost: api.example.com\r\n"
+            f"Authorization: Bearer {customer.token}\r\n"
+        )
         head += f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         made.append(head.encode() + (body if endpoint.method not in ("GET", "DELETE") else b""))
     return made

@@ -1,4 +1,6 @@
-"""Workers as processes of their own, to be killed: forked in milliseconds from a process that has loaded everything."""
+"""Workers as processes of their own, to be killed: forked in milliseconds from a process that has
+loaded everything.
+"""
 
 import multiprocessing
 import os
@@ -14,15 +16,18 @@ from frontdesk.config import Uniqueness, parse_relay, read_config
 from frontdesk.db import open_database
 from frontdesk.errors import Unavailable
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.run import FileTurns
+from frontdesk.files.turns import FileTurns
 from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.webhooks import WebhookSender
 
-CHUNK_ROWS, FILE_LEASE_SECONDS = 50, 0.2
-IMPATIENT = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
+CHUNK_ROWS = 50
+FILE_LEASE_SECONDS = 0.2
+IMPATIENT = SmtpTimeouts(
+    connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5
+)
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload([__name__])
@@ -30,7 +35,9 @@ _context.set_forkserver_preload([__name__])
 
 @contextmanager
 def workers(work: Callable[..., None], *arguments: Any) -> Iterator[Callable[[], BaseProcess]]:
-    """Starts a process that works until it is killed, whenever it is called; at the end all are killed."""
+    """Starts a process that works until it is killed, whenever it is called; at the end all are
+    killed.
+    """
     started = []
 
     def start() -> BaseProcess:
@@ -49,7 +56,9 @@ def workers(work: Callable[..., None], *arguments: Any) -> Iterator[Callable[[],
 
 def load(url: str) -> None:
     """Takes one file after the other."""
-    options = RunOptions(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS, lease_seconds=FILE_LEASE_SECONDS)
+    options = RunOptions(
+        Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS, lease_seconds=FILE_LEASE_SECONDS
+    )
     turns = FileTurns(open_database(url), system_clock, options, slice_seconds=0.0)
     while True:
         try:
@@ -63,7 +72,10 @@ def load(url: str) -> None:
 def deliver(url: str, relay_port: int, lease_seconds: float, hold_seconds: float) -> None:
     """Delivers with short leases and without patience."""
     config = read_config(
-        {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_LINK_SECRET": "an invented secret for tests only"}
+        {
+            "FRONTDESK_DATABASE_URL": url,
+            "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+        }
     )
     policy = replace(
         policy_of(config),

@@ -4,7 +4,8 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-FIRST, LAST = ("Robin", "Lee", "Kim", "Noor", "Sam"), ("Sample", "Muster", "Doe", "Exemple")
+FIRST = ("Robin", "Lee", "Kim", "Noor", "Sam")
+LAST = ("Sample", "Muster", "Doe", "Exemple")
 
 
 def names_in(text: str, delimiter: str = ",") -> list[str]:
@@ -12,13 +13,15 @@ def names_in(text: str, delimiter: str = ",") -> list[str]:
 
 
 SYNTHEA = names_in(
-    "Id,BIRTHDATE,DEATHDATE,SSN,DRIVERS,PASSPORT,PREFIX,FIRST,MIDDLE,LAST,SUFFIX,MAIDEN,MARITAL,RACE,ETHNICITY,GENDER,"
-    "BIRTHPLACE,ADDRESS,CITY,STATE,COUNTY,FIPS,ZIP,LAT,LON,HEALTHCARE_EXPENSES,HEALTHCARE_COVERAGE,INCOME"
+    "Id,BIRTHDATE,DEATHDATE,SSN,DRIVERS,PASSPORT,PREFIX,FIRST,MIDDLE,LAST,SUFFIX,MAIDEN,MARITAL,"
+    "RACE,ETHNICITY,GENDER,BIRTHPLACE,ADDRESS,CITY,STATE,COUNTY,FIPS,ZIP,LAT,LON,"
+    "HEALTHCARE_EXPENSES,HEALTHCARE_COVERAGE,INCOME"
 )
 HR = names_in(
-    "Employee ID,Legal First Name,Legal Middle Name,Legal Last Name,Preferred Name,DOB,Sex,SSN,Home Address - Line 1,"
-    "Home Address - City,Home Address - State,Home Address - Zip,Work Email,Home Phone,Hire Date,Coverage Effective Date,"
-    "Term Date,Rel. to Subscriber,Medical Plan,Department"
+    "Employee ID,Legal First Name,Legal Middle Name,Legal Last Name,Preferred Name,DOB,Sex,SSN,"
+    "Home Address - Line 1,Home Address - City,Home Address - State,Home Address - Zip,Work Email,"
+    "Home Phone,Hire Date,Coverage Effective Date,Term Date,Rel. to Subscriber,Medical Plan,"
+    "Department"
 )
 
 
@@ -49,7 +52,9 @@ def synthea() -> bytes:
 
 
 def hr_export() -> bytes:
-    """Twenty columns: US dates, M and F, zips without their zeros, extensions of phones, a line with the total."""
+    """Twenty columns: US dates, M and F, zips without their zeros, extensions of phones, a line
+    with the total.
+    """
     rows = []
     for n in range(40):
         name = f"{FIRST[n % 5]},{'J'[: n % 2]},{LAST[n % 4]},"
@@ -66,7 +71,8 @@ def excel_export() -> bytes:
     header = "Emp #;Name;Birth Date;Gender;Zip Code;Phone;Eff Date;Expiration Date;Relationship"
     rows = []
     for n in range(40):
-        gender, relation = ("Male", "Female", "Non-binary")[n % 3], ("EE", "SP", "CH")[n % 3]
+        gender = ("Male", "Female", "Non-binary")[n % 3]
+        relation = ("EE", "SP", "CH")[n % 3]
         person = f"{1000 + n};{LAST[n % 4]}, {FIRST[n % 5]} Q;{21000 + 97 * n};{gender}"
         rows.append(f"{person};10001-1234;617.555.0100;46023;2958465;{relation}")
     return written([names_in(line, ";") for line in (*titles, header, *rows)], ";")

@@ -1,4 +1,6 @@
-"""What the tests of eligibility files share: handing in a file, working on it, reading what is stored and reported."""
+"""What the tests of eligibility files share: handing in a file, working on it, reading what is
+stored and reported.
+"""
 
 import csv
 import io
@@ -19,11 +21,19 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import member_history, members
-from frontdesk.files.actions import Upload, approve_file, begin_file, cancel_file, get_file, undo_file
+from frontdesk.files.actions import (
+    Upload,
+    approve_file,
+    begin_file,
+    cancel_file,
+    get_file,
+    undo_file,
+)
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile, FileKey, NewFile
 from frontdesk.files.report import read_report
-from frontdesk.files.run import FileTurns, run_next
+from frontdesk.files.run import run_next
+from frontdesk.files.turns import FileTurns
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
 from tests.faults.callers import times
@@ -66,7 +76,10 @@ class Desk:
     """Hands in files of one customer's plan and works on them."""
 
     def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
-        self.db, self.customer, self.clock, self.options = db, customer, clock, OPTIONS
+        self.db = db
+        self.customer = customer
+        self.clock = clock
+        self.options = OPTIONS
         self.client = "client-1"
 
     def hand_in(
@@ -93,7 +106,8 @@ class Desk:
     def post(self, plan: int = 0, **values: Any) -> None:
         """Write one member as a POST does, at the time of the desk."""
         record = parse_member(values, today="2026-06-01")
-        account, plan_id = self.customer.account_id, self.customer.plan_ids[plan]
+        account = self.customer.account_id
+        plan_id = self.customer.plan_ids[plan]
         with self.db.write() as tx:
             submission = Submission(account, plan_id, record, "client", "request")
             enrol(tx, [submission], now=self.clock(), uniqueness=Uniqueness.SERVICE)
@@ -145,7 +159,9 @@ class Desk:
         return {key: None if day is None else str(day) for key, day in days.items()}
 
     def stored(self) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
-        """The customer's members and each of their changes, without what the database numbers and the account's digests."""
+        """The customer's members and each of their changes, without what the database numbers and
+        the account's digests.
+        """
         place = {plan: position for position, plan in enumerate(self.customer.plan_ids)}
         own = dict.fromkeys(("id", "account_id", "person_digest", "family_digest"))
         found = sorted(self.members().items(), key=lambda each: str(each[0]))
@@ -160,12 +176,19 @@ class Desk:
         with self.db.read() as tx:
             rows = tx.execute(query.order_by(members.c.external_id, member_history.c.id)).all()
         return records, [
-            (key, outcome, {**changes, "plan_id": [*map(place.get, changes.get("plan_id", ()))]}, at)
+            (
+                key,
+                outcome,
+                {**changes, "plan_id": [*map(place.get, changes.get("plan_id", ()))]},
+                at,
+            )
             for key, outcome, changes, at in rows
         ]
 
     def members(self) -> dict[str, dict[str, Any]]:
-        """Every stored record that is not withdrawn, without the time of its last change and the digest of its row."""
+        """Every stored record that is not withdrawn, without the time of its last change and the
+        digest of its row.
+        """
         query = "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
         with self.db.read() as tx:
             rows = tx.exec_driver_sql(query).mappings().all()
@@ -187,7 +210,10 @@ def examples(test: Callable[..., None]) -> Callable[..., None]:
     """A property that is tried on a few examples, on many by `make nightly`."""
     unchecked = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     limited = settings(
-        max_examples=times(12, long=400), deadline=None, derandomize=True, suppress_health_check=unchecked
+        max_examples=times(6, long=400),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=unchecked,
     )
     return limited(test)
 
@@ -203,7 +229,9 @@ def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Worker:
-    """Takes turns, of no length by default: each ends at the next checkpoint if another account waits."""
+    """Takes turns, of no length by default: each ends at the next checkpoint if another account
+    waits.
+    """
 
     def __init__(self, desk: Desk, *, seconds: float = 0.0) -> None:
         options = replace(desk.options, chunk_rows=10)

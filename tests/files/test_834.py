@@ -1,4 +1,6 @@
-"""What 834s do to members: who has access from when until when, as docs/834.md and its examples say."""
+"""What 834s do to members: who has access from when until when, as docs/834.md and its examples
+say.
+"""
 
 import json
 import re
@@ -18,7 +20,8 @@ from tests.formats.reading import ADD, IDENTIFY, MEMBER, file_834, person
 
 pytestmark = ON_SQLITE
 Access = tuple[str, str | None, str]
-KEY, OPEN = "FAMILY1-01", ("2026-01-01", None, "Gold")
+KEY = "FAMILY1-01"
+OPEN = ("2026-01-01", None, "Gold")
 SUBSCRIBER = person(number="REF*17*01~")
 kim = partial(person, "Kim", "20150203", relation="19", number="REF*17*02~")
 
@@ -34,8 +37,17 @@ def access(desk: Desk, key: str = KEY) -> Access:
 
 def test_an_834_says_itself_how_it_is_loaded_and_only_once(desk: Desk) -> None:
     file = desk.load_834(MEMBER)
-    assert (file.state, file.format, file.mode, file.file_date) == ("done", "834", "change", "2026-11-20")
-    other = MEMBER.replace("FAMILY1", "FAMILY2").replace("900000001", "900000002").replace("robin@", "r2@")
+    assert (file.state, file.format, file.mode, file.file_date) == (
+        "done",
+        "834",
+        "change",
+        "2026-11-20",
+    )
+    other = (
+        MEMBER.replace("FAMILY1", "FAMILY2")
+        .replace("900000001", "900000002")
+        .replace("robin@", "r2@")
+    )
     full = desk.load_834(other, purpose="RX")
     assert (full.mode, full.counts) == ("full", {"created": 1, "ended": 1, "warned": 1})
 
@@ -51,7 +63,9 @@ DENTAL = "HD*021**DEN*Teeth~DTP*348*D8*20200101~"
         ("001", "HD*002**DEN*Teeth~DTP*348*D8*20260101~"),
     ],
 )
-def test_what_does_not_count_leaves_access_and_applies_the_rest(desk: Desk, code: str, coverage: str) -> None:
+def test_what_does_not_count_leaves_access_and_applies_the_rest(
+    desk: Desk, code: str, coverage: str
+) -> None:
     desk.load_834(SUBSCRIBER)
     file = desk.load_834(member(code, coverage).replace("Boston", "Salem"))
     assert desk.outcomes(file) == [(8, "updated", ""), (8, "warned", "no_medical_coverage")]
@@ -62,10 +76,16 @@ DELETED = "HD*002**HLT*Gold~DTP*348*D8*20260101~"
 
 
 @pytest.mark.parametrize("coverages", ["", DENTAL, DELETED])
-def test_a_new_member_without_a_coverage_that_counts_is_refused_alone(desk: Desk, coverages: str) -> None:
+def test_a_new_member_without_a_coverage_that_counts_is_refused_alone(
+    desk: Desk, coverages: str
+) -> None:
     file = desk.load_834(member("021", coverages), person("Alex", "19780203", number="REF*17*02~"))
     [refused] = [line for line in desk.report(file) if line["outcome"] == "refused"]
-    assert (refused["row"], refused["field"], refused["code"]) == (8, "effective_date", "no_medical_coverage")
+    assert (refused["row"], refused["field"], refused["code"]) == (
+        8,
+        "effective_date",
+        "no_medical_coverage",
+    )
     assert desk.members().keys() == {"FAMILY1-02"}
 
 
@@ -101,7 +121,8 @@ def test_a_deleted_coverage_ends_access_on_its_first_day_unless_another_counts(
 
 def test_an_end_and_a_later_beginning_leave_access_open_in_two_files_and_in_one(desk: Desk) -> None:
     desk.load_834(SUBSCRIBER)
-    end, begin = "HD*024**HLT*Gold~DTP*349*D8*20261130~", "HD*021**PPO*Next~DTP*348*D8*20261201~"
+    end = "HD*024**HLT*Gold~DTP*349*D8*20261130~"
+    begin = "HD*021**PPO*Next~DTP*348*D8*20261201~"
     desk.load_834(member("001", end + begin))
     assert access(desk) == ("2026-01-01", None, "Next"), "the access that holds until then is kept"
     desk.load_834(member("024", end.replace("1130", "1031")))
@@ -128,17 +149,23 @@ TEETH = member("021", DENTAL)
         ([SUBSCRIBER, member("024", "")], ("2026-01-01", "2026-11-20", "Gold")),
     ],
 )
-def test_several_loops_of_a_member_are_one_outcome(desk: Desk, loops: list[str], found: Access) -> None:
+def test_several_loops_of_a_member_are_one_outcome(
+    desk: Desk, loops: list[str], found: Access
+) -> None:
     desk.load_834(SUBSCRIBER)
     file = desk.load_834(*loops)
     assert [line["row"] for line in desk.report(file)] == [8]
     assert access(desk) == found
 
 
-def test_two_values_for_the_same_day_contradict_each_other_and_a_later_one_does_not(desk: Desk) -> None:
+def test_two_values_for_the_same_day_contradict_each_other_and_a_later_one_does_not(
+    desk: Desk,
+) -> None:
     desk.load_834(SUBSCRIBER)
     moved = TEETH.replace("Boston", "Salem")
-    assert desk.outcomes(desk.load_834(SUBSCRIBER, moved)) == [(8, "refused", "repeated_differently")]
+    assert desk.outcomes(desk.load_834(SUBSCRIBER, moved)) == [
+        (8, "refused", "repeated_differently")
+    ]
     later = moved.replace("REF*0F", "DTP*303*D8*20261121~REF*0F")
     assert desk.outcomes(desk.load_834(SUBSCRIBER, later)) == [(8, "updated", "")]
     assert desk.members()[KEY]["city"] == "Salem"
@@ -176,7 +203,9 @@ def test_an_ended_member_expires_on_the_files_date_once_and_under_its_plan_only(
     assert desk.load_834(end).counts == {"unchanged": 1}
 
 
-def test_a_file_that_only_compares_says_so_and_each_difference_and_writes_nothing(desk: Desk) -> None:
+def test_a_file_that_only_compares_says_so_and_each_difference_and_writes_nothing(
+    desk: Desk,
+) -> None:
     file = desk.load_834(SUBSCRIBER, purpose="4")
     assert (file.state, file.mode, file.counts) == ("done", "compare", {"refused": 1})
     assert desk.count("members") == 0
@@ -291,7 +320,8 @@ def test_each_example_does_what_its_table_says(desk: Desk) -> None:
         before = desk.members()
         file = desk.load(in_envelope(text, told[0][0]).encode(), mapping=json.loads(said))
         assert shown(desk, file) == sorted(table)
-        after, named = desk.members(), {cells[0] for cells in table}
+        after = desk.members()
+        named = {cells[0] for cells in table}
         assert [key for key in before if before[key] != after[key] and key not in named] == []
 
 

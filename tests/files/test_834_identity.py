@@ -1,4 +1,6 @@
-"""Who a row of an 834 is: the way that the mapping says, the suggestion without one, and the person check (docs/834.md)."""
+"""Who a row of an 834 is: the way that the mapping says, the suggestion without one, and the person
+check (docs/834.md).
+"""
 
 import io
 from dataclasses import replace
@@ -46,11 +48,15 @@ NAMES = {
 @ON_SQLITE
 @pytest.mark.parametrize("code", ["024", "001", "021"])
 @pytest.mark.parametrize("source", ["ZZ", "17", "23"])
-def test_a_row_of_another_family_with_a_known_number_is_refused(desk: Desk, source: str, code: str) -> None:
+def test_a_row_of_another_family_with_a_known_number_is_refused(
+    desk: Desk, source: str, code: str
+) -> None:
     mapping = {"834": {"identify": f"REF*{source}"}}
     number = f"REF*{source}*{CASE}~"
     marie = person("Marie", "19870623", family="F100234567", last="Roe", number=number)
-    strangers = [f"INS*Y*18*{code}*28*A~REF*0F*F300777777~{number}{name}{END}" for name in NAMES.values()]
+    strangers = [
+        f"INS*Y*18*{code}*28*A~REF*0F*F300777777~{number}{name}{END}" for name in NAMES.values()
+    ]
     load(desk, marie, mapping=mapping)
     before = desk.members()
     for stranger in strangers:
@@ -78,17 +84,25 @@ CHECKS: list[tuple[str, str, bool]] = [
     ("another role, name and birth agree", carded("Kimberly", relation="01"), True),
     ("another role and neither name nor birth", carded(name="", born="", relation="01"), False),
     ("a corrected first name", carded(name="NM1*70*1*Sample*Kimberly~NM1*74*1*Sample*Noor~"), True),
-    ("a correction of somebody else", carded(name="NM1*70*1*Sample*Toni~NM1*74*1*Sample*Noor~"), False),
+    (
+        "a correction of somebody else",
+        carded(name="NM1*70*1*Sample*Toni~NM1*74*1*Sample*Noor~"),
+        False,
+    ),
 ]
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("row", "agrees"), [check[1:] for check in CHECKS], ids=[each[0] for each in CHECKS])
+@pytest.mark.parametrize(
+    ("row", "agrees"), [check[1:] for check in CHECKS], ids=[each[0] for each in CHECKS]
+)
 def test_the_person_check(desk: Desk, row: str, agrees: bool) -> None:
     load(desk, carded("Kimberly"), mapping=BY_CARD)
     for code in ("001", "024"):
         report = desk.codes(load(desk, row.replace("*021*28", f"*{code}*28"), mapping=BY_CARD))
-        assert report == CONFLICT if not agrees else report[0][0] in ("updated", "unchanged", "ended")
+        assert (
+            report == CONFLICT if not agrees else report[0][0] in ("updated", "unchanged", "ended")
+        )
     assert desk.members().keys() == {"C-1"}
     assert (desk.ends()["C-1"] is None) is not agrees
 
@@ -96,7 +110,9 @@ def test_the_person_check(desk: Desk, row: str, agrees: bool) -> None:
 @ON_SQLITE
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("others", [{"first": "Toni"}, {"sequence": "2"}])
-def test_two_people_with_one_identifier_are_both_refused(desk: Desk, others: Any, is_turned: bool) -> None:
+def test_two_people_with_one_identifier_are_both_refused(
+    desk: Desk, others: Any, is_turned: bool
+) -> None:
     card = {"number": "REF*23*C-1~"}
     pair = [child(sequence="1", **card), child(**{"sequence": "1"} | others, **card)]
     first, second = reversed(pair) if is_turned else pair
@@ -109,11 +125,16 @@ def test_two_people_with_one_identifier_are_both_refused(desk: Desk, others: Any
 
 
 def test_children_are_told_apart_by_name_and_birth_and_found_again(desk: Desk) -> None:
-    kim, toni = child(), child("Toni", "20180506")
+    kim = child()
+    toni = child("Toni", "20180506")
     assert load(desk, person(), kim, toni).counts == {"created": 3}
     assert load(desk, toni, person(), kim, purpose="RX").counts == {"unchanged": 3}
     assert load(desk, toni.replace("Boston", "Salem")).counts == {"updated": 1}
-    assert [stored(desk, name)["city"] for name in ("Robin", "Kim", "Toni")] == ["Boston", "Boston", "Salem"]
+    assert [stored(desk, name)["city"] for name in ("Robin", "Kim", "Toni")] == [
+        "Boston",
+        "Boston",
+        "Salem",
+    ]
     assert load(desk, child(code="024", coverage=END)).counts == {"ended": 1}
     assert [stored(desk, name)["expiry_date"] for name in ("Kim", "Toni")] == ["2026-10-31", None]
 
@@ -136,7 +157,9 @@ def test_a_correction_is_found_by_the_old_values_and_renames_the_identifier(desk
     assert (stored(desk, "Kim")["dob"], len(desk.members())) == ("2015-03-02", 2)
 
 
-def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses(desk: Desk) -> None:
+def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses(
+    desk: Desk,
+) -> None:
     people = [person(f"P{n}", family=f"F{n}", number=f"REF*23*C-{n}~") for n in range(3)]
     load(desk, *people, mapping=BY_CARD)
     other = person("Noor", family="F0", number="REF*23*C-0~")
@@ -148,10 +171,14 @@ def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses
 def test_another_accounts_member_with_the_identifier_tells_no_name(desk: Desk, other: Desk) -> None:
     load(desk, carded("Kimberly"), mapping=BY_CARD)
     for name in ("Kimberly", "Noor"):
-        assert other.codes(load(other, carded(name), mapping=BY_CARD)) == [("refused", "not_unique")] * 2
+        assert (
+            other.codes(load(other, carded(name), mapping=BY_CARD))
+            == [("refused", "not_unique")] * 2
+        )
 
 
-SSN, KIDS_SSN = "123456789", "123456788"
+SSN = "123456789"
+KIDS_SSN = "123456788"
 
 
 @pytest.mark.parametrize(("ssn", "is_shown"), [({}, False), ({"ssn": "plain"}, True)])
@@ -186,8 +213,12 @@ HOMES: list[tuple[str, list[str], str | None]] = [
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("members", "city"), [each[1:] for each in HOMES], ids=[each[0] for each in HOMES])
-def test_a_dependent_lives_with_its_subscriber(desk: Desk, members: list[str], city: str | None) -> None:
+@pytest.mark.parametrize(
+    ("members", "city"), [each[1:] for each in HOMES], ids=[each[0] for each in HOMES]
+)
+def test_a_dependent_lives_with_its_subscriber(
+    desk: Desk, members: list[str], city: str | None
+) -> None:
     told = desk.codes(load(desk, *members))
     again = load(desk, *members)
     kims = [each["city"] for each in desk.members().values() if each["first_name"] == "Kim"]
@@ -196,7 +227,7 @@ def test_a_dependent_lives_with_its_subscriber(desk: Desk, members: list[str], c
     assert again.counts["unchanged"] == len(kims) + 1 if city else again.counts["refused"] >= 1
 
 
-def test_a_new_dependent_lives_with_the_stored_subscriber_and_a_stored_one_where_it_did(desk: Desk) -> None:
+def test_a_new_dependent_takes_the_address_of_the_stored_subscriber(desk: Desk) -> None:
     load(desk, person())
     file = load(desk, dependent(family="FAMILY1"))
     assert desk.codes(file) == [("created", ""), ("warned", "address_of_subscriber")]
@@ -211,10 +242,11 @@ def test_a_new_dependent_lives_with_the_stored_subscriber_and_a_stored_one_where
     assert apart[1:] == [("refused", "required")], "the subscriber of another transaction"
 
 
-FAMILY_TIER, NO_COVER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~", {"coverage": "", "home": ""}
+FAMILY_TIER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~"
+NO_COVER = {"coverage": "", "home": ""}
 
 
-def test_a_dependent_without_a_coverage_is_covered_by_the_family_if_the_mapping_says_so(desk: Desk) -> None:
+def test_a_mapping_can_cover_dependents_by_the_family(desk: Desk) -> None:
     members = [person(coverage=FAMILY_TIER), child(**NO_COVER)]
     [line] = [line for line in desk.report(load(desk, *members)) if line["outcome"] == "refused"]
     assert line["code"] == "no_medical_coverage"
@@ -268,13 +300,16 @@ def unnamed(desk: Desk, *members: str, **options: Any) -> EligibilityFile:
     return desk.load_834(*members, mapping={}, **options)
 
 
-def accept(desk: Desk, file: EligibilityFile, mapping: Any = None, **options: Any) -> EligibilityFile:
+def accept(
+    desk: Desk, file: EligibilityFile, mapping: Any = None, **options: Any
+) -> EligibilityFile:
     with desk.db.write() as tx:
         accept_mapping(tx, FileKey(file.id), desk.requester(), mapping=mapping or {}, **options)
     return desk.work(file)
 
 
-KIM, TONI = child(number="REF*23*C-2~"), child("Toni", "20180506")
+KIM = child(number="REF*23*C-2~")
+TONI = child("Toni", "20180506")
 CARDS = [carded(), KIM, child("Toni", "20180506", number="REF*23*C-3~")]
 CODED = [person(number="REF*17*01~"), child(number="REF*17*02~")]
 SHARED = child("Toni", "20180506", number="REF*23*C-2~REF*SY*123456789~")
@@ -285,23 +320,40 @@ WAYS: list[tuple[str, list[str], Any]] = [
     ("family and person code", CODED, "REF*0F+person_code"),
     ("subscribers alone", [person(), person("Lee", family="F2")], BY_FAMILY),
     ("a family number each, of two", [person(), child(family="F2")], BY_FAMILY),
-    ("a family number each, of many", [person(), *(child(family=f"F{n}") for n in range(20))], "REF*0F"),
+    (
+        "a family number each, of many",
+        [person(), *(child(family=f"F{n}") for n in range(20))],
+        "REF*0F",
+    ),
     ("a dependent alone", [child()], BY_FAMILY),
-    ("categories alone with everybody", [person(number="REF*ZZ*A~"), child(number="REF*ZZ*B~")], BY_FAMILY),
+    (
+        "categories alone with everybody",
+        [person(number="REF*ZZ*A~"), child(number="REF*ZZ*B~")],
+        BY_FAMILY,
+    ),
     ("members with two loops", [*CARDS, CARDS[0].replace("HLT", "DEN")], "REF*23"),
 ]
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("members", "way"), [each[1:] for each in WAYS], ids=[each[0] for each in WAYS])
-def test_a_file_without_a_way_is_held_with_the_strongest(desk: Desk, members: list[str], way: Any) -> None:
+@pytest.mark.parametrize(
+    ("members", "way"), [each[1:] for each in WAYS], ids=[each[0] for each in WAYS]
+)
+def test_a_file_without_a_way_is_held_with_the_strongest(
+    desk: Desk, members: list[str], way: Any
+) -> None:
     file = unnamed(desk, *members)
     assert (file.state, desk.members(), file.rows_done) == ("held", {}, 0)
     assert file.problem is not None
     suggestion = file.problem["suggestion"]
-    assert (file.problem["code"], suggestion["mapping"]) == ("needs_mapping", {"834": {"identify": way}})
+    assert (file.problem["code"], suggestion["mapping"]) == (
+        "needs_mapping",
+        {"834": {"identify": way}},
+    )
     assert suggestion["reasons"]
-    assert not [value for value in ("C-1", "FAMILY1", "Robin", "123456789") if value in repr(suggestion)]
+    assert not [
+        value for value in ("C-1", "FAMILY1", "Robin", "123456789") if value in repr(suggestion)
+    ]
 
 
 def test_a_suggestion_has_figures_and_can_be_asked_for_before_a_file_is_loaded() -> None:
@@ -316,15 +368,17 @@ def test_a_suggestion_has_figures_and_can_be_asked_for_before_a_file_is_loaded()
     assert (part["mapping"], part["people"]) == ({"834": {"identify": "REF*23"}}, 2)
 
 
-def test_a_held_file_goes_on_with_the_accepted_mapping_once_and_it_is_kept_unless_asked(desk: Desk) -> None:
+def test_a_held_file_goes_on_with_the_accepted_mapping(desk: Desk) -> None:
     dry = unnamed(desk, *CARDS, dry_run=True)
     assert (dry.state, dry.needs_mapping) == ("done", True)
     held = unnamed(desk, *CARDS)
-    with pytest.raises(WrongState, match="file accept"):
+    with pytest.raises(WrongState, match="Accept the suggested one"):
         desk.approve(held)
     with pytest.raises(Invalid):
         accept(desk, held, {"834": {"verify": "full"}})
-    done = accept(desk, held, {"834": {"identify": "REF*0F+relationship+birth_sequence"}}, keep=False)
+    done = accept(
+        desk, held, {"834": {"identify": "REF*0F+relationship+birth_sequence"}}, keep=False
+    )
     assert done.counts == {"refused": 3}
     with desk.db.read() as tx:
         assert list_mappings(tx, desk.customer.account_id) == []

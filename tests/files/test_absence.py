@@ -1,4 +1,6 @@
-"""Full files end absent members, and a later one reopens them; a dry run reports the same and writes nothing (docs/files.md)."""
+"""Full files end absent members, and a later one reopens them; a dry run reports the same and
+writes nothing (docs/files.md).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +19,8 @@ from tests.conftest import SetClock
 from tests.files.loading import ON_SQLITE, Desk, as_in_a_real_run, csv_of, lines_of, row
 
 ENDED = "2026-11-20"
-BOTH, ONE = lines_of([row(1), row(2)]), lines_of([row(1)])
+BOTH = lines_of([row(1), row(2)])
+ONE = lines_of([row(1)])
 
 
 def test_a_full_file_ends_absent_members_of_its_plan_on_its_date_once(desk: Desk) -> None:
@@ -30,12 +33,19 @@ def test_a_full_file_ends_absent_members_of_its_plan_on_its_date_once(desk: Desk
     assert file.counts == {"unchanged": 2, "refused": 1, "ended": 2}
     assert (file.members_before, file.members_missing, file.file_date) == (5, 2, ENDED)
     assert {key for key, day in desk.ends().items() if day == ENDED} == {"E00000", "E00004"}
-    assert next(line for line in desk.report(file) if line["row"] is None)["code"] == "ended_by_absence"
+    assert (
+        next(line for line in desk.report(file) if line["row"] is None)["code"]
+        == "ended_by_absence"
+    )
     assert desk.load(present, full=True).counts == {"unchanged": 2, "refused": 1}
 
 
-def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warning(desk: Desk) -> None:
-    """expiry_date is never before effective_date (docs/interface.md, Fields of a member), and access always ends."""
+def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warning(
+    desk: Desk,
+) -> None:
+    """expiry_date is never before effective_date (docs/interface.md, Fields of a member), and
+    access always ends.
+    """
     desk.load(csv_of([row(1), row(2, effective_date="2027-01-01")]))
     before = desk.members()
     dry, file = (desk.load(csv_of([row(1)]), full=True, dry_run=each) for each in (True, False))
@@ -59,7 +69,9 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
         (20, 10, None),
     ],
 )
-def test_how_many_may_end_without_approval(desk: Desk, before: int, after: int, said: str | None) -> None:
+def test_how_many_may_end_without_approval(
+    desk: Desk, before: int, after: int, said: str | None
+) -> None:
     desk.load(csv_of(row(n) for n in range(before)), full=True)
     file = desk.load(csv_of(row(n) for n in range(after)), full=True)
     assert file.state == ("done" if said is None else "held")
@@ -82,15 +94,20 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
     assert done.codes == held.codes
     assert "would_end" not in str(desk.report(done))
     undo = desk.undo(done)
-    assert (undo.counts, undo.rows_done, undo.rows_total) == ({"restored": 59, "withdrawn": 1}, 60, 60)
+    assert (undo.counts, undo.rows_done, undo.rows_total) == (
+        {"restored": 59, "withdrawn": 1},
+        60,
+        60,
+    )
 
 
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
 def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
     desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
-    """One change commits before the members are listed, one after its batch was read and before it is written. The report
-    does not warn of them."""
+    """One change commits before the members are listed, one after its batch was read and before it
+    is written. The report does not warn of them.
+    """
     desk.load(csv_of([row(0), row(1), row(2, effective_date=begins), row(3)]))
     clock.advance(60)
     file = desk.hand_in(csv_of([row(0)]), full=True)
@@ -127,7 +144,9 @@ TANGLED = [
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk, full: bool) -> None:
+def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(
+    desk: Desk, full: bool
+) -> None:
     """Also over chunks: what a row of one gives up, a row of another may take."""
     desk.options = replace(desk.options, chunk_rows=5)
     desk.load(csv_of(row(n) for n in range(20)))
@@ -145,8 +164,12 @@ def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk,
     assert (dry.counts["refused"], dry.codes) == (4, real.codes)
 
 
-def test_sqlite_goes_on_in_a_plans_members_where_the_last_batch_ended(sqlite_template: Path) -> None:
-    """By the plan alone it would read all batches before this one again: with a million members, for an hour."""
+def test_sqlite_goes_on_in_a_plans_members_where_the_last_batch_ended(
+    sqlite_template: Path,
+) -> None:
+    """By the plan alone it would read all batches before this one again: with a million members,
+    for an hour.
+    """
     db = open_database(f"sqlite:///{sqlite_template}")
     sent: list[tuple[str, Any]] = []
     event.listen(db.engine, "before_cursor_execute", lambda *told: sent.append((told[2], told[3])))
@@ -166,7 +189,9 @@ def omit(desk: Desk, *rows: dict[str, Any]) -> None:
 
 @ON_SQLITE
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
-def test_a_member_that_one_full_file_omitted_is_reopened_by_the_next(desk: Desk, begins: str) -> None:
+def test_a_member_that_one_full_file_omitted_is_reopened_by_the_next(
+    desk: Desk, begins: str
+) -> None:
     both = [row(1), row(2, effective_date=begins)]
     omit(desk, both[1])
     dry, back = (desk.load(lines_of(both), full=True, dry_run=each) for each in (True, False))
@@ -177,10 +202,21 @@ def test_a_member_that_one_full_file_omitted_is_reopened_by_the_next(desk: Desk,
 
 
 @ON_SQLITE
-def test_a_changed_row_reopens_and_null_and_one_with_a_date_says_when_access_ends(desk: Desk) -> None:
+def test_a_changed_row_reopens_and_null_and_one_with_a_date_says_when_access_ends(
+    desk: Desk,
+) -> None:
     omit(desk, row(2), row(3), row(4))
-    rows = [row(1), row(2, last_name="New"), row(3, expiry_date=None), row(4, expiry_date="2027-06-30")]
-    assert desk.load(lines_of(rows), full=True).counts == {"unchanged": 1, "reopened": 2, "updated": 1}
+    rows = [
+        row(1),
+        row(2, last_name="New"),
+        row(3, expiry_date=None),
+        row(4, expiry_date="2027-06-30"),
+    ]
+    assert desk.load(lines_of(rows), full=True).counts == {
+        "unchanged": 1,
+        "reopened": 2,
+        "updated": 1,
+    }
     assert [*desk.ends().values()] == [None, None, None, "2027-06-30"]
 
 

@@ -12,7 +12,15 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.files import store
 from frontdesk.files.actions import Upload, begin_file, cancel_file, delete_left_content
-from frontdesk.files.claims import NICENESS, FileClaim, GoOn, LostClaim, claim_next, reading_ahead, renewing
+from frontdesk.files.claims import (
+    NICENESS,
+    FileClaim,
+    GoOn,
+    LostClaim,
+    claim_next,
+    reading_ahead,
+    renewing,
+)
 from frontdesk.files.model import FileKey, FileStep, NewFile
 from tests.conftest import SetClock
 from tests.files.loading import COLUMNS, OPTIONS, Desk, csv_of, row
@@ -29,11 +37,15 @@ def claimed(desk: Desk, lease_seconds: float = 60) -> FileClaim:
     return claim
 
 
-@pytest.mark.parametrize("content", [THIRTY, workbook([COLUMNS, *([*each.values()] for each in ROWS)])])
+@pytest.mark.parametrize(
+    "content", [THIRTY, workbook([COLUMNS, *([*each.values()] for each in ROWS)])]
+)
 def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk, content: bytes) -> None:
     file = desk.hand_in(content)
     running = desk.options
-    desk.options = replace(running, chunk_rows=10, should_stop=lambda: desk.reread(file).rows_done == 20)
+    desk.options = replace(
+        running, chunk_rows=10, should_stop=lambda: desk.reread(file).rows_done == 20
+    )
     stopped = desk.work(file)
     assert (stopped.state, stopped.rows_done, stopped.counts) == ("waiting", 20, {"created": 20})
     desk.options = running
@@ -42,8 +54,11 @@ def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk, content: bytes) -> 
     assert [line["row"] for line in desk.report(file)] == list(range(2, 32))
 
 
-def test_an_account_has_one_file_at_a_time_and_another_account_its_own(desk: Desk, other: Desk) -> None:
-    first, second = desk.hand_in(csv_of([row(1)])), desk.hand_in(csv_of([row(2)]))
+def test_an_account_has_one_file_at_a_time_and_another_account_its_own(
+    desk: Desk, other: Desk
+) -> None:
+    first = desk.hand_in(csv_of([row(1)]))
+    second = desk.hand_in(csv_of([row(2)]))
     theirs = other.hand_in(csv_of([row(3)]))
     claims = [claim_next(desk.db, desk.clock, OPTIONS) for _ in range(3)]
     assert [claim and claim.file.id for claim in claims] == [first.id, theirs.id, None]
@@ -52,7 +67,8 @@ def test_an_account_has_one_file_at_a_time_and_another_account_its_own(desk: Des
 
 def test_a_worker_that_slept_past_its_lease_changes_nothing(desk: Desk) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    sleeper, other = claimed(desk, -1), claimed(desk, -1)
+    sleeper = claimed(desk, -1)
+    other = claimed(desk, -1)
     for _ in range(2):
         with pytest.raises(LostClaim):
             sleeper.update(counts={"created": 99})
@@ -77,7 +93,9 @@ def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_lease_is_renewed_while_nothing_is_written_until_the_file_is_cancelled(desk: Desk) -> None:
+def test_a_lease_is_renewed_while_nothing_is_written_until_the_file_is_cancelled(
+    desk: Desk,
+) -> None:
     file = desk.hand_in(csv_of([row(1)]))
     claim = claimed(desk)
     first = desk.reread(file).lease_until
@@ -91,7 +109,9 @@ def test_a_lease_is_renewed_while_nothing_is_written_until_the_file_is_cancelled
             claim.checkpoint(FileStep.CHECK, 1)
 
 
-def test_an_upload_that_broke_off_is_not_loaded_and_deleted_after_a_day(desk: Desk, clock: SetClock) -> None:
+def test_an_upload_that_broke_off_is_not_loaded_and_deleted_after_a_day(
+    desk: Desk, clock: SetClock
+) -> None:
     with desk.db.write() as tx:
         new = NewFile(desk.customer.account_id, desk.customer.plan_ids[0])
         file = begin_file(tx, new, desk.requester())
@@ -108,7 +128,9 @@ def test_an_upload_that_broke_off_is_not_loaded_and_deleted_after_a_day(desk: De
 def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
-    """Whoever cancels it: the worker finds out at its next write, and what it was writing is rolled back."""
+    """Whoever cancels it: the worker finds out at its next write, and what it was writing is rolled
+    back.
+    """
     desk.load(csv_of(row(n) for n in range(100, 120)))
     file = desk.hand_in(csv_of(row(n) for n in range(200)), full=full)
 
@@ -145,7 +167,9 @@ def never() -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_items_come_in_order_so_many_ahead_and_then_the_error(running: threading.Event, ahead: int) -> None:
+def test_items_come_in_order_so_many_ahead_and_then_the_error(
+    running: threading.Event, ahead: int
+) -> None:
     made: list[int] = []
 
     def make(_go_on: GoOn) -> Generator[int]:
@@ -161,7 +185,10 @@ def test_items_come_in_order_so_many_ahead_and_then_the_error(running: threading
             assert len(made) <= item + 1 + ahead
             taken.append(item)
 
-    with reading_ahead(make, running, look_up=never, ahead=ahead) as made_ahead, pytest.raises(Broken):
+    with (
+        reading_ahead(make, running, checkpoint=never, ahead=ahead) as made_ahead,
+        pytest.raises(Broken),
+    ):
         take(made_ahead)
     assert taken == made == list(range(5))
 
@@ -185,7 +212,7 @@ def test_nothing_is_made_while_it_is_paused(running: threading.Event) -> None:
 
     rescue = threading.Timer(PATIENCE_SECONDS, running.set)  # else it would wait for ever
     rescue.start()
-    with reading_ahead(make, running, look_up=resume) as items:
+    with reading_ahead(make, running, checkpoint=resume) as items:
         assert [*items] == [10 + 1]
     rescue.cancel()
     assert made == [0, 1, 2, -1, *range(3, 10)]
@@ -197,6 +224,6 @@ def test_the_thread_has_a_lower_priority_than_its_caller(running: threading.Even
     def make(_go_on: GoOn) -> Generator[int]:
         yield os.nice(0)
 
-    with reading_ahead(make, running, look_up=never) as items:
+    with reading_ahead(make, running, checkpoint=never) as items:
         assert [*items] == [NICENESS if sys.platform == "linux" else before]
     assert os.nice(0) == before

@@ -1,4 +1,6 @@
-"""A file that would end, move or repeat too many members is held before its first row, and a person approves it once."""
+"""A file that would end, move or repeat too many members is held before its first row, and a person
+approves it once.
+"""
 
 import json
 import threading
@@ -17,7 +19,8 @@ from tests.formats.reading import file_834, person
 from tests.formats.workbooks import workbook
 
 MANY = 26  # one more than may move without a person's approval
-CHANGE, FULL = FileMode.CHANGE, FileMode.FULL
+CHANGE = FileMode.CHANGE
+FULL = FileMode.FULL
 HUNDRED = csv_of(row(n) for n in range(100, 160))
 
 
@@ -30,13 +33,17 @@ FORMATS: dict[str, Callable[[Iterable[dict[str, Any]]], bytes]] = {
     "csv": csv_of,
     "jsonl": lines_of,
     "json": lambda rows: json.dumps(list(rows)).encode(),
-    "xlsx": lambda rows: workbook([COLUMNS, *([each.get(name) for name in COLUMNS] for each in rows)]),
+    "xlsx": lambda rows: workbook(
+        [COLUMNS, *([each.get(name) for name in COLUMNS] for each in rows)]
+    ),
     "834": _834,
 }
 WRONG_PLAN = csv_of(row(n) for n in range(MANY))
 
 
-def sent_to_the_other_plan(desk: Desk, content: bytes = WRONG_PLAN, **options: Any) -> EligibilityFile:
+def sent_to_the_other_plan(
+    desk: Desk, content: bytes = WRONG_PLAN, **options: Any
+) -> EligibilityFile:
     """A file with all members of plan 0, sent to plan 1."""
     mapping = {"834": {"identify": "REF*23"}}
     desk.load(content, mode=CHANGE, mapping=mapping)
@@ -49,7 +56,9 @@ def plans(desk: Desk) -> set[int]:
 
 @ON_SQLITE
 @pytest.mark.parametrize(("kind", "mode"), [*((kind, CHANGE) for kind in FORMATS), ("csv", FULL)])
-def test_a_file_of_another_plan_is_held_before_its_first_row(desk: Desk, kind: str, mode: FileMode) -> None:
+def test_a_file_of_another_plan_is_held_before_its_first_row(
+    desk: Desk, kind: str, mode: FileMode
+) -> None:
     held = sent_to_the_other_plan(desk, FORMATS[kind](row(n) for n in range(MANY)), mode=mode)
     first, second = desk.customer.plan_ids
     said = "26 of the file's 26 rows would move members here from other plans, more than 25."
@@ -58,7 +67,11 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(desk: Desk, kind: s
     assert (held.counts, held.codes) == ({"would_move": MANY}, {"leaves_plan": MANY})
     name = desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first]
     line = {"row": None, "external_id": next(iter(desk.members())), "outcome": "would_move"}
-    line |= {"code": "leaves_plan", "field": "plan", "hint": f"The member would leave plan {first}."}
+    line |= {
+        "code": "leaves_plan",
+        "field": "plan",
+        "hint": f"The member would leave plan {first}.",
+    }
     assert desk.report(held)[0] == line | {"changed": [], "left_plan": name}
     assert plans(desk) == {first}
     done = desk.approve(held)
@@ -73,20 +86,29 @@ def test_only_members_that_move_with_their_access_count_and_each_once(desk: Desk
     assert (compared.state, compared.counts) == ("done", {"refused": MANY})
     assert desk.load(csv_of([*few, *few]), plan=1).counts == {"moved": 25, "unchanged": 25}
     many = [*(row(n) for n in range(25, 55)), *(row(n) for n in range(100, 370))]
-    assert desk.load(csv_of(many), plan=1).counts == {"moved": 30, "created": 270}, "a tenth of its rows"
+    assert desk.load(csv_of(many), plan=1).counts == {"moved": 30, "created": 270}, (
+        "a tenth of its rows"
+    )
     ended = [row(n, expiry_date="2026-06-30") for n in range(400, 400 + MANY)]
     desk.load(lines_of(ended))
-    assert desk.load(lines_of(each | {"expiry_date": None} for each in ended), plan=1).state == "done"
+    assert (
+        desk.load(lines_of(each | {"expiry_date": None} for each in ended), plan=1).state == "done"
+    )
 
 
 def test_rows_that_name_another_plan_than_that_of_their_members_are_held(desk: Desk) -> None:
     first, second = desk.customer.plan_ids
     named = desk.db.ask(lambda tx: external_ids_of(tx, [first, second]))
-    mapping = {"fields": {"plan": {"column": "Plan"}}, "plans": {str(id_): named[id_] for id_ in named}}
+    mapping = {
+        "fields": {"plan": {"column": "Plan"}},
+        "plans": {str(id_): named[id_] for id_ in named},
+    }
     columns = (*COLUMNS, "Plan")
     own = csv_of((row(n, Plan=first) for n in range(MANY)), columns)
     assert desk.load(own, mapping=mapping).counts == {"created": MANY}
-    assert desk.load(own, mapping=mapping, plan=1).counts == {"unchanged": MANY}, "the file's plan is none's"
+    assert desk.load(own, mapping=mapping, plan=1).counts == {"unchanged": MANY}, (
+        "the file's plan is none's"
+    )
     moved = csv_of((row(n, Plan=second) for n in range(MANY)), columns)
     assert desk.load(moved, mapping=mapping).counts == {"would_move": MANY}
 
@@ -102,21 +124,37 @@ def test_a_full_file_of_another_plan_says_both_what_it_would_move_and_end(desk: 
     assert dry.counts == {"moved": MANY, "would_move": MANY, "would_end": 60}
     assert desk.report(dry)[MANY:] == desk.report(held)
     done = desk.approve(held)
-    assert (done.state, done.counts, done.members_missing) == ("done", {"moved": MANY, "ended": 60}, 60)
+    assert (done.state, done.counts, done.members_missing) == (
+        "done",
+        {"moved": MANY, "ended": 60},
+        60,
+    )
 
 
 @ON_SQLITE
 @pytest.mark.parametrize(
     "unreadable",
-    [b'{"external_id": "E00002",', b'{"member_id": "M00002"}\n', b'{"external_id": " "}\n', b'["E00002"]'],
+    [
+        b'{"external_id": "E00002",',
+        b'{"member_id": "M00002"}\n',
+        b'{"external_id": " "}\n',
+        b'["E00002"]',
+    ],
 )
-def test_a_full_file_with_an_unreadable_identifier_waits_for_approval(desk: Desk, unreadable: bytes) -> None:
+def test_a_full_file_with_an_unreadable_identifier_waits_for_approval(
+    desk: Desk, unreadable: bytes
+) -> None:
     desk.load(csv_of(row(n) for n in range(3)))
     whole = desk.load(lines_of(row(n) for n in range(3)) + unreadable, full=True)
-    assert (whole.state, whole.counts) == ("done", {"unchanged": 3, "refused": 1}), "no member is missing"
+    assert (whole.state, whole.counts) == ("done", {"unchanged": 3, "refused": 1}), (
+        "no member is missing"
+    )
     held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
     assert (held.state, held.counts) == ("held", {"would_end": 1})
-    assert [text in str(held.problem) for text in ("too_many_ends", "can't be read")] == [True, True]
+    assert [text in str(held.problem) for text in ("too_many_ends", "can't be read")] == [
+        True,
+        True,
+    ]
     assert set(desk.ends().values()) == {None}
     assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
 
@@ -157,8 +195,12 @@ def test_a_cancelled_file_has_moved_and_ended_no_member_and_overtakes_none(desk:
 
 
 @pytest.mark.parametrize("newest", [CHANGE, FULL])
-def test_a_held_file_is_overtaken_by_any_newer_one_that_was_applied(desk: Desk, newest: FileMode) -> None:
-    """The sender has sent a better file; approved by mistake, the old one would end or move members that the new one lists."""
+def test_a_held_file_is_overtaken_by_any_newer_one_that_was_applied(
+    desk: Desk, newest: FileMode
+) -> None:
+    """The sender has sent a better file; approved by mistake, the old one would end or move members
+    that the new one lists.
+    """
     desk.load(HUNDRED, plan=1)
     held = sent_to_the_other_plan(desk, full=newest is CHANGE)
     assert desk.load(HUNDRED, plan=1, mode=FileMode.COMPARE).state == "done"
@@ -200,7 +242,7 @@ def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
 def test_a_worker_that_dies_while_it_lists_leaves_no_gaps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.check.LISTED_TOGETHER", 7)
+    monkeypatch.setattr("frontdesk.files.absence.LISTED_TOGETHER", 7)
     desk.load(csv_of(row(n) for n in range(60)))
     file = desk.hand_in(csv_of([row(0)]), full=True)
     looks = iter([False] * 13 + [True])
@@ -212,7 +254,9 @@ def test_a_worker_that_dies_while_it_lists_leaves_no_gaps(
     assert len(desk.report(held)) == 59
 
 
-def test_a_file_killed_while_it_was_being_held_is_held(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_killed_while_it_was_being_held_is_held(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def be_killed(*_args: Any, **_options: Any) -> None:
         raise KeyboardInterrupt
 
@@ -227,10 +271,12 @@ def test_a_file_killed_while_it_was_being_held_is_held(desk: Desk, monkeypatch: 
     assert (held.state, held.counts) == ("held", {"would_move": MANY})
 
 
-def test_an_approved_file_that_is_stopped_goes_on_after_its_last_chunk_and_can_be_undone(desk: Desk) -> None:
+def test_an_approved_file_resumes_after_its_last_chunk(desk: Desk) -> None:
     held = sent_to_the_other_plan(desk, csv_of(row(n) for n in range(60)))
     running = desk.options
-    desk.options = replace(running, chunk_rows=10, should_stop=lambda: desk.reread(held).rows_done > 0)
+    desk.options = replace(
+        running, chunk_rows=10, should_stop=lambda: desk.reread(held).rows_done > 0
+    )
     stopped = desk.approve(held)
     assert (stopped.state, 0 < stopped.rows_done < 60) == ("waiting", True)
     desk.options = running

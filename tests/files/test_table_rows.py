@@ -1,4 +1,6 @@
-"""What a table's mapping decides about rows and identifiers: rows of `end`, social security numbers, remedies of refused rows."""
+"""What a table's mapping decides about rows and identifiers: rows of `end`, social security
+numbers, remedies of refused rows.
+"""
 
 import json
 import re
@@ -62,7 +64,9 @@ def test_a_row_of_end_ends_its_member_once_on_its_day_or_on_that_of_the_file(
 def test_a_corrected_day_counts_and_none_before_the_first(desk: Desk) -> None:
     desk.load(written(FIRST), mapping=MAPPING)
     desk.load(written(SECOND), mapping=MAPPING)
-    assert desk.load(written(table("2|2026-04-30|deceased")), mapping=MAPPING).counts == {"ended": 1}
+    assert desk.load(written(table("2|2026-04-30|deceased")), mapping=MAPPING).counts == {
+        "ended": 1
+    }
     compared = desk.load(written(SECOND), mapping=MAPPING, mode="compare")
     assert compared.codes["differs"] == 1
     file = desk.load(written(table("3|2025-12-31|deceased")), mapping=MAPPING)
@@ -85,7 +89,7 @@ OWN = ["000123456", "E2", "E3", "12345678"]
 
 @pytest.mark.parametrize("write", [written, workbook, as_json])
 @pytest.mark.parametrize("column", ["external_id", "member_id"])
-def test_a_table_that_takes_social_security_numbers_is_refused_as_a_whole_unless_its_mapping_says_so(
+def test_a_table_of_social_security_numbers_needs_a_mapping_that_says_so(
     desk: Desk, column: str, write: Any
 ) -> None:
     rows = table(*(f"{number}||Active" for number in range(8)))
@@ -101,13 +105,18 @@ def test_a_table_that_takes_social_security_numbers_is_refused_as_a_whole_unless
     assert desk.load(write(rows), mapping=MAPPING).counts == {"created": 8}
     rows[1][at] = "123456788"
     assert desk.load(write(rows), mapping=MAPPING | {"ssn": "plain"}).state == "done"
-    joined = MAPPING | {"fields": {"member_id": {"column": ["first_name", "last_name"], "join": ""}}}
+    joined = MAPPING | {
+        "fields": {"member_id": {"column": ["first_name", "last_name"], "join": ""}}
+    }
     content = written(table("1||Active")).replace(b"Robin,Sample 1", b"123,456789")
-    assert "looks_like_ssn" in str(desk.load(content, mapping=joined).problem), "a rule made it of two cells"
+    assert "looks_like_ssn" in str(desk.load(content, mapping=joined).problem), (
+        "a rule made it of two cells"
+    )
 
 
 def test_a_refused_row_of_a_table_says_what_to_put_into_the_mapping(desk: Desk) -> None:
-    table_, loop = b"external_id,dob\nE1,02/30/1977\n", file_834(MEMBER.split("N3*")[0]).encode()
+    table_ = b"external_id,dob\nE1,02/30/1977\n"
+    loop = file_834(MEMBER.split("N3*")[0]).encode()
     for content, is_table in ((table_, True), (loop, False)):
         hints = {line["field"]: line["hint"] for line in desk.report(desk.load(content))}
         assert ('{"columns": {"its name": "zipcode"}}' in hints["zipcode"]) is is_table
@@ -118,5 +127,7 @@ def test_a_refused_row_of_a_table_says_what_to_put_into_the_mapping(desk: Desk) 
         for example in examples:
             parse_mapping(json.loads(example))
     dates = {"fields": {"dob": {"dates": "MM/DD/YYYY"}}}
-    [dob] = [line for line in desk.report(desk.load(table_, mapping=dates)) if line["field"] == "dob"]
+    [dob] = [
+        line for line in desk.report(desk.load(table_, mapping=dates)) if line["field"] == "dob"
+    ]
     assert "this day does not exist" in dob["hint"]

@@ -1,4 +1,6 @@
-"""Accounts take turns: no account's files keep another's waiting, and a file that pauses goes on where it was."""
+"""Accounts take turns: no account's files keep another's waiting, and a file that pauses goes on
+where it was.
+"""
 
 import gzip
 import threading
@@ -15,11 +17,14 @@ from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.formats.reading import file_834, person
 from tests.formats.workbooks import workbook
 
-ROWS, SMALL = 60, 8
+ROWS = 60
+SMALL = 8
 
 
 MEMBERS = [row(n) for n in range(ROWS)]
-LOOPS = [person(family=f"{n:09d}", last=f"Sample {n}", number="REF*17*01~") for n in range(1, ROWS + 1)]
+LOOPS = [
+    person(family=f"{n:09d}", last=f"Sample {n}", number="REF*17*01~") for n in range(1, ROWS + 1)
+]
 FORMATS: dict[str, bytes] = {
     "csv": csv_of(MEMBERS),
     "json": lines_of(MEMBERS),
@@ -53,11 +58,16 @@ def rows_done(desk: Desk, file: EligibilityFile) -> int:
 
 
 def producers() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith(("lease", "producer"))]
+    return [
+        thread.name
+        for thread in threading.enumerate()
+        if thread.name.startswith(("lease", "producer"))
+    ]
 
 
 def test_one_row_does_not_wait_for_twenty_files_of_another_account(desk: Desk, other: Desk) -> None:
-    file, _ = desk.hand_in(LARGE), desk.hand_in(csv_of([row(100)]))
+    file = desk.hand_in(LARGE)
+    _ = desk.hand_in(csv_of([row(100)]))
     assert (Worker(desk).turn(), desk.reread(file).state) == (True, "done")
     Worker(desk).work()
     many = [desk.hand_in(csv_of([row(n)])) for n in range(20)]
@@ -78,7 +88,8 @@ def test_a_large_file_pauses_for_others_at_any_row_and_nothing_is_read_twice(
     large = desk.hand_in(FORMATS[kind], dry_run=dry_run)
     small = [other.hand_in(csv_of([row(1000 + n)])) for n in range(SMALL)]
     worker = Worker(desk)
-    steps, done_before = [], []
+    steps = []
+    done_before = []
     while worker.turn():
         file = desk.reread(large)
         steps.append((file.state.value, file.step.value))
@@ -93,7 +104,8 @@ def test_a_large_file_pauses_for_others_at_any_row_and_nothing_is_read_twice(
 
 
 def test_of_two_large_files_each_has_its_turns(desk: Desk, other: Desk) -> None:
-    first, second = desk.hand_in(LARGE), other.hand_in(csv_of(row(n) for n in range(100, 160)))
+    first = desk.hand_in(LARGE)
+    second = other.hand_in(csv_of(row(n) for n in range(100, 160)))
     worker = Worker(desk)
     seen = []
     while worker.turn():
@@ -102,7 +114,9 @@ def test_of_two_large_files_each_has_its_turns(desk: Desk, other: Desk) -> None:
     assert seen[-1] == (60, 60)
 
 
-def test_a_dry_run_that_pauses_reports_what_it_would_have_reported_at_once(desk: Desk, other: Desk) -> None:
+def test_a_dry_run_that_pauses_reports_what_it_would_have_reported_at_once(
+    desk: Desk, other: Desk
+) -> None:
     renamed = (row(n, last_name="New") for n in range(20))
     content = lines_of([*MEMBERS[:40], *renamed, row(60, dob="x")])
     whole = desk.load(content, dry_run=True)
@@ -110,19 +124,33 @@ def test_a_dry_run_that_pauses_reports_what_it_would_have_reported_at_once(desk:
     other.hand_in(csv_of(row(n) for n in range(100, 150)))
     Worker(desk).work()
     done = desk.reread(paused)
-    assert (done.state, done.counts, desk.report(done)) == ("done", whole.counts, desk.report(whole))
+    assert (done.state, done.counts, desk.report(done)) == (
+        "done",
+        whole.counts,
+        desk.report(whole),
+    )
 
 
-def test_a_paused_file_and_later_ones_stay_with_their_worker_until_that_ends(desk: Desk, other: Desk) -> None:
-    large, later = desk.hand_in(LARGE), desk.hand_in(csv_of([row(500)]))
+def test_a_paused_file_and_later_ones_stay_with_their_worker_until_that_ends(
+    desk: Desk, other: Desk
+) -> None:
+    large = desk.hand_in(LARGE)
+    later = desk.hand_in(csv_of([row(500)]))
     small = other.hand_in(csv_of([row(1000)]))
-    first, second = Worker(desk), Worker(desk)
+    first = Worker(desk)
+    second = Worker(desk)
     first.turn()
     assert desk.reread(large).state == "running"
     second.work()
-    assert (other.reread(small).state, desk.reread(large).epoch, desk.reread(later).epoch) == ("done", 1, 0)
+    assert (other.reread(small).state, desk.reread(large).epoch, desk.reread(later).epoch) == (
+        "done",
+        1,
+        0,
+    )
     first.end()
-    assert (desk.reread(large).state, producers()) == ("waiting", []), "free at once when its worker ends"
+    assert (desk.reread(large).state, producers()) == ("waiting", []), (
+        "free at once when its worker ends"
+    )
     second.work()
     assert [desk.reread(file).counts["created"] for file in (large, later)] == [ROWS, 1]
 
@@ -130,7 +158,8 @@ def test_a_paused_file_and_later_ones_stay_with_their_worker_until_that_ends(des
 def test_a_paused_file_that_is_taken_or_cancelled_is_dropped_at_its_next_turn(
     desk: Desk, other: Desk
 ) -> None:
-    first, second = Worker(desk), Worker(desk)
+    first = Worker(desk)
+    second = Worker(desk)
     desk.options = replace(desk.options, lease_seconds=-1)
     asleep = Worker(desk)
     large = desk.hand_in(LARGE, dry_run=True)
@@ -153,14 +182,19 @@ def test_a_worker_with_as_many_loads_as_it_may_have_gives_one_back_if_it_can(
     desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch, dry_run: bool
 ) -> None:
     """A dry run could only begin anew, so the other account waits for its end."""
-    monkeypatch.setattr("frontdesk.files.run.MOST_OPEN", 1)
+    monkeypatch.setattr("frontdesk.files.turns.MOST_OPEN", 1)
     large = desk.hand_in(LARGE, dry_run=dry_run)
     theirs = other.hand_in(csv_of(row(100 + n) for n in range(50)), dry_run=dry_run)
     worker = Worker(desk)
     given_back = []
     while worker.turn():
-        given_back += [file.id for file in (desk.reread(large), other.reread(theirs)) if file.epoch > 1]
-    assert (desk.reread(large).counts, other.reread(theirs).counts) == ({"created": ROWS}, {"created": 50})
+        given_back += [
+            file.id for file in (desk.reread(large), other.reread(theirs)) if file.epoch > 1
+        ]
+    assert (desk.reread(large).counts, other.reread(theirs).counts) == (
+        {"created": ROWS},
+        {"created": 50},
+    )
     assert {*given_back} == (set() if dry_run else {large.id, theirs.id})
 
 
@@ -195,7 +229,9 @@ def test_a_bomb_of_refused_lines_ends_before_it_holds_anybody_up(desk: Desk, oth
     assert {desk.reread(file).problem["code"] for file in bombs} == {"zip_bomb"}  # type: ignore[index]
 
 
-def test_a_file_that_begins_with_refused_rows_only_fails(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_begins_with_refused_rows_only_fails(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("frontdesk.files.load.ROWS_TO_JUDGE_BY", 100)
     desk.options = replace(desk.options, chunk_rows=50)
     wrong = [row(n, dob="never") for n in range(300)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from frontdesk.db import Database
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError
+from frontdesk.files.model import WrongState
 from frontdesk.invitations.delivery import resend_invitation
 from tests.conftest import Api, SetClock
 from tests.factories import make_customer
@@ -25,8 +26,12 @@ def test_a_record_changed_again_since_is_left_and_listed(desk: Desk) -> None:
     assert [member["last_name"] for member in desk.members().values()] == ["A", "Sample 2"]
 
 
-def test_an_undo_takes_back_no_post_that_was_sent_under_the_files_name(api: Api, desk: Desk) -> None:
-    """A file's rows are known by the file's id. No request id that a caller sends makes a POST look like one of them."""
+def test_an_undo_takes_back_no_post_that_was_sent_under_the_files_name(
+    api: Api, desk: Desk
+) -> None:
+    """A file's rows are known by the file's id. No request id that a caller sends makes a POST look
+    like one of them.
+    """
     file = desk.load(csv_of([row(1), row(2)]))
     path = f"/v2/plans/{desk.customer.plan_ids[0]}/eligibility"
     body = {"external_id": "E00001", "last_name": "Posted"}
@@ -35,7 +40,9 @@ def test_an_undo_takes_back_no_post_that_was_sent_under_the_files_name(api: Api,
     undo = desk.undo(file)
     assert undo.counts == {"withdrawn": 1, "refused": 1}
     assert (2, "refused", "changed_since") in desk.outcomes(undo)
-    assert {key: member["last_name"] for key, member in desk.members().items()} == {"E00001": "Posted"}
+    assert {key: member["last_name"] for key, member in desk.members().items()} == {
+        "E00001": "Posted"
+    }
 
 
 def test_a_withdrawn_identifier_is_free_again_and_its_old_record_stays_away(desk: Desk) -> None:
@@ -45,15 +52,19 @@ def test_a_withdrawn_identifier_is_free_again_and_its_old_record_stays_away(desk
     assert len(desk.members()) == 1
 
 
-def test_invitations_of_withdrawn_members_are_cancelled_or_not_sent_when_they_come_back(desk: Desk) -> None:
-    """Some are in a worker's hands during the undo, or are resent; the next claim finds the member gone."""
+def test_invitations_of_withdrawn_members_are_never_sent(desk: Desk) -> None:
+    """Some are in a worker's hands during the undo, or are resent; the next claim finds the member
+    gone.
+    """
     desk.load(csv_of([row(1)]))
     rows = (row(n, email=f"r{n}@example.com", invite_immediately=True) for n in (2, 3))
     desk.undo(desk.load(lines_of(rows)))
     with desk.db.write() as tx:
         ids = tx.exec_driver_sql("SELECT id FROM members ORDER BY id").scalars().all()
         invitation, _ = tx.exec_driver_sql("SELECT id, state FROM invitations").all()
-        steps = tx.exec_driver_sql("SELECT from_state, to_state, reason FROM invitation_events").all()
+        steps = tx.exec_driver_sql(
+            "SELECT from_state, to_state, reason FROM invitation_events"
+        ).all()
         assert [tuple(step) for step in steps] == [("pending", "cancelled", "withdrawn")] * 2
         resend_invitation(tx, invitation.id, now=desk.clock())
         assert find_expired(tx, ids, "2026-06-01") == set(ids[1:])
@@ -83,6 +94,28 @@ def test_after_an_undo_of_an_undo_the_last_of_them_is_the_one_to_undo(desk: Desk
         desk.undo(file)
 
 
+def test_a_file_is_undone_redone_and_undone_and_then_has_to_be_loaded_again(desk: Desk) -> None:
+    """Each undo stores the file's changes again: without an end, empty requests would fill the
+    disk.
+    """
+    content = csv_of([row(1)])
+    file = desk.load(content)
+    last = desk.undo(desk.undo(desk.undo(file)))
+    assert last.counts == {"withdrawn": 1}
+    for _ in range(2):
+        with pytest.raises(WrongState, match=f"File {file.id} was undone, redone .* load it again"):
+            desk.undo(last)
+    assert desk.load(content).counts == {"created": 1}
+
+
+def test_an_undo_that_is_cancelled_each_time_can_be_begun_five_times(desk: Desk) -> None:
+    file = desk.load(csv_of([row(1)]))
+    for _ in range(5):
+        desk.cancel(desk.hand_in_undo(file))
+    with pytest.raises(WrongState, match="was begun 5 times"):
+        desk.hand_in_undo(file)
+
+
 numbers = st.integers(1, 8)
 texts = st.sampled_from(["Zoë", "O'Hara", "Sample", "李"])
 maybe = st.none() | st.sampled_from(["a@example.com", "B@example.com", "c@example.com", ""])
@@ -90,7 +123,11 @@ maybe = st.none() | st.sampled_from(["a@example.com", "B@example.com", "c@exampl
 
 def a_row(number: int, last_name: str, member: int, email: Any, keys: list[str]) -> dict[str, Any]:
     begin = "2027-01-01" if number == 1 else "2026-01-01"
-    values = {"member_id": f"M{member:05d}", "email": email, "metadata": dict.fromkeys(keys, last_name)}
+    values = {
+        "member_id": f"M{member:05d}",
+        "email": email,
+        "metadata": dict.fromkeys(keys, last_name),
+    }
     dob = f"1980-02-{number:02d}"  # else they are similar
     return row(number, effective_date=begin, last_name=last_name, dob=dob, **values)
 
@@ -102,21 +139,52 @@ rows = st.lists(
 )
 
 
-@examples
-@given(first=rows, second=rows, plan=st.integers(0, 1), full=st.booleans())
-def test_a_dry_run_tells_the_same_and_an_undo_restores_byte_equal_records_and_its_undo_brings_the_change_back(
-    db: Database, clock: SetClock, first: Any, second: Any, plan: int, full: bool
-) -> None:
+def test_a_third_undo_takes_back_each_member_once(desk: Desk) -> None:
+    """The full file's first chunk changes nothing, and its second ends two members: the redo begins
+    with a chunk without rows.
+    """
+    desk.load(csv_of(row(n) for n in range(3)))
+    ended = desk.load(csv_of([row(0)]), full=True)
+    assert ended.counts == {"unchanged": 1, "ended": 2}
+    redone = desk.undo(desk.undo(ended))
+    again = desk.undo(redone)
+    assert (redone.counts, again.counts) == ({"restored": 2}, {"restored": 2})
+
+
+def desk_with(db: Database, clock: SetClock, first: list[dict[str, Any]]) -> Desk:
+    """A new customer whose members are these; those of earlier examples are out of the way."""
     desk = Desk(db, make_customer(db, name="Undo"), clock)
     with db.write() as tx:
-        tx.exec_driver_sql("UPDATE members SET uniqueness_scope = -id")  # earlier examples are out of the way
+        tx.exec_driver_sql("UPDATE members SET uniqueness_scope = -id")
     desk.load(lines_of(first))
+    return desk
+
+
+two_files = given(first=rows, second=rows, plan=st.integers(0, 1), full=st.booleans())
+
+
+@examples
+@two_files
+def test_a_dry_run_reports_what_a_run_then_does(
+    db: Database, clock: SetClock, first: Any, second: Any, plan: int, full: bool
+) -> None:
+    desk = desk_with(db, clock, first)
     before = desk.members()
     dry = desk.load(lines_of(second), plan=plan, full=full, dry_run=True)
     assert desk.members() == before
     file = desk.load(lines_of(second), plan=plan, full=full)
     assert dry.codes == file.codes
     assert as_in_a_real_run(desk.report(dry)) == as_in_a_real_run(desk.report(file))
+
+
+@examples
+@two_files
+def test_an_undo_restores_the_records_and_its_undo_the_change(
+    db: Database, clock: SetClock, first: Any, second: Any, plan: int, full: bool
+) -> None:
+    desk = desk_with(db, clock, first)
+    before = desk.members()
+    file = desk.load(lines_of(second), plan=plan, full=full)
     after = desk.members()
     undo = desk.undo(file)
     assert "refused" not in undo.counts

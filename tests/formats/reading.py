@@ -1,4 +1,6 @@
-"""What the tests of the readers share: reading bytes to the end, and 834s put together from their segments."""
+"""What the tests of the readers share: reading bytes to the end, and 834s put together from their
+segments.
+"""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +47,10 @@ def codes(row: Row) -> list[tuple[str, str]]:
     return [(fault.field, fault.code) for fault in row.faults]
 
 
-ISA = "ISA*00*          *00*          *ZZ*SENDER         *ZZ*RECEIVER       *261120*0800*^*00501*000000007*0*T*:~"
+ISA = (
+    "ISA*00*          *00*          *ZZ*SENDER         *ZZ*RECEIVER       "
+    "*261120*0800*^*00501*000000007*0*T*:~"
+)
 GS = "GS*BE*SENDER*RECEIVER*20261120*0800*3*X*005010X220A1~"
 MEMBER = (
     "INS*Y*18*021*28*A***FT~REF*0F*FAMILY1~REF*17*01~NM1*IL*1*Sample*Robin*Lee***34*900000001~"
@@ -58,8 +63,9 @@ ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
 
 
 def person(first: str = "Robin", born: str = "19770111", **said: str) -> str:
-    """An INS loop: relation (INS02), code (INS03), sequence (INS17), family (REF*0F), number (references, dates), last name,
-    name (NM1), home (PER, N3 and N4), coverage."""
+    """An INS loop: relation (INS02), code (INS03), sequence (INS17), family (REF*0F), number
+    (references, dates), last name, name (NM1), home (PER, N3 and N4), coverage.
+    """
     relation = said.get("relation", "18")
     sequence = f"{'*' * 12}{said['sequence']}" if "sequence" in said else ""
     name = said.get("name", f"NM1*IL*1*{said.get('last', 'Sample')}*{first}~")
@@ -75,7 +81,9 @@ def child(first: str = "Kim", born: str = "20150203", **said: str) -> str:
     return person(first, born, relation="19", **said)
 
 
-def transaction(*members: str, purpose: str = "2", control: str = "0001", day: str = "20261120") -> str:
+def transaction(
+    *members: str, purpose: str = "2", control: str = "0001", day: str = "20261120"
+) -> str:
     """ST to SE with the right count."""
     body = (
         f"ST*834*{control}*005010X220A1~BGN*00*REF1*{day}*0800****{purpose}~"
@@ -106,7 +114,8 @@ class Pieces(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         self._left = self._left or next(self._pieces, b"")
-        data, self._left = self._left[:size], self._left[size:]
+        data = self._left[:size]
+        self._left = self._left[size:]
         self.taken += len(data)
         return data
 

@@ -11,28 +11,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from frontdesk import codes
+from frontdesk.codes import Where
 from frontdesk.eligibility.fields import read_external_id, read_external_ids
-from frontdesk.files.model import REPORT_CODES
-from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
+from frontdesk.formats.model import Format, Unreadable
 from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
-from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
-from frontdesk.sandbox.sample_members import sample_members
+from frontdesk.sandbox.sample_files import SAMPLE_FORMATS
 from tests.faults.callers import times
 from tests.formats.reading import Pieces, file_834, rows_of, rows_of_stream
+from tests.formats.samples import CANARY, SAMPLES
 
 COUNT = times(150, long=1_200_000)
-CANARY = "Canaryperson"
 
 
-def sample(format_: Format) -> bytes:
-    out = io.BytesIO()
-    list(write_sample(sample_members(12, seed=3), format_, out))
-    return out.getvalue().replace(b"Ivanov", CANARY.encode())
-
-
-SAMPLES = {format_: sample(format_) for format_ in SAMPLE_FORMATS}
 TOKENS = [b'"', b"\n", b"~", b"*", b"\0", b"\xff", b",", b"\\", b"{", b"ISA", b"INS*"]
 
 
@@ -40,7 +33,8 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
     """The content with a few of the accidents that happen to files."""
     raw = bytearray(content)
     for _ in range(chance.randint(1, 4)):
-        at, length = chance.randrange(len(raw) + 1), chance.randint(0, 40)
+        at = chance.randrange(len(raw) + 1)
+        length = chance.randint(0, 40)
         end = at + length * chance.randint(0, 1)
         raw[at:end] = chance.choice(
             [b"", chance.choice(TOKENS), raw[at : at + length], chance.randbytes(length)]
@@ -53,10 +47,11 @@ def verdict(stream: Pieces, format_: Format | None) -> tuple[list[Row], str]:
     try:
         rows.extend(rows_of_stream(stream, format_=format_))
     except Unreadable as error:
-        code, said = error.code, error.detail
+        code = error.code
+        said = error.detail
     else:
         return rows, ""
-    assert code in FILE_FAULTS
+    assert code in codes.of(Where.FILE)
     assert CANARY not in said
     return rows, code
 
@@ -69,7 +64,7 @@ def test_damaged_files_are_read_or_refused(format_: Format, is_packed: bool) -> 
         whole = gzip.compress(SAMPLES[format_], 1) if is_packed else SAMPLES[format_]
         rows, _ = verdict(Pieces([damaged(whole, chance)]), format_)
         faults = [fault for row in rows for fault in row.faults]
-        assert {fault.code for fault in faults} <= set(REPORT_CODES)
+        assert {fault.code for fault in faults} <= set(codes.of(Where.ROW))
         assert not any(CANARY in fault.message for fault in faults)
 
 
@@ -92,14 +87,19 @@ tables = st.lists(st.lists(texts, min_size=3, max_size=3), min_size=1, max_size=
 @example([["1", "", r"\N"]], ",", csv.QUOTE_ALL)
 @settings(max_examples=COUNT, deadline=None, derandomize=True)
 @given(tables, st.sampled_from(",;\t|"), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
-def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_the_read_one(
+def test_rows_are_those_of_pythons_csv_reader(
     table: list[list[str]], delimiter: str, quoting: Literal[0, 1]
 ) -> None:
-    page, names = io.StringIO(newline=""), ("external_id", "city", "county")
+    page = io.StringIO(newline="")
+    names = ("external_id", "city", "county")
     csv.writer(page, delimiter=delimiter, quoting=quoting).writerows([names, *table])
     cells = list(csv.reader(io.StringIO(page.getvalue(), newline=""), delimiter=delimiter))[1:]
     expected = [
-        {name: None if cell == r"\N" else cell for name, cell in zip(names, row, strict=True) if cell.strip()}
+        {
+            name: None if cell == r"\N" else cell
+            for name, cell in zip(names, row, strict=True)
+            if cell.strip()
+        }
         for row in cells
         if any(map(str.strip, row))
     ]
@@ -111,7 +111,9 @@ def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_t
             keys: list[Any] = [
                 key
                 for item in items
-                for key in (item.keys if isinstance(item, UnreadRows) else [item.values.get("external_id")])
+                for key in (
+                    item.keys if isinstance(item, UnreadRows) else [item.values.get("external_id")]
+                )
             ]
             found = list(read_rows(items))
             assert [*map(read_external_id, keys)] == [

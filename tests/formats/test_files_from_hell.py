@@ -1,5 +1,6 @@
-"""What the first bytes tell, and files that nobody should send: a clear sentence that names the place, and no more is read of
-them than it takes."""
+"""What the first bytes tell, and files that nobody should send: a clear sentence that names the
+place, and no more is read of them than it takes.
+"""
 
 import gzip
 import zlib
@@ -18,7 +19,16 @@ from frontdesk.formats.source import (
     check_start,
     detect_content,
 )
-from tests.formats.reading import HEADER, ISA, Pieces, file_834, read, refused, rows_of, rows_of_stream
+from tests.formats.reading import (
+    HEADER,
+    ISA,
+    Pieces,
+    file_834,
+    read,
+    refused,
+    rows_of,
+    rows_of_stream,
+)
 
 CANARY = "Canary-Person"
 
@@ -70,7 +80,9 @@ def test_the_format_is_recognised_packed_or_not(start: bytes, format_: Format | 
 def test_a_type_takes_the_contents_that_it_may_have() -> None:
     starts = {format_: start for start, format_ in CONTENTS if format_ is not None}
     for media_type, formats in MEDIA_TYPES.items():
-        taken = {format_ for format_, start in starts.items() if not contradiction(media_type, start)}
+        taken = {
+            format_ for format_, start in starts.items() if not contradiction(media_type, start)
+        }
         assert taken == formats, media_type
 
 
@@ -98,16 +110,22 @@ def test_the_sentence_names_both_and_nothing_that_was_sent() -> None:
     assert len(strange) < 250
 
 
-def test_a_byte_order_mark_goes_before_what_was_declared_and_utf_16_without_one_needs_its_order() -> None:
-    content = HEADER + "1,2,Zoë,Sample\n"
+ZOE = HEADER + "1,2,Zoë,Sample\n"
+UTF_16_BARE = [(ZOE.encode(codec), codec) for codec in ("utf-16-le", "utf-16-be")]
+
+
+def test_a_byte_order_mark_wins_over_the_declared_encoding() -> None:
     declared = ("utf-8", "cp1252", "utf-16", "utf-16-le", "ascii")
-    marked = [(content.encode(codec), name) for codec in ("utf-16", "utf-8-sig") for name in declared]
-    bare = [(content.encode(codec), codec) for codec in ("utf-16-le", "utf-16-be")]
-    for raw, encoding in [*marked, *bare, (b"\xfe\xff" + content.encode("utf-16-be"), "utf-8")]:
+    marked = [(ZOE.encode(codec), name) for codec in ("utf-16", "utf-8-sig") for name in declared]
+    for raw, encoding in [*marked, (b"\xfe\xff" + ZOE.encode("utf-16-be"), "utf-8")]:
         assert rows_of(raw, encoding=encoding)[0].values["first_name"] == "Zoë"
-    for raw, _ in bare:
-        code, sentence = refused(lambda raw=raw: rows_of(raw, encoding="utf-16"))  # type: ignore[misc]
-        assert (code, "utf-16-le" in sentence) == ("wrong_encoding", True)
+
+
+@pytest.mark.parametrize(("raw", "codec"), UTF_16_BARE)
+def test_utf_16_without_a_mark_needs_its_order(raw: bytes, codec: str) -> None:
+    assert rows_of(raw, encoding=codec)[0].values["first_name"] == "Zoë"
+    code, sentence = refused(lambda: rows_of(raw, encoding="utf-16"))
+    assert (code, "utf-16-le" in sentence) == ("wrong_encoding", True)
 
 
 PACKED_LINE = gzip.compress(b"1" * 60_000 + b"\n")
@@ -121,22 +139,84 @@ FILES: list[tuple[str, bytes, str, str]] = [
     ("header only", HEADER.encode(), "no_rows", "The file has a header and no row below it."),
     ("header and blanks", (HEADER + "\n,,,\n\n").encode(), "no_rows", "The file has a header"),
     ("zeros", b"\0" * 100, "not_text", "The file is binary data"),
-    ("Latin-1", (HEADER + PERSON).encode("latin-1"), "wrong_encoding", "Line 2: not written in utf-8; declare"),
-    ("half of UTF-16", (HEADER + PERSON).encode("utf-16")[:-1], "wrong_encoding", "The file is not written in utf-16"),
-    ("half of a pair", b"\xff\xfe" + (HEADER + "1,\ud800A,3,4\n").encode("utf-16-le", "surrogatepass"), "wrong_encoding", ""),
-    ("Latin-1 in 834", file_834().replace("Robin", "Zoë").encode("latin-1"), "wrong_encoding", "Segment 11: "),
-    ("half a gzip", gzip.compress((HEADER + PERSON * 99).encode())[:-20], "cut_off", "The compressed file ends"),
-    ("a gzip's head", gzip.compress(b"x")[:6], "cut_off", "The compressed file ends in the middle."),
-    ("damaged gzip", gzip.compress(b"x")[:10] + b"\xff" * 50, "not_gzip", "The compressed data of the file"),
-    ("wrong checksum", gzip.compress(HEADER.encode())[:-8] + b"\0" * 8, "not_gzip", "The compressed data"),
-    ("a long cell", (HEADER + "1,2," + "x" * 70_000).encode(), "line_too_long", "Line 2: longer than 65,536"),
-    ("an unpacked bomb", gzip.compress(b"external_id\n" + (b"1" * 60_000 + b"\n") * 300), "zip_bomb", "The file unp"),
-    ("a long gzip name", gzip.compress(b"")[:3] + b"\x08" + bytes(6) + b"n" * 2**21, "cut_off", "The compressed file ends"),
-    ("many gzip members", gzip.compress(b"external_id\n") + PACKED_LINE * 300, "zip_bomb", "The file unpacks to"),
-]  # fmt: skip
+    (
+        "Latin-1",
+        (HEADER + PERSON).encode("latin-1"),
+        "wrong_encoding",
+        "Line 2: not written in utf-8; declare",
+    ),
+    (
+        "half of UTF-16",
+        (HEADER + PERSON).encode("utf-16")[:-1],
+        "wrong_encoding",
+        "The file is not written in utf-16",
+    ),
+    (
+        "half of a pair",
+        b"\xff\xfe" + (HEADER + "1,\ud800A,3,4\n").encode("utf-16-le", "surrogatepass"),
+        "wrong_encoding",
+        "",
+    ),
+    (
+        "Latin-1 in 834",
+        file_834().replace("Robin", "Zoë").encode("latin-1"),
+        "wrong_encoding",
+        "Segment 11: ",
+    ),
+    (
+        "half a gzip",
+        gzip.compress((HEADER + PERSON * 99).encode())[:-20],
+        "cut_off",
+        "The compressed file ends",
+    ),
+    (
+        "a gzip's head",
+        gzip.compress(b"x")[:6],
+        "cut_off",
+        "The compressed file ends in the middle.",
+    ),
+    (
+        "damaged gzip",
+        gzip.compress(b"x")[:10] + b"\xff" * 50,
+        "not_gzip",
+        "The compressed data of the file",
+    ),
+    (
+        "wrong checksum",
+        gzip.compress(HEADER.encode())[:-8] + b"\0" * 8,
+        "not_gzip",
+        "The compressed data",
+    ),
+    (
+        "a long cell",
+        (HEADER + "1,2," + "x" * 70_000).encode(),
+        "line_too_long",
+        "Line 2: longer than 65,536",
+    ),
+    (
+        "an unpacked bomb",
+        gzip.compress(b"external_id\n" + (b"1" * 60_000 + b"\n") * 300),
+        "zip_bomb",
+        "The file unp",
+    ),
+    (
+        "a long gzip name",
+        gzip.compress(b"")[:3] + b"\x08" + bytes(6) + b"n" * 2**21,
+        "cut_off",
+        "The compressed file ends",
+    ),
+    (
+        "many gzip members",
+        gzip.compress(b"external_id\n") + PACKED_LINE * 300,
+        "zip_bomb",
+        "The file unpacks to",
+    ),
+]
 
 
-@pytest.mark.parametrize(("what", "content", "code", "sentence"), FILES, ids=[file[0] for file in FILES])
+@pytest.mark.parametrize(
+    ("what", "content", "code", "sentence"), FILES, ids=[file[0] for file in FILES]
+)
 def test_it_is_refused_with_its_place(what: str, content: bytes, code: str, sentence: str) -> None:
     found, said = refused(lambda: read(content))
     assert (found, said[: len(sentence)]) == (code, sentence)
@@ -154,18 +234,39 @@ def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
 
 
-MEMBER_BEGUN, CELL_BEGUN = file_834().partition("N3*")[0].encode(), b'external_id\n1,"'
+MEMBER_BEGUN = file_834().partition("N3*")[0].encode()
+CELL_BEGUN = b'external_id\n1,"'
 BLOCK = b"x" * 4096
 ENDLESS: list[tuple[str, Format, Callable[[], Iterator[bytes]], str]] = [
     ("a line", Format.CSV, lambda: chain([b"external_id\n"], repeat(BLOCK)), "line_too_long"),
     ("a header", Format.CSV, lambda: repeat(BLOCK), "line_too_long"),
     ("a line", Format.JSON_LINES, lambda: chain([b'{"a": "'], repeat(BLOCK)), "line_too_long"),
     ("a segment", Format.X12, lambda: chain([ISA.encode()], repeat(BLOCK)), "line_too_long"),
-    ("a member", Format.X12, lambda: chain([MEMBER_BEGUN], repeat(b"REF*17*1~" * 999)), "line_too_long"),
+    (
+        "a member",
+        Format.X12,
+        lambda: chain([MEMBER_BEGUN], repeat(b"REF*17*1~" * 999)),
+        "line_too_long",
+    ),
     ("blanks before ISA", Format.X12, lambda: repeat(b" " * 4096), "line_too_long"),
-    ("a quoted cell", Format.CSV, lambda: chain([CELL_BEGUN], repeat(b"x\n" * 2048)), "rows_run_together"),
-    ("quoted cells", Format.CSV, lambda: chain([CELL_BEGUN], cycle([b'x\n","y' * 99])), "rows_run_together"),
-    ("a packed line", Format.CSV, lambda: packed(chain([b"external_id\n"], repeat(BLOCK))), "line_too_long"),
+    (
+        "a quoted cell",
+        Format.CSV,
+        lambda: chain([CELL_BEGUN], repeat(b"x\n" * 2048)),
+        "rows_run_together",
+    ),
+    (
+        "quoted cells",
+        Format.CSV,
+        lambda: chain([CELL_BEGUN], cycle([b'x\n","y' * 99])),
+        "rows_run_together",
+    ),
+    (
+        "a packed line",
+        Format.CSV,
+        lambda: packed(chain([b"external_id\n"], repeat(BLOCK))),
+        "line_too_long",
+    ),
 ]
 
 

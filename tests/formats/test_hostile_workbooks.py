@@ -1,4 +1,6 @@
-"""Workbooks that nobody should send: refused by a code, in bounded memory, with nothing of them run, fetched or repeated."""
+"""Workbooks that nobody should send: refused by a code, in bounded memory, with nothing of them
+run, fetched or repeated.
+"""
 
 import io
 import os
@@ -24,10 +26,15 @@ E1 = [Row(2, {"external_id": "E1", "city": "Boston"})]
 STRINGS = "xl/sharedStrings.xml"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ENTITIES = (
-    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "' + "a" * 99 + '">'
-    + "".join(f'<!ENTITY {name} "{f"&{before};" * 99}">' for before, name in zip("abcdef", "bcdefg", strict=True))
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "'
+    + "a" * 99
+    + '">'
+    + "".join(
+        f'<!ENTITY {name} "{f"&{before};" * 99}">'
+        for before, name in zip("abcdef", "bcdefg", strict=True)
+    )
     + "]>"
-)  # fmt: skip
+)
 
 
 def zip_of(**parts: bytes) -> bytes:
@@ -57,7 +64,9 @@ def with_password_flag(content: bytes) -> bytes:
 
 
 def with_wrong_size(content: bytes) -> bytes:
-    """The directory says of the sheet that it is tiny, so that a limit on declared sizes would let it pass."""
+    """The directory says of the sheet that it is tiny, so that a limit on declared sizes would let
+    it pass.
+    """
     raw = bytearray(content)
     at = content.rindex(b"xl/worksheets/sheet1.xml") - 46
     raw[at + 24 : at + 28] = struct.pack("<I", 100)
@@ -74,33 +83,97 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
     ("a binary workbook", lambda: zip_of(**{"xl/workbook.bin": b""}), "not_workbook"),
     ("an empty ZIP's head", lambda: b"PK\x03\x04", "bad_workbook"),
     ("cut off", lambda: raw_workbook()[:-40], "bad_workbook"),
-    ("damaged parts", lambda: raw_workbook(GOOD * 9)[:1200] + bytes(50) + raw_workbook(GOOD * 9)[1250:], "bad_workbook"),
+    (
+        "damaged parts",
+        lambda: raw_workbook(GOOD * 9)[:1200] + bytes(50) + raw_workbook(GOOD * 9)[1250:],
+        "bad_workbook",
+    ),
     ("another size in the directory", lambda: with_wrong_size(raw_workbook(GOOD)), "bad_workbook"),
     ("encrypted parts", lambda: with_password_flag(raw_workbook()), "encrypted_workbook"),
     ("an old workbook", lambda: OLE + bytes(4096), "old_workbook"),
     ("a bomb", lambda: raw_workbook(GOOD.replace("Boston", " " * 40_000_000)), "zip_bomb"),
-    ("a bomb of strings", lambda: raw_workbook(parts={STRINGS: shared_strings(" " * 40_000_000)}), "zip_bomb"),
-    ("entities in a sheet", lambda: raw_workbook(ENTITIES + GOOD.replace("Boston", "&g;")), "bad_workbook"),
-    ("entities in strings", lambda: raw_workbook(parts={STRINGS: ENTITIES + shared_strings("&g;")}), "bad_workbook"),
-    ("entities in the book", lambda: raw_workbook(parts={"xl/workbook.xml": ENTITIES + "<a>&g;</a>"}), "bad_workbook"),
-    ("a file of the host", lambda: raw_workbook(
-        '<!DOCTYPE x [<!ENTITY g SYSTEM "file:///etc/passwd">]>' + GOOD.replace("Boston", "&g;")), "bad_workbook"),
-    ("a cell in the last column of the last row", lambda: raw_workbook(far_away("XFD1048576")), "sheet_too_large"),
-    ("a cell outside any sheet", lambda: raw_workbook(far_away("ZZZZZZ99999999")), "sheet_too_large"),
+    (
+        "a bomb of strings",
+        lambda: raw_workbook(parts={STRINGS: shared_strings(" " * 40_000_000)}),
+        "zip_bomb",
+    ),
+    (
+        "entities in a sheet",
+        lambda: raw_workbook(ENTITIES + GOOD.replace("Boston", "&g;")),
+        "bad_workbook",
+    ),
+    (
+        "entities in strings",
+        lambda: raw_workbook(parts={STRINGS: ENTITIES + shared_strings("&g;")}),
+        "bad_workbook",
+    ),
+    (
+        "entities in the book",
+        lambda: raw_workbook(parts={"xl/workbook.xml": ENTITIES + "<a>&g;</a>"}),
+        "bad_workbook",
+    ),
+    (
+        "a file of the host",
+        lambda: raw_workbook(
+            '<!DOCTYPE x [<!ENTITY g SYSTEM "file:///etc/passwd">]>' + GOOD.replace("Boston", "&g;")
+        ),
+        "bad_workbook",
+    ),
+    (
+        "a cell in the last column of the last row",
+        lambda: raw_workbook(far_away("XFD1048576")),
+        "sheet_too_large",
+    ),
+    (
+        "a cell outside any sheet",
+        lambda: raw_workbook(far_away("ZZZZZZ99999999")),
+        "sheet_too_large",
+    ),
     ("columns without end", lambda: raw_workbook(WIDE), "line_too_long"),
-    ("a sheet without a table", lambda: raw_workbook(f'<worksheet xmlns="{MAIN}"/>'), "bad_workbook"),
-    ("a table that does not end", lambda: raw_workbook(GOOD.partition("</sheetData>")[0]), "bad_workbook"),
-    ("a string that is not there", lambda: raw_workbook(GOOD.replace('t="str"', 't="s"')), "bad_workbook"),
-    ("a sheet outside the package", lambda: raw_workbook(parts={"xl/_rels/workbook.xml.rels": (
-        '<Relationships><Relationship Id="rId1" Type="/worksheet" Target="../../../../etc/passwd"/></Relationships>'
-    )}), "bad_workbook"),
-    ("two parts of one name", lambda: raw_workbook(parts={"XL/Worksheets/Sheet1.xml": GOOD}), "bad_workbook"),
-    ("no header", lambda: raw_workbook(sheet_xml(f'<row r="1">{cell("A1", CANARY)}</row>')), "no_header"),
-]  # fmt: skip
+    (
+        "a sheet without a table",
+        lambda: raw_workbook(f'<worksheet xmlns="{MAIN}"/>'),
+        "bad_workbook",
+    ),
+    (
+        "a table that does not end",
+        lambda: raw_workbook(GOOD.partition("</sheetData>")[0]),
+        "bad_workbook",
+    ),
+    (
+        "a string that is not there",
+        lambda: raw_workbook(GOOD.replace('t="str"', 't="s"')),
+        "bad_workbook",
+    ),
+    (
+        "a sheet outside the package",
+        lambda: raw_workbook(
+            parts={
+                "xl/_rels/workbook.xml.rels": (
+                    '<Relationships><Relationship Id="rId1" Type="/worksheet" '
+                    'Target="../../../../etc/passwd"/></Relationships>'
+                )
+            }
+        ),
+        "bad_workbook",
+    ),
+    (
+        "two parts of one name",
+        lambda: raw_workbook(parts={"XL/Worksheets/Sheet1.xml": GOOD}),
+        "bad_workbook",
+    ),
+    (
+        "no header",
+        lambda: raw_workbook(sheet_xml(f'<row r="1">{cell("A1", CANARY)}</row>')),
+        "no_header",
+    ),
+]
 
 
 @pytest.mark.parametrize(("what", "content", "code"), HOSTILE)
-def test_it_is_refused_by_a_code_and_not_repeated(what: str, content: Callable[[], bytes], code: str) -> None:
+def test_it_is_refused_by_a_code_and_not_repeated(
+    what: str, content: Callable[[], bytes], code: str
+) -> None:
     found, said = refused(lambda: rows_of(content()))
     assert found == code, said
     assert CANARY not in said
@@ -110,9 +183,12 @@ def test_it_is_refused_by_a_code_and_not_repeated(what: str, content: Callable[[
     "parts",
     [
         {"xl/vbaProject.bin": OLE + b"Sub Auto_Open()"},
-        {"xl/externalLinks/externalLink1.xml": '<externalLink><externalBook r:id="http://127.0.0.1:9/"/></externalLink>'},
-        {"xl/connections.xml": '<connections><connection><webPr url="http://127.0.0.1:9/"/></connection></connections>'},
-        {"xl/worksheets/_rels/sheet1.xml.rels": '<Relationships><Relationship Target="http://127.0.0.1:9/"/></Relationships>'},
+        {"xl/externalLinks/externalLink1.xml":
+         '<externalLink><externalBook r:id="http://127.0.0.1:9/"/></externalLink>'},
+        {"xl/connections.xml":
+         '<connections><connection><webPr url="http://127.0.0.1:9/"/></connection></connections>'},
+        {"xl/worksheets/_rels/sheet1.xml.rels":
+         '<Relationships><Relationship Target="http://127.0.0.1:9/"/></Relationships>'},
     ],
     ids=["macros", "a linked book", "a query", "a link"],
 )  # fmt: skip
@@ -123,7 +199,9 @@ def test_what_is_beside_the_cells_is_not_even_unpacked(parts: dict[str, str | by
     assert rows_of(raw_workbook(formula, parts)) == [Row(2, {"external_id": "E1"})]
 
 
-def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tmp_path: Path) -> None:
+def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(
+    tmp_path: Path,
+) -> None:
     """The strings need 1.5 GB; the parent measures what its child took at most."""
     path = tmp_path / "large.xlsx"
     path.write_bytes(raw_workbook(MANY_STRINGS, {STRINGS: shared_strings("external_id " * 2730)}))
@@ -131,7 +209,8 @@ def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tm
         "import resource, sys; from frontdesk.mapping.opening import open_unread\n"
         "from frontdesk.formats.model import Unreadable\n"
         "try: open_unread(open(sys.argv[1], 'rb'))\n"
-        "except Unreadable as error: print(error.code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        "except Unreadable as error: print(error.code, "
+        "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True
@@ -141,7 +220,9 @@ def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tm
     assert int(kib) < 1024 * 1024
 
 
-def test_a_process_that_is_ended_from_outside_is_no_fault_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_ended_from_outside_is_no_fault_of_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
@@ -157,7 +238,8 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_a_file(monkeypatch:
 
 def test_no_process_is_left_behind_when_the_reading_stops_early() -> None:
     rows = [
-        f'<row r="{n}">{cell(f"A{n}", "external_id" if n == 1 else f"E{n}")}</row>' for n in range(1, 9000)
+        f'<row r="{n}">{cell(f"A{n}", "external_id" if n == 1 else f"E{n}")}</row>'
+        for n in range(1, 9000)
     ]
     reading = read_rows(open_unread(io.BytesIO(raw_workbook(sheet_xml(*rows))))[1])
     assert next(reading).values == {"external_id": "E2"}

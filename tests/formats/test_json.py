@@ -1,4 +1,6 @@
-"""JSON arrays and JSON lines: each object is a request body; a bad one is refused by itself, a damaged array as a whole."""
+"""JSON arrays and JSON lines: each object is a request body; a bad one is refused by itself, a
+damaged array as a whole.
+"""
 
 import json
 import random
@@ -27,7 +29,9 @@ def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> N
 
     def body(number: int) -> dict[str, Any]:
         said = "".join(chance.choices(words, k=chance.randrange(12)))
-        nested = {"metadata": {said: said, "deep": [{"a": [said]}]}} if number % 3 else {"city": said}
+        nested = (
+            {"metadata": {said: said, "deep": [{"a": [said]}]}} if number % 3 else {"city": said}
+        )
         return {"external_id": str(number)} | nested
 
     bodies = [body(number) for number in range(1200)]
@@ -85,9 +89,12 @@ def test_a_damaged_array_is_refused_as_a_whole(content: str, code: str) -> None:
     assert refused(lambda: rows_of(content, format_=Format.JSON))[0] == code
 
 
-def test_letters_outside_the_encoding_are_found_in_their_item_and_blank_lines_only_are_no_file() -> None:
+def test_letters_outside_the_encoding_are_found_in_their_item() -> None:
     code, sentence = refused(lambda: rows_of(b'[{"external_id": "1"}, {"city": "Zo\xeb"}]'))
     assert (code, sentence[:7]) == ("wrong_encoding", "Item 2:")
+
+
+def test_blank_lines_only_are_no_file() -> None:
     assert refused(lambda: rows_of("\n \n", format_=Format.JSON_LINES))[0] == "no_rows"
 
 
@@ -128,7 +135,13 @@ def test_a_mapping_reads_objects_as_rows_of_a_table() -> None:
         '{"external_id": "1", "Town": "a", "TOWN": "b"}',
     ]
     header, rows = read("\n".join(lines), mapping=MAPPING)
-    first = {"external_id": "7", "city": None, "gender": "male", "zipcode": "02134", "member_id": "G-7"}
+    first = {
+        "external_id": "7",
+        "city": None,
+        "gender": "male",
+        "zipcode": "02134",
+        "member_id": "G-7",
+    }
     second = {"external_id": "8", "gender": "unknown", "zipcode": "02134", "member_id": "G-8"}
     assert [row.values for row in rows] == [
         first | {"medical_eligibility": "TRUE"},
@@ -145,5 +158,8 @@ def test_a_mapping_reads_objects_as_rows_of_a_table() -> None:
 def test_a_key_of_the_mapping_that_no_object_has_fails_the_file() -> None:
     lines = [f'{{"external_id": "{n}", "a{n}": 1}}' for n in range(100)]
     mapping = {"fields": {"city": {"column": "a99"}}}
-    assert rows_of("\n".join(lines), mapping=mapping)[99].values == {"external_id": "99", "city": "1"}
+    assert rows_of("\n".join(lines), mapping=mapping)[99].values == {
+        "external_id": "99",
+        "city": "1",
+    }
     assert refused(lambda: rows_of("\n".join(lines[:99]), mapping=mapping))[0] == "missing_column"

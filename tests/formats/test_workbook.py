@@ -1,9 +1,12 @@
-"""Workbooks (.xlsx): what a cell becomes, which sheet and header are read, and how large one may be."""
+"""Workbooks (.xlsx): what a cell becomes, which sheet and header are read, and how large one may
+be.
+"""
 
 import gzip
 import io
 import re
 from datetime import date, datetime, time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +23,12 @@ VALUES: dict[str, object] = dict(zip(HEADER, ROW, strict=True)) | {"dob": "1977-
 def test_a_sheet_is_read_as_a_csv_is() -> None:
     head, rows = read(workbook([HEADER, ROW, [None] * 6, ("E2", "", "Sample", 2134, r"\N", False)]))
     assert (head.format, head.ignored) == (Format.XLSX, ())
-    second: dict[str, object] = {"external_id": "E2", "last_name": "Sample", "zipcode": "2134", "dob": None}
+    second: dict[str, object] = {
+        "external_id": "E2",
+        "last_name": "Sample",
+        "zipcode": "2134",
+        "dob": None,
+    }
     assert rows == [Row(2, VALUES), Row(4, second | {"invite_immediately": False})]
 
 
@@ -60,14 +68,17 @@ def test_a_mapping_titles_blank_columns_and_notes_beside_the_table_do_no_harm() 
 
 
 def test_the_first_sheet_that_is_shown_is_read_or_the_named_one() -> None:
-    sheets = {name: [["external_id"], [name]] for name in ("Lists", "Members", "Leavers")} | {"Empty": []}
+    sheets = {name: [["external_id"], [name]] for name in ("Lists", "Members", "Leavers")} | {
+        "Empty": []
+    }
     content = workbook([], sheets=sheets, hidden={"Lists"})
     for wanted, found in ((None, "Members"), (" leavers", "Leavers"), ("Lists", "Lists")):
         mapping = {} if wanted is None else {"sheet": wanted}
         assert [row.values["external_id"] for row in rows_of(content, mapping=mapping)] == [found]
     assert refused(lambda: rows_of(b"external_id\n1\n", format_=Format.XLSX))[0] == "not_workbook"
     for name, code in (("Nobody", "no_sheet"), ("Empty", "no_rows")):
-        assert refused(lambda name=name: rows_of(content, mapping={"sheet": name}))[0] == code  # type: ignore[misc]
+        reading = partial(rows_of, content, mapping={"sheet": name})
+        assert refused(reading)[0] == code
 
 
 def test_a_formula_counts_by_its_stored_value_and_an_error_refuses_the_row() -> None:
@@ -87,7 +98,10 @@ def test_what_other_programs_write_is_read() -> None:
     rows = [
         f'<row r="1">{inline("Members")}</row><row r="2">{names}</row>',
         f'<row r="3">{rich}{inline(" Boston")}<c t="str"><v>02134</v></c></row>',
-        *(f'<row r="{n}" s="1"><c r="A{n}" s="1"/><c r="XFD{n}" s="1"/></row>' for n in range(4, 3000)),
+        *(
+            f'<row r="{n}" s="1"><c r="A{n}" s="1"/><c r="XFD{n}" s="1"/></row>'
+            for n in range(4, 3000)
+        ),
     ]
     merged = '</sheetData><mergeCells count="1"><mergeCell ref="A1:C1"/></mergeCells>'
     text = sheet_xml(*rows).replace("</sheetData>", merged)
@@ -101,14 +115,19 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
     prefixed = re.sub(r"<(/?)(\w)", r"<\1x:\2", GOOD).replace("xmlns=", "xmlns:x=")
     without_numbers = re.sub(r' r="\w+"', "", GOOD)
     for sheet_text in (prefixed, without_numbers):
-        assert rows_of(raw_workbook(sheet_text)) == [Row(2, {"external_id": "E1", "city": "Boston"})]
+        assert rows_of(raw_workbook(sheet_text)) == [
+            Row(2, {"external_id": "E1", "city": "Boston"})
+        ]
 
 
-# Only the process that reads workbooks needs calamine, so the tests of its inside import it when they run.
+# Only the process that reads workbooks needs calamine, so the tests of its inside import it when
+# they run.
 
 
 @pytest.mark.parametrize("has_numbers", [True, False])
-def test_a_sheet_read_in_pieces_has_the_same_rows(monkeypatch: pytest.MonkeyPatch, has_numbers: bool) -> None:
+def test_a_sheet_read_in_pieces_has_the_same_rows(
+    monkeypatch: pytest.MonkeyPatch, has_numbers: bool
+) -> None:
     from frontdesk.workbooks import WorkbookPackage
     from frontdesk.workbooks import rows_of as sheet_rows
 

@@ -1,4 +1,6 @@
-"""The envelopes of an 834: delimiters, interchanges, groups and transactions, every count checked; pyx12 agrees."""
+"""The envelopes of an 834: delimiters, interchanges, groups and transactions, every count checked;
+pyx12 agrees.
+"""
 
 import io
 import re
@@ -9,7 +11,17 @@ import pytest
 
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.model import FileMode
-from tests.formats.reading import GS, ISA, MEMBER, file_834, interchange, read, refused, rows_of, transaction
+from tests.formats.reading import (
+    GS,
+    ISA,
+    MEMBER,
+    file_834,
+    interchange,
+    read,
+    refused,
+    rows_of,
+    transaction,
+)
 
 GOOD = file_834()
 TIDY = [row.values for row in rows_of(GOOD)]
@@ -47,9 +59,19 @@ def test_places_count_segments_over_all_transactions_groups_and_interchanges() -
 
 
 WRONG: list[tuple[str, str, str, str]] = [
-    ("SE*16*", "SE*15*", "wrong_count", "Segment 18: SE01 is not the number of segments, which is 16"),
+    (
+        "SE*16*",
+        "SE*15*",
+        "wrong_count",
+        "Segment 18: SE01 is not the number of segments, which is 16",
+    ),
     ("SE*16*0001", "SE*16*0002", "wrong_count", "Segment 18: SE02"),
-    ("GE*1*", "GE*2*", "wrong_count", "Segment 19: GE01 is not the number of transactions, which is 1"),
+    (
+        "GE*1*",
+        "GE*2*",
+        "wrong_count",
+        "Segment 19: GE01 is not the number of transactions, which is 1",
+    ),
     ("GE*1*3", "GE*1*4", "wrong_count", "Segment 19: GE02"),
     ("IEA*1*", "IEA*2*", "wrong_count", "Segment 20: IEA01"),
     ("IEA*1*000000007", "IEA*1*000000008", "wrong_count", "Segment 20: IEA02"),
@@ -66,7 +88,9 @@ WRONG: list[tuple[str, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "code", "sentence"), WRONG)
-def test_a_wrong_envelope_is_refused_at_its_segment(old: str, new: str, code: str, sentence: str) -> None:
+def test_a_wrong_envelope_is_refused_at_its_segment(
+    old: str, new: str, code: str, sentence: str
+) -> None:
     assert GOOD.count(old) == 1
     found, said = refused(lambda: read(GOOD.replace(old, new)))
     assert (found, said[: len(sentence)]) == (code, sentence)
@@ -98,7 +122,10 @@ MAILED = re.sub(" {2,}", "", GOOD)  # an ISA without its padding
         (GOOD.replace("*:~", "**~"), "Segment 1: "),
         (GOOD.replace("ISA*", "ISA "), "Segment 1: "),
         (GOOD.replace("*:~", "*:A"), "Segment 1: "),
-        *((MAILED.replace("*T*:~", end, 1), "text of a mail") for end in ("*T*~", "*T*:", "*T*::~", "*T*A1")),
+        *(
+            (MAILED.replace("*T*:~", end, 1), "text of a mail")
+            for end in ("*T*~", "*T*:", "*T*::~", "*T*A1")
+        ),
     ],
 )
 def test_what_is_no_whole_interchange_is_refused_at_its_segment(text: str, sentence: str) -> None:
@@ -150,25 +177,33 @@ def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
 
 
 @pytest.mark.parametrize("block", [11, 64 * 1024])
-def test_lines_that_are_broken_anywhere_are_put_together(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_are_broken_anywhere_are_put_together(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("frontdesk.formats.source._BLOCK", block)
     body = GOOD.removeprefix(ISA)
     for width in range(5, 90):
-        [row] = rows_of(ISA + "".join(f"{body[at : at + width]}\r\n" for at in range(0, len(body), width)))
+        [row] = rows_of(
+            ISA + "".join(f"{body[at : at + width]}\r\n" for at in range(0, len(body), width))
+        )
         assert ([row.values], row.warnings) == (TIDY, ())
 
 
 def test_without_a_date_of_its_own_a_transaction_has_that_of_its_group() -> None:
     assert GOOD.count("*20261120*0800*3*X*") == 1
-    text = GOOD.replace("*20261120*0800*3*X*", "*20261119*0800*3*X*").replace("REF1*20261120", "REF1*")
+    text = GOOD.replace("*20261120*0800*3*X*", "*20261119*0800*3*X*").replace(
+        "REF1*20261120", "REF1*"
+    )
     head, [row] = read(text)
     assert (str(head.file_date), row.warnings) == ("2026-11-19", ("untidy_file",))
     for wrong in ("*20261320*0800*3*X*", "**0800*3*X*"):
-        found, said = refused(lambda: read(text.replace("*20261119*0800*3*X*", wrong)))  # noqa: B023 - used at once
+        found, said = refused(lambda: read(text.replace("*20261119*0800*3*X*", wrong)))  # noqa: B023
         assert (found, said[:17]) == ("wrong_date", "Segment 4: BGN03,")
 
 
-@pytest.mark.parametrize(("old", "new"), [("SE*16*", "SE*15*"), ("GE*1*3", "GE*2*3"), ("IEA*1*", "IEA*9*")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("SE*16*", "SE*15*"), ("GE*1*3", "GE*2*3"), ("IEA*1*", "IEA*9*")]
+)
 def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new: str) -> None:
     lenient = {"834": {"counts": "lenient"}}
     [row] = rows_of(GOOD.replace(old, new), mapping=lenient)
@@ -179,9 +214,12 @@ def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new:
 
 @pytest.mark.parametrize(
     ("blank", "mode"),
-    [("", "change"), ("****", "change"), ("***2", "change"), ("***rx", "full"), ("**4*", "compare"), ("***ES", "change")],
+    [("", "change"), ("****", "change"), ("***2", "change"), ("***rx", "full"),
+     ("**4*", "compare"), ("***ES", "change")],
 )  # fmt: skip
-def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_early(blank: str, mode: str) -> None:
+def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_early(
+    blank: str, mode: str
+) -> None:
     head, rows = read(GOOD.replace("****2~", blank + "~"))
     assert (str(head.mode), [row.warnings for row in rows]) == (mode, [("untidy_file",)])
 
@@ -197,7 +235,10 @@ def test_a_wrong_count_is_wrong_for_pyx12_too(old: str, new: str) -> None:
 def test_a_file_in_small_letters_says_the_same() -> None:
     [small] = rows_of(GOOD.lower())
     assert small.warnings == ("untidy_file",)
-    told = [{name: str(value).casefold() for name, value in each.items()} for each in (small.values, *TIDY)]
+    told = [
+        {name: str(value).casefold() for name, value in each.items()}
+        for each in (small.values, *TIDY)
+    ]
     assert told[0] == told[1]
 
 

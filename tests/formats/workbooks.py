@@ -16,7 +16,9 @@ HEADER = ("external_id", "first_name", "last_name", "zipcode", "dob", "invite_im
 # Formats 14, 22 and 20 are a date, a date with a time, a time.
 _FORMATS = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 14, 22, 20))
 _STYLES = f'<styleSheet xmlns="{MAIN}"><cellXfs>{_FORMATS}</cellXfs></styleSheet>'
-_FIRST_DAY, _DAYS_TO_1904 = datetime(1899, 12, 30), 1462  # noqa: DTZ001 - a workbook knows no zones
+
+_FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - a workbook knows no zones
+_DAYS_TO_1904 = 1462
 
 
 class Formula(NamedTuple):
@@ -34,24 +36,34 @@ def workbook(
     hidden: Collection[str] = (),
     is_1904: bool = False,
 ) -> bytes:
-    """A workbook with the rows on its first sheet, `Members`, unless `sheets` has all of them. `None` is a blank cell."""
+    """A workbook with the rows on its first sheet, `Members`, unless `sheets` has all of them.
+    `None` is a blank cell.
+    """
     all_sheets = sheets or {"Members": rows}
     strings: dict[str, int] = {}
-    book, relations, parts = "", "", {}
+    book = ""
+    relations = ""
+    parts = {}
     for number, (name, content) in enumerate(all_sheets.items(), 1):
         state = ' state="hidden"' if name in hidden else ""
         book += f'<sheet name="{name}" sheetId="{number}"{state} r:id="rId{number}"/>'
-        relations += f'<Relationship Id="rId{number}" Type="{OFFICE}/worksheet" Target="/xl/worksheets/s{number}.xml"/>'
-        lines = (
-            f'<row r="{place}">{"".join(_cell(place, *cell, strings, is_1904=is_1904) for cell in enumerate(cells))}</row>'
-            for place, cells in enumerate(content, 1)
+        relations += (
+            f'<Relationship Id="rId{number}" Type="{OFFICE}/worksheet" '
+            f'Target="/xl/worksheets/s{number}.xml"/>'
         )
+        lines = [
+            row_xml(place, cells, strings, is_1904=is_1904)
+            for place, cells in enumerate(content, 1)
+        ]
         parts[f"xl/worksheets/s{number}.xml"] = sheet_xml(*lines)
     settings = f'<workbookPr date1904="{int(is_1904)}"/>'
     return raw_workbook(
         parts={
             **parts,
-            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">{settings}<sheets>{book}</sheets></workbook>',
+            "xl/workbook.xml": (
+                f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">{settings}<sheets>{book}</sheets>'
+                "</workbook>"
+            ),
             "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>',
             "xl/styles.xml": _STYLES,
             "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">'
@@ -59,6 +71,13 @@ def workbook(
             + "</sst>",
         }
     )
+
+
+def row_xml(place: int, cells: Sequence[Any], strings: dict[str, int], *, is_1904: bool) -> str:
+    content = "".join(
+        _cell(place, number, value, strings, is_1904=is_1904) for number, value in enumerate(cells)
+    )
+    return f'<row r="{place}">{content}</row>'
 
 
 def _cell(row: int, column: int, value: Any, strings: dict[str, int], *, is_1904: bool) -> str:
@@ -96,10 +115,14 @@ GOOD = sheet_xml(
 )
 
 
-def raw_workbook(sheet: str | bytes = GOOD, parts: Mapping[str, str | bytes] | None = None) -> bytes:
+def raw_workbook(
+    sheet: str | bytes = GOOD, parts: Mapping[str, str | bytes] | None = None
+) -> bytes:
     """A workbook of these parts, deflated; those that are not given are good ones."""
     texts: dict[str, str | bytes] = {
-        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "[Content_Types].xml": (
+            '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
+        ),
         "_rels/.rels": f'<Relationships xmlns="{RELATIONS}"/>',
         "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>'
         '<sheet name="Members" sheetId="1" r:id="rId1"/></sheets></workbook>',

@@ -1,8 +1,14 @@
-"""Invitations that were mailed, made through the product's own functions; only the relay is simulated."""
+"""Invitations that were mailed, made through the product's own functions; only the relay is
+simulated.
+"""
 
+import email
+import email.policy
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from email.message import EmailMessage
 from typing import Any
 
 from sqlalchemy import select, update
@@ -14,6 +20,7 @@ from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.invitations.message import issue_tokens
 from frontdesk.invitations.model import InvitationState, LinkTokens
 from frontdesk.invitations.tables import invitations, suppressions
+from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
 
@@ -30,7 +37,9 @@ def enrol_members(
     """Members of a plan, the account's first unless told; each record may ask for an invitation."""
     place = (customer.account_id, plan or customer.plan_ids[0])
     records = [parse_member(body, today=now.date().isoformat()) for body in bodies]
-    submissions = [Submission(*place, record, "client", "request", file_id=file_id) for record in records]
+    submissions = [
+        Submission(*place, record, "client", "request", file_id=file_id) for record in records
+    ]
     results = enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
     assert all(isinstance(result, Enrolled) for result in results)
 
@@ -80,3 +89,24 @@ def suppressed(db: Database) -> dict[str, str]:
     with db.read() as tx:
         rows = tx.execute(select(suppressions.c.address_folded, suppressions.c.reason))
         return {row.address_folded: row.reason for row in rows}
+
+
+LINKS = "{{ registration_link }} {{ unsubscribe_link }}"
+
+
+def read(sent: MailMessage) -> EmailMessage:
+    message = email.message_from_bytes(sent.content, policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+def text_of(sent: MailMessage, kind: str = "plain") -> str:
+    part = read(sent).get_body((kind,))
+    assert part is not None
+    return str(part.get_content())
+
+
+def links_of(message: MailMessage) -> list[str]:
+    """The registration link and the unsubscribe link, without our base URL."""
+    found = re.findall(r"https://\S+", text_of(message))
+    return [link.removeprefix("https://api.example.com") for link in found]

@@ -6,37 +6,7 @@ import pytest
 
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import LARGEST_BYTES, parse_report, split_mailbox
-
-ID = "abc123@mail.example.com"
-HEADERS = f"From: care@example.com\nMessage-ID: <{ID}>\nSubject: x\n"
-
-
-def status(action: str, code: str) -> str:
-    return f"Reporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; x@example.net\nAction: {action}\nStatus: {code}\n"
-
-
-STATUS = status("failed", "5.1.1")
-
-
-def bounce(
-    *,
-    status: str = STATUS,
-    original: str = HEADERS,
-    kind: str = "text/rfc822-headers",
-    report: str = "delivery-status",
-    head: str = "",
-    status_kind: str = "message/delivery-status",
-) -> bytes:
-    parts = {"text/plain": "Your message could not be delivered.", status_kind: status, kind: original}
-    body = "".join(f"--b\nContent-Type: {each}\n\n{content}\n" for each, content in parts.items())
-    return f"""\
-From: MAILER-DAEMON@mx.example.net
-To: mail@example.com
-{head}MIME-Version: 1.0
-Content-Type: multipart/report; report-type={report}; boundary="b"
-
-{body}--b--
-""".encode()
+from tests.invitations.bounces import HEADERS, ID, STATUS, bounce, status
 
 
 @pytest.mark.parametrize(
@@ -55,13 +25,16 @@ Content-Type: multipart/report; report-type={report}; boundary="b"
         (bounce().replace(b"\n", b"\r\n"), ReportEvent.BOUNCED, "5.1.1"),
         (bounce(original="", head=f"In-Reply-To: <{ID}>\n"), ReportEvent.BOUNCED, "5.1.1"),
         (
-            bounce(status=status("delivered", "2.0.0") + "\nFinal-Recipient: rfc822; y\nAction: failed\nStatus: 5.2.1\n"),
+            bounce(status=status("delivered", "2.0.0")
+                   + "\nFinal-Recipient: rfc822; y\nAction: failed\nStatus: 5.2.1\n"),
             ReportEvent.BOUNCED,
             "5.2.1",
         ),
     ],
 )  # fmt: skip
-def test_a_bounce_tells_what_became_of_our_mail(raw: bytes, event: ReportEvent, code: str | None) -> None:
+def test_a_bounce_tells_what_became_of_our_mail(
+    raw: bytes, event: ReportEvent, code: str | None
+) -> None:
     assert parse_report(raw) == DeliveryReport(ID, event, code)
 
 
@@ -71,22 +44,31 @@ def test_a_report_that_the_library_cannot_write_again_is_none() -> None:
         assert parse_report(bounce(status=STATUS.replace("\nAction", letter + "Action"))) is None
 
 
-@pytest.mark.parametrize(("kind", "is_complaint"), [("abuse", True), ("fraud", True), ("not-spam", False)])
-def test_a_feedback_report_is_a_complaint_unless_it_takes_one_back(kind: str, *, is_complaint: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "is_complaint"), [("abuse", True), ("fraud", True), ("not-spam", False)]
+)
+def test_a_feedback_report_is_a_complaint_unless_it_takes_one_back(
+    kind: str, *, is_complaint: bool
+) -> None:
     raw = bounce(
         report="feedback-report",
         status_kind="message/feedback-report",
         status=f"Feedback-Type: {kind}\nUser-Agent: x/1\nVersion: 1\n",
         kind="message/rfc822",
     )
-    assert parse_report(raw) == (DeliveryReport(ID, ReportEvent.COMPLAINED) if is_complaint else None)
+    assert parse_report(raw) == (
+        DeliveryReport(ID, ReportEvent.COMPLAINED) if is_complaint else None
+    )
 
 
 @pytest.mark.parametrize(
     "raw",
     [
         b"",
-        b"From: robin@example.com\nSubject: Out of office\nIn-Reply-To: <abc123@mail.example.com>\n\nI am away.\n",
+        (
+            b"From: robin@example.com\nSubject: Out of office\n"
+            b"In-Reply-To: <abc123@mail.example.com>\n\nI am away.\n"
+        ),
         bounce(original="Subject: no id\n"),
         bounce(original="Message-ID: <a@b> <c@d>\n"),
         bounce(original=f"Message-ID: <{'a' * 300}@b>\n"),
@@ -108,9 +90,19 @@ def test_the_report_of_the_mail_itself_is_read_and_not_one_inside_it() -> None:
 
 
 def test_a_mailbox_is_split_at_its_from_lines_and_a_pipe_brings_one_message() -> None:
-    one, two = bounce(), bounce(original="Message-ID: <other@mail.example.com>\n")
-    mbox = b"From x@y Mon Jan  1 00:00:00 2026\n" + one + b"\nFrom x@y Mon Jan  1 00:00:00 2026\n" + two
-    ids = [report.message_id for raw in split_mailbox(io.BytesIO(mbox)) if (report := parse_report(raw))]
+    one = bounce()
+    two = bounce(original="Message-ID: <other@mail.example.com>\n")
+    mbox = (
+        b"From x@y Mon Jan  1 00:00:00 2026\n"
+        + one
+        + b"\nFrom x@y Mon Jan  1 00:00:00 2026\n"
+        + two
+    )
+    ids = [
+        report.message_id
+        for raw in split_mailbox(io.BytesIO(mbox))
+        if (report := parse_report(raw))
+    ]
     assert ids == [ID, "other@mail.example.com"]
     assert list(split_mailbox(io.BytesIO(one))) == [one]
     assert list(split_mailbox(io.BytesIO(b""))) == []

@@ -1,7 +1,8 @@
 """The interface's four invitation rules as one table, tried row by row through the API.
 
-`invite_immediately` is tried true, false and absent; an address is valid when its syntax is and it is not suppressed. The
-account's settings are those of its deliverability: batched invitations switched on or off.
+`invite_immediately` is tried true, false and absent; an address is valid when its syntax is and it
+is not suppressed. The account's settings are those of its deliverability: batched invitations
+switched on or off.
 """
 
 from typing import Any
@@ -39,7 +40,9 @@ def cases() -> list[tuple[str, ...]]:
     _, _, *rows = TABLE.strip().splitlines()
     split = [[cell.strip() for cell in row.split("|")] for row in rows]
     return [
-        (*row[:3], asked, outcome) for row in split for asked, outcome in zip(ASKED, row[3:], strict=True)
+        (*row[:3], asked, outcome)
+        for row in split
+        for asked, outcome in zip(ASKED, row[3:], strict=True)
     ]
 
 
@@ -58,7 +61,8 @@ def test_who_is_invited_and_how(api: Api, db: Database, customer: Customer, sett
                 reason = SuppressionReason.HARD_BOUNCE
                 suppress(tx, address, reason, now=NOW, account_id=customer.account_id)
         if member == "known":
-            # Known, and without an address until now: even the first address that it gets invites nobody.
+            # Known, and without an address until now: even the first address that it gets invites
+            # nobody.
             assert api.post(path, body | {"email": None}).status_code == 201
         answer = api.post(path, body | ASKED[asked])
         row = f"{member}, e-mail {email}, settings {settings}, invite_immediately {asked}"
@@ -71,12 +75,17 @@ def test_who_is_invited_and_how(api: Api, db: Database, customer: Customer, sett
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_an_account_that_never_agreed_on_settings_has_them_off_and_an_expired_member_gets_no_mail(
+def test_an_account_without_settings_has_batches_off(
     api: Api, customer: Customer, asked: str
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     answer = api.post(path, member_body() | ASKED[asked])
     assert as_cell(answer) == ("immediate" if asked == "true" else "none not_requested")
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_expired_member_is_not_invited(api: Api, customer: Customer, asked: str) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     expired = api.post(path, member_body(2, expiry_date="2026-11-19") | ASKED[asked])
     assert as_cell(expired) == "none expired"
 

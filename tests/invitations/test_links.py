@@ -1,4 +1,6 @@
-"""The links of an invitation: the same in a second copy, opaque, and useless to who has the database."""
+"""The links of an invitation: the same in a second copy, opaque, and useless to who has the
+database.
+"""
 
 import re
 
@@ -35,7 +37,9 @@ def test_only_hashes_are_stored_and_a_new_secret_adds_a_pair_that_works_too(
     assert mail.tokens.unsubscribe not in stored
     for secret, rows in (("s" * 32, 1), (SECRET, 2), (SECRET, 2)):
         with db.write() as tx:
-            tokens = issue_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
+            tokens = issue_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[
+                mail.id
+            ]
             assert len(tx.execute(invitation_links.select()).all()) == rows
             for each in (tokens, mail.tokens):
                 found = find_link_target(tx, "unsubscribe", each.unsubscribe)
@@ -61,12 +65,22 @@ def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Cus
         (None, "https://api.example.com/register/T"),
         ("https://join.example.com", "https://join.example.com?invitation=T"),
         ("https://join.example.com/a b", "https://join.example.com/a%20b?invitation=T"),
-        ("https://join.example.com/start?from=mail", "https://join.example.com/start?from=mail&invitation=T"),
+        (
+            "https://join.example.com/start?from=mail",
+            "https://join.example.com/start?from=mail&invitation=T",
+        ),
         ("https://join.example.com/#/start", "https://join.example.com/?invitation=T#/start"),
-        ('https://join.example.com/"><script>', "https://join.example.com/%22%3E%3Cscript%3E?invitation=T"),
+        (
+            'https://join.example.com/"><script>',
+            "https://join.example.com/%22%3E%3Cscript%3E?invitation=T",
+        ),
         ("https://join.example.com/ü", "https://join.example.com/%C3%BC?invitation=T"),
     ],
 )
-def test_the_registration_link_is_the_accounts_page_with_the_token(url: str | None, link: str) -> None:
-    made = message.registration_link(base_url="https://api.example.com", registration_url=url, token="T")
+def test_the_registration_link_is_the_accounts_page_with_the_token(
+    url: str | None, link: str
+) -> None:
+    made = message.registration_link(
+        base_url="https://api.example.com", registration_url=url, token="T"
+    )
     assert made == link

@@ -1,9 +1,6 @@
 """A whole invitation as a mail program reads it, and byte for byte."""
 
-import email
-import email.policy
 from dataclasses import replace
-from email.message import EmailMessage
 from email.utils import format_datetime
 from pathlib import Path
 
@@ -16,31 +13,26 @@ from frontdesk.invitations.model import ClaimedInvitation, MessageContext, Sende
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer
-from tests.invitations.mails import mailed
-from tests.invitations.test_template import LINKS
+from tests.invitations.mails import LINKS, mailed, read, text_of
 
 SECRET = "s" * 32
-SENDER = SenderProfile("Gold", "Example Health", "care@example.com", "https://join.example.com/start")
+SENDER = SenderProfile(
+    "Gold", "Example Health", "care@example.com", "https://join.example.com/start"
+)
 
 
-def written(db: Database, invitation: ClaimedInvitation, sender: SenderProfile = SENDER) -> MailMessage:
+def written(
+    db: Database, invitation: ClaimedInvitation, sender: SenderProfile = SENDER
+) -> MailMessage:
     with db.write() as tx:
         context = load_message_context(tx, [invitation], link_secret=SECRET, now=NOW)
     stored = context.senders[invitation.plan_id]
-    context = replace(context, senders={invitation.plan_id: sender._replace(template=stored.template)})
-    return compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
-
-
-def read(sent: MailMessage) -> EmailMessage:
-    message = email.message_from_bytes(sent.content, policy=email.policy.default)
-    assert isinstance(message, EmailMessage)
-    return message
-
-
-def text_of(sent: MailMessage, kind: str = "plain") -> str:
-    part = read(sent).get_body((kind,))
-    assert part is not None
-    return str(part.get_content())
+    context = replace(
+        context, senders={invitation.plan_id: sender._replace(template=stored.template)}
+    )
+    return compose(
+        invitation, context, base_url="https://api.example.com", mail_from="mail@example.com"
+    )
 
 
 @pytest.fixture
@@ -50,7 +42,9 @@ def invitation(api: Api, db: Database, customer: Customer) -> ClaimedInvitation:
     return ClaimedInvitation(*ids, "immediate", mail.address, mail.message_id)
 
 
-def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitation: ClaimedInvitation) -> None:
+def test_a_copy_is_the_same_and_each_part_has_both_links(
+    db: Database, invitation: ClaimedInvitation
+) -> None:
     sent = written(db, invitation)
     assert sent == written(db, invitation)
     assert (sent.sender, sent.recipient) == ("mail@example.com", "robin.1@example.com")
@@ -65,16 +59,23 @@ def test_a_copy_is_the_same_and_each_part_has_both_links(db: Database, invitatio
 
 def test_the_mail_is_the_one_in_the_file() -> None:
     """Who changes the words sees here what readers will see."""
-    invitation = ClaimedInvitation(1, 1, 1, 1, "immediate", "robin@example.com", "4711@mail.example.com")
-    page, name = "https://join.example.com/start?from=mail", "Gold & Silver \u2013 2027"
+    invitation = ClaimedInvitation(
+        1, 1, 1, 1, "immediate", "robin@example.com", "4711@mail.example.com"
+    )
+    page = "https://join.example.com/start?from=mail"
+    name = "Gold & Silver \u2013 2027"
     sender = SenderProfile(name, "Example Health", "care@example.com", page)
     tokens = {1: derive_tokens(SECRET, invitation.message_id)}
     context = MessageContext(tokens, {1: sender}, format_datetime(NOW))
-    made = compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
+    made = compose(
+        invitation, context, base_url="https://api.example.com", mail_from="mail@example.com"
+    )
     assert made.content == Path(__file__).with_name("invitation.eml").read_bytes()
 
 
-def test_without_a_sender_the_installation_writes(db: Database, invitation: ClaimedInvitation) -> None:
+def test_without_a_sender_the_installation_writes(
+    db: Database, invitation: ClaimedInvitation
+) -> None:
     sent = written(db, invitation, SenderProfile("Gold", None, None, None))
     message = read(sent)
     assert (message["From"], message["Subject"]) == ("mail@example.com", "You are invited to Gold")

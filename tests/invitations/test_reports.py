@@ -9,7 +9,7 @@ from frontdesk.db.sets import insert_missing
 from frontdesk.invitations.delivery import get_invitation
 from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import is_hard_bounce, receive_report
-from frontdesk.invitations.store import lock_by_message_id
+from frontdesk.invitations.store.queries import lock_by_message_id
 from frontdesk.invitations.tables import invitation_links
 from tests.conftest import Api
 from tests.factories import NOW, Customer
@@ -26,7 +26,8 @@ CASES: list[tuple[InvitationState, int, ReportEvent, InvitationState, str | None
     (InvitationState.AMBIGUOUS, 1, ReportEvent.BOUNCED, InvitationState.FAILED, "hard_bounce"),
     (InvitationState.AMBIGUOUS, 1, ReportEvent.COMPLAINED, InvitationState.SENT, "complaint"),
     (InvitationState.AMBIGUOUS, 1, ReportEvent.DELAYED, InvitationState.AMBIGUOUS, None),
-    # Its hold is over and it is in line once more: the report comes in time to spare the person a second copy.
+    # Its hold is over and it is in line once more: the report comes in time to spare the person a
+    # second copy.
     (InvitationState.PENDING, 1, ReportEvent.DELIVERED, InvitationState.SENT, None),
     (InvitationState.CLAIMED, 1, ReportEvent.BOUNCED, InvitationState.FAILED, "hard_bounce"),
     # A worker has just asked the relay: its answer decides.
@@ -37,7 +38,8 @@ CASES: list[tuple[InvitationState, int, ReportEvent, InvitationState, str | None
     (InvitationState.SENT, 0, ReportEvent.COMPLAINED, InvitationState.SENT, "complaint"),
     (InvitationState.FAILED, 0, ReportEvent.DELIVERED, InvitationState.FAILED, None),
     (InvitationState.CANCELLED, 0, ReportEvent.BOUNCED, InvitationState.CANCELLED, "hard_bounce"),
-    # Never lost, so nothing of it has left by our own knowledge: a report about it is none that settles.
+    # Never lost, so nothing of it has left by our own knowledge: a report about it is none that
+    # settles.
     (InvitationState.PENDING, 0, ReportEvent.DELIVERED, InvitationState.PENDING, None),
 ]
 
@@ -56,14 +58,16 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
 @pytest.mark.parametrize(
     ("status", "hard"),
     [("5.1.1", True), ("5.1.2", True), ("5.2.1", True), ("5.0.0", True), ("5.4.4", True), (None, True),
-     ("5.2.2", False), ("5.7.1", False), ("5.1.8", False), ("5.3.4", False), ("5.6.1", False), ("4.4.7", False),
-     ("4.2.2", False)],
+     ("5.2.2", False), ("5.7.1", False), ("5.1.8", False), ("5.3.4", False),
+     ("5.6.1", False), ("4.4.7", False), ("4.2.2", False)],
 )  # fmt: skip
 def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, hard: bool) -> None:
     assert is_hard_bounce(DeliveryReport("a@b", ReportEvent.BOUNCED, status)) is hard
 
 
-def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:
+def test_a_complaint_stands_on_the_invitations_timeline(
+    api: Api, db: Database, customer: Customer
+) -> None:
     mail = mailed(api, db, customer)
     for _ in range(2):
         report(db, mail, ReportEvent.COMPLAINED)
@@ -72,8 +76,12 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
     assert [(step.to_state, step.reason) for step in timeline] == [("sent", "complained")]
 
 
-def test_a_report_in_hand_holds_up_no_use_of_a_link(api: Api, db: Database, customer: Customer) -> None:
-    """SQLite has one writer at a time and no such locks: there the second one comes after the first."""
+def test_a_report_in_hand_holds_up_no_use_of_a_link(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    """SQLite has one writer at a time and no such locks: there the second one comes after the
+    first.
+    """
     mail = mailed(api, db, customer)
     row = {"invitation_id": mail.id, "message_id": "other@mail.example.com", "created_at": NOW}
     row |= {"registration_hash": "r" * 64, "unsubscribe_hash": "u" * 64}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.eligibility.fields import parse_email
+from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import SuppressionReason
@@ -30,7 +30,9 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("spelling", "folded"), SPELLINGS)
-def test_a_spelling_is_folded_to_the_domain_that_is_asked_for_it(spelling: str, folded: str) -> None:
+def test_a_spelling_is_folded_to_the_domain_that_is_asked_for_it(
+    spelling: str, folded: str
+) -> None:
     assert fold_email(spelling) == folded
 
 
@@ -51,16 +53,24 @@ def test_no_two_members_have_one_address(api: Api, customer: Customer) -> None:
         answer = api.post(path, member_body(number, email=spelling))
         [fault] = answer.json()["errors"]
         assert (fault["field"], fault["code"]) == ("email", "not_unique")
-    answer = api.post(path, {"external_id": member_body(1)["external_id"], "email": "alice@ⓔxample.com"})
+    answer = api.post(
+        path, {"external_id": member_body(1)["external_id"], "email": "alice@ⓔxample.com"}
+    )
     assert answer.headers["Eligibility-Changed"] == "email"  # it is its own address
 
 
-def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(db: Database) -> None:
+def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(
+    db: Database,
+) -> None:
     with db.write() as tx:
         assert suppress(tx, "Robin@Example.com", SuppressionReason.UNSUBSCRIBE, now=NOW)
         assert not suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, now=NOW)
         [found] = list_suppressions(tx, limit=10)
-        assert (found.address, found.reason, found.created_at) == ("robin@example.com", "unsubscribe", NOW)
+        assert (found.address, found.reason, found.created_at) == (
+            "robin@example.com",
+            "unsubscribe",
+            NOW,
+        )
         assert unsuppress(tx, "rObin@example.com")
         assert not unsuppress(tx, "robin@example.com")
         assert list_suppressions(tx, limit=10) == []
@@ -72,10 +82,12 @@ def test_the_list_is_read_in_order_up_to_the_limit(db: Database) -> None:
         for address in reversed(addresses):
             suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
         for limit in (10_000, 1003, 3):
-            assert [each.address for each in list_suppressions(tx, limit=limit)] == addresses[:limit]
+            assert [each.address for each in list_suppressions(tx, limit=limit)] == addresses[
+                :limit
+            ]
 
 
-def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_and_to_no_other(
+def test_only_the_account_whose_mail_caused_it_learns_of_a_suppression(
     api: Api, db: Database, customer: Customer
 ) -> None:
     other = make_customer(db, name="Other")
@@ -95,7 +107,10 @@ def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_a
     assert invitation(api, customer, 1, spelled.format(1)) == "none; reason=suppressed"
     assert invitation(api, customer, 3, spelled.format(3)) == "immediate"
     # The first of these will be cancelled when its turn comes.
-    assert [invitation(theirs, other, n, spelled.format(n)) for n in (2, 4)] == ["immediate", "immediate"]
+    assert [invitation(theirs, other, n, spelled.format(n)) for n in (2, 4)] == [
+        "immediate",
+        "immediate",
+    ]
     with db.write() as tx:
         unsuppress(tx, "robin.1@example.com")
     known = {"external_id": "AB 000001", "member_id": "M-000001"}

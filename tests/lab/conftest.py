@@ -1,4 +1,6 @@
-"""What runs, and what the tests of the lab share. The last section of the output names each test and its parts' versions."""
+"""What runs, and what the tests of the lab share. The last section of the output names each test
+and its parts' versions.
+"""
 
 import shutil
 import subprocess
@@ -12,7 +14,7 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from tests.cli.conftest import CommandLine
-from tests.factories import Customer, Operator, make_customer, make_operator
+from tests.factories import Customer, Operator, lift_immediate_limit, make_customer, make_operator
 from tests.lab.parts import OF_FILE, POSTGRESQL_BIN, folder, give, missing, version
 from tests.postgres import SERVICE, Databases, PostgresServer, as_role
 
@@ -21,7 +23,9 @@ collect_ignore = [file for file in OF_FILE if missing(file)]
 
 def pytest_report_header() -> list[str]:
     lines = [f"{file}: {_versions(file)}" for file in OF_FILE if not missing(file)]
-    without = (f"{file}: not run, for want of {', '.join(missing(file))}" for file in collect_ignore)
+    without = (
+        f"{file}: not run, for want of {', '.join(missing(file))}" for file in collect_ignore
+    )
     return [f"lab: {line}" for line in (*lines, *without)]
 
 
@@ -30,7 +34,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for outcome in ("passed", "failed", "error"):
         for report in terminalreporter.getreports(outcome):
             file, _, test = report.nodeid.rpartition("/")[2].partition("::")
-            terminalreporter.line(f"{outcome}, {report.duration:.1f} s, with {_versions(file)}: {test}")
+            terminalreporter.line(
+                f"{outcome}, {report.duration:.1f} s, with {_versions(file)}: {test}"
+            )
             for _, told in report.user_properties:
                 terminalreporter.line(f"    {told}")
     for file in collect_ignore:
@@ -52,7 +58,9 @@ def tell(record_property: Callable[[str, object], None]) -> Tell:
 
 @dataclass(frozen=True)
 class Installation:
-    """A migrated database as the service role sees it, with a customer and an operator, and the commands for it."""
+    """A migrated database as the service role sees it, with a customer and an operator, and the
+    commands for it.
+    """
 
     url: str
     cli: CommandLine
@@ -66,7 +74,9 @@ class Installation:
 
 def installed(url: str) -> Installation:
     with closing(open_database(url)) as db:
-        customer, operator = make_customer(db, now=system_clock()), make_operator(db, now=system_clock())
+        customer = make_customer(db, now=system_clock())
+        lift_immediate_limit(db, customer)
+        operator = make_operator(db, now=system_clock())
     return Installation(url, CommandLine(url), customer, operator)
 
 
@@ -127,7 +137,14 @@ def certificate() -> Iterator[Certificate]:
         )
         names = "subjectAltName=DNS:localhost,DNS:api.example.com,IP:127.0.0.1"
         ca = (*new, "-subj", "/CN=A private CA", "-keyout", "ca.key", "-out", made.ca)
-        leaf = ("-subj", "/CN=localhost", "-addext", names, "-addext", "basicConstraints=critical,CA:false")
+        leaf = (
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            names,
+            "-addext",
+            "basicConstraints=critical,CA:false",
+        )
         signed = ("-CA", made.ca, "-CAkey", "ca.key", "-keyout", made.key, "-out", made.chain)
         for command in (ca, (*new, *leaf, *signed)):
             subprocess.run(command, cwd=home, check=True, capture_output=True)

@@ -1,4 +1,6 @@
-"""The parts of the lab: which there are, the version that each says of itself, and a program of one that runs for a test."""
+"""The parts of the lab: which there are, the version that each says of itself, and a program of one
+that runs for a test.
+"""
 
 import os
 import pwd
@@ -48,7 +50,9 @@ def version(part: str) -> str | None:
     program, *arguments = PROGRAMS[part]
     if not Path(program).exists():
         return None
-    told = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    told = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
     found = re.search(r"\d+(\.\d+)+", told.stdout + told.stderr)
     return found.group() if found else "of an unknown version"
 
@@ -80,13 +84,25 @@ def give(*paths: Path) -> None:
 
 
 class Program:
-    """A program of a part that runs in `home`, without rights unless told; it ends with the test, or with its process."""
+    """A program of a part that runs in `home`, without rights unless told; it ends with the test,
+    or with its process.
+    """
 
     def __init__(
-        self, command: Sequence[str | Path], home: Path, *, as_root: bool, name: str, files: Sequence[int]
+        self,
+        command: Sequence[str | Path],
+        home: Path,
+        *,
+        as_root: bool,
+        name: str,
+        files: Sequence[int],
     ) -> None:
         self.log = home / f"{name or Path(command[0]).name}.log"
-        rights = ["--reuid", _USER, "--regid", "nogroup", "--clear-groups"] if IS_ROOT and not as_root else []
+        rights = (
+            ["--reuid", _USER, "--regid", "nogroup", "--clear-groups"]
+            if IS_ROOT and not as_root
+            else []
+        )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM", *rights, *command],
@@ -94,7 +110,12 @@ class Program:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=home,
-                env={"PATH": "/usr/sbin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(home)},
+                env={
+                    "PATH": "/usr/sbin:/usr/bin:/bin",
+                    "LC_ALL": "C.UTF-8",
+                    "TZ": "UTC",
+                    "HOME": str(home),
+                },
                 start_new_session=True,
                 pass_fds=files,
             )
@@ -118,7 +139,9 @@ class Program:
         if self._process.poll() is None:
             family = [self.pid, *keeper.children(self.pid)]
             self._process.send_signal(how)
-            if not keeper.wait_until(lambda: self._process.poll() is not None, seconds=_STOP_SECONDS):
+            if not keeper.wait_until(
+                lambda: self._process.poll() is not None, seconds=_STOP_SECONDS
+            ):
                 self._process.kill()
                 self._process.wait()
             keeper.see_gone(family)

@@ -1,4 +1,6 @@
-"""The documentation's site in Chromium, at the width of a telephone and of a desk, by its DevTools protocol over a pipe."""
+"""The documentation's site in Chromium, at the width of a telephone and of a desk, by its DevTools
+protocol over a pipe.
+"""
 
 import json
 import os
@@ -37,7 +39,9 @@ IS_SETTLED = """document.readyState == 'complete' && document.body.innerText.len
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 ERRORS = {
     "Runtime.exceptionThrown": lambda told: str(told["exceptionDetails"]),
-    "Runtime.consoleAPICalled": lambda told: str(told["args"]) if told["type"] in ("error", "assert") else "",
+    "Runtime.consoleAPICalled": lambda told: (
+        str(told["args"]) if told["type"] in ("error", "assert") else ""
+    ),
     "Log.entryAdded": lambda told: str(told["entry"]) if told["entry"]["level"] == "error" else "",
     "Network.loadingFailed": lambda told: "" if told.get("canceled") else str(told),
 }
@@ -47,9 +51,12 @@ class Page:
     """A tab. `errors` and `hosts` hold what its pages complained of, and where their requests went."""
 
     def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing = reading, writing
-        self._id, self._session = 0, ""
-        self._rest, self._messages = b"", deque[Any]()
+        self._reading = reading
+        self._writing = writing
+        self._id = 0
+        self._session = ""
+        self._rest = b""
+        self._messages = deque[Any]()
         self.errors: list[str] = []
         self.hosts: set[str] = set()
         target = self.do("Target.createTarget", url="about:blank")["targetId"]
@@ -84,7 +91,9 @@ class Page:
         )
         self.do("Page.navigate", url=url)
         path = urlsplit(url).path
-        wait_until(lambda: self.evaluate(f"location.pathname.startsWith('{path}') && {IS_SETTLED}"), url)
+        wait_until(
+            lambda: self.evaluate(f"location.pathname.startsWith('{path}') && {IS_SETTLED}"), url
+        )
         time.sleep(0.1)  # what a script does after that
 
     def _next(self) -> Any:

@@ -1,4 +1,6 @@
-"""Two members under Patroni with etcd, synchronous, as people run them: the host of the leader dies under load."""
+"""Two members under Patroni with etcd, synchronous, as people run them: the host of the leader dies
+under load.
+"""
 
 import json
 import os
@@ -16,9 +18,8 @@ import psycopg
 import pytest
 
 from tests import postgres_keeper as keeper
-from tests.faults.callers import Callers, call
+from tests.faults.callers import Callers, call, visits
 from tests.faults.server import Server, mailing
-from tests.faults.test_kill import visits
 from tests.files.loading import csv_of, row
 from tests.lab.conftest import Tell, install
 from tests.lab.parts import POSTGRESQL_BIN, Program, give, running
@@ -41,7 +42,8 @@ class Member:
     etcd: int
 
     def __post_init__(self) -> None:
-        self.port, self.rest = free_port(), free_port()
+        self.port = free_port()
+        self.rest = free_port()
         self.data = self.home / self.name
         self.program: Program | None = None
 
@@ -59,7 +61,10 @@ class Member:
             "pgpass": str(self.home / f"{self.name}.pgpass"),
             "authentication": authentication,
             "parameters": {"unix_socket_directories": ""},
-            "pg_hba": ["host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust"],
+            "pg_hba": [
+                "host all all 127.0.0.1/32 trust",
+                "host replication all 127.0.0.1/32 trust",
+            ],
         }
         return {
             "scope": "lab",
@@ -98,22 +103,34 @@ class Member:
     def roles(self) -> set[tuple[str, str]]:
         """Role and state of every member, as this one's Patroni sees them."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.rest}/cluster", timeout=2) as answer:
-                return {(member["role"], member["state"]) for member in json.load(answer)["members"]}
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.rest}/cluster", timeout=2
+            ) as answer:
+                return {
+                    (member["role"], member["state"]) for member in json.load(answer)["members"]
+                }
         except OSError:
             return set()
 
     def ask(self, query: str) -> Any:
         try:
-            with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{self.port}/lab")) as connection:
+            with closing(
+                psycopg.connect(f"postgresql://postgres@127.0.0.1:{self.port}/lab")
+            ) as connection:
                 return connection.execute(query.encode()).fetchall()
         except psycopg.OperationalError:
             return None
 
 
+def has_roles(program: Program, member: Member, roles: set[tuple[str, str]]) -> bool:
+    """Whether Patroni shows these roles of its members. Raises RuntimeError when the program ended."""
+    return program.has_told("") and member.roles() == roles
+
+
 @pytest.fixture
 def members(home: Path) -> Iterator[list[Member]]:
-    client, peer = free_port(), free_port()
+    client = free_port()
+    peer = free_port()
     urls = [f"http://127.0.0.1:{port}" for port in (client, peer)]
     etcd = ["/usr/bin/etcd", "--name", "lab", "--data-dir", f"{home}/etcd"]
     etcd += ["--listen-client-urls", urls[0], "--advertise-client-urls", urls[0]]
@@ -126,7 +143,7 @@ def members(home: Path) -> Iterator[list[Member]]:
         for member, roles in zip(made, ({"leader"}, {"leader", "sync_standby"}), strict=True):
             program = stack.enter_context(member.running())
             wanted = {(role, "running") for role in roles}
-            wait_until(lambda: program.has_told("") and made[0].roles() == wanted, "the members")  # noqa: B023
+            wait_until(partial(has_roles, program, made[0], wanted), "the members")
         yield made
 
 
@@ -137,14 +154,17 @@ def test_nothing_acknowledged_is_lost_when_the_host_of_the_leader_dies(
     lab = install(Databases(f"postgresql://postgres@127.0.0.1:{leader.port}"), "lab")
     hosts = f"127.0.0.1:{leader.port},127.0.0.1:{standby.port}"
     url = lab.url.replace(f"127.0.0.1:{leader.port}", hosts) + "?target_session_attrs=read-write"
-    files, token = f"/v2/plans/{lab.customer.plan_ids[1]}/eligibility-files", lab.customer.token
+    files = f"/v2/plans/{lab.customer.plan_ids[1]}/eligibility-files"
+    token = lab.customer.token
     with (
         Relay() as relay,
         Server(url, tmp_path / "log", settings=mailing(relay.port), with_worker=True) as server,
     ):
         posts = Callers(server.port, lab.members, token, threads=8)
         bodies = partial(visits, lab.customer.plan_ids)
-        events = Callers(server.port, "/operator/v1/queue-events", lab.operator.token, bodies, threads=2)
+        events = Callers(
+            server.port, "/operator/v1/queue-events", lab.operator.token, bodies, threads=2
+        )
         content = csv_of(row(number) for number in range(ROWS))
         status, told = call(server.port, "POST", files, content, token, kind="text/csv")
         assert status == 202
@@ -155,14 +175,17 @@ def test_nothing_acknowledged_is_lost_when_the_host_of_the_leader_dies(
         with posts, events:
             posts.wait_for(50)
             events.wait_for(20)
-            wait_until(lambda: leader.ask("SELECT sum(rows_done) FROM eligibility_files")[0][0], "a chunk")
+            wait_until(
+                lambda: leader.ask("SELECT sum(rows_done) FROM eligibility_files")[0][0], "a chunk"
+            )
             leader.die()
             died = time.monotonic()
             wait_until(
                 lambda: standby.ask("SELECT pg_is_in_recovery()") == [(False,)],
                 "Patroni to promote the standby",
             )
-            promoted, before = time.monotonic(), len(posts.acknowledged)
+            promoted = time.monotonic()
+            before = len(posts.acknowledged)
             posts.wait_for(1)
             back = time.monotonic()
             posts.wait_for(100)
@@ -175,16 +198,19 @@ def test_nothing_acknowledged_is_lost_when_the_host_of_the_leader_dies(
     stored = dict(standby.ask("SELECT external_id, last_name FROM members"))
     assert posts.acknowledged.items() <= stored.items()
     assert (
-        events.acknowledged.items() <= dict(standby.ask("SELECT event_id, visit FROM queue_events")).items()
+        events.acknowledged.items()
+        <= dict(standby.ask("SELECT event_id, visit FROM queue_events")).items()
     )
     assert standby.ask("SELECT count(*) FROM invitations") == [(len(relay.taken),)]
     assert set(relay.taken.values()) == {1}
     assert posts.statuses <= {200, 201, 503}
     assert ended == [[], []]
     tell(
-        f"promoted {promoted - died:.1f} s after the death, first POST answered {back - promoted:.2f} s after the promotion"
+        f"promoted {promoted - died:.1f} s after the death, first POST answered "
+        f"{back - promoted:.2f} s after the promotion"
     )
     tell(
-        f"{len(posts.acknowledged)} members ({before} before the promotion), {len(events.acknowledged)} events, "
-        f"{ROWS} rows of a file, {len(relay.taken)} mails: all stored, each once"
+        f"{len(posts.acknowledged)} members ({before} before the promotion), "
+        f"{len(events.acknowledged)} events, {ROWS} rows of a file, {len(relay.taken)} mails: "
+        "all stored, each once"
     )

@@ -1,4 +1,6 @@
-"""PgBouncer: Debian's 1.18 carries the settings of a connection in no mode, so the service refuses it by name (0104)."""
+"""PgBouncer: Debian's 1.18 carries the settings of a connection in no mode, so the service refuses
+it by name (0104).
+"""
 
 import re
 import subprocess
@@ -26,10 +28,8 @@ auth_file = {home}/users
 pool_mode = {mode}
 ignore_startup_parameters = {ignored}
 """
-REASONS = {
-    "options": "lock_timeout is 0, not ",
-    "": "it refuses the startup parameter options",
-}  # by `ignored`
+# by `ignored`
+REASONS = {"options": "lock_timeout is 0, not ", "": "it refuses the startup parameter options"}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,12 @@ def test_a_pooler_that_drops_or_refuses_settings_is_refused_by_name_with_the_rem
         serve = [sys.executable, "-m", "frontdesk", "serve", "--port", str(free_port())]
         settings = {"FRONTDESK_DATABASE_URL": url, "COLUMNS": "1000"}
         served = subprocess.run(
-            serve, env=settings, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+            serve,
+            env=settings,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
         )
         ended = [(served.returncode, served.stdout + served.stderr)]
         for command in ("check", "migrate"):
@@ -65,7 +70,11 @@ def test_a_pooler_that_drops_or_refuses_settings_is_refused_by_name_with_the_rem
             assert status == 1, told
             words = " ".join(re.sub("[│╭╮╰╯─]", " ", told).split())
             assert REASONS[ignored] in words
-            assert "A connection pooler such as PgBouncer drops them: connect to PostgreSQL itself" in words
+            assert (
+                "A connection pooler such as PgBouncer drops them: connect to PostgreSQL itself"
+                in words
+            )
     tell(
-        f"{mode} mode, options {'dropped' if ignored else 'refused'}: check, migrate and serve end with 1 and name it"
+        f"{mode} mode, options {'dropped' if ignored else 'refused'}: check, "
+        "migrate and serve end with 1 and name it"
     )

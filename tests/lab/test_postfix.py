@@ -1,6 +1,8 @@
-"""Postfix: a relay that asks for STARTTLS with a private CA and for a login, and the host behind it, which knows its mailboxes.
+"""Postfix: a relay that asks for STARTTLS with a private CA and for a login, and the host behind
+it, which knows its mailboxes.
 
-Nothing leaves the machine: what the relay takes goes to the host, which takes mail for two domains only; no other has a route.
+Nothing leaves the machine: what the relay takes goes to the host, which takes mail for two domains
+only; no other has a route.
 """
 
 import mailbox
@@ -35,7 +37,7 @@ MASTER = """
   -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes
   -o smtpd_reject_unlisted_recipient=no -o content_filter=smtp:[127.0.0.1]:{host}
   -o smtpd_relay_restrictions=permit_sasl_authenticated,reject
-  -o smtpd_recipient_restrictions=check_recipient_access,texthash:{home}/access,permit_sasl_authenticated,reject
+  -o smtpd_recipient_restrictions=check_recipient_access,{access},permit_sasl_authenticated,reject
 127.0.0.1:{host} inet n - n - - smtpd -o smtpd_relay_restrictions=reject_unauth_destination
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
@@ -99,7 +101,12 @@ class Postfix:
         mailboxes = ", ".join(f"{{{address} = {address}}}" for address in MAILBOXES)
         values: dict[str, Any] = {"home": self.home, "relay": self.port, "host": free_port()}
         values |= {"certificate": self.certificate, "mailboxes": mailboxes}
-        for file, text in (("etc/master.cf", MASTER), ("etc/main.cf", MAIN), ("etc/sasl/smtpd.conf", SASL)):
+        values["access"] = f"texthash:{self.home}/access"
+        for file, text in (
+            ("etc/master.cf", MASTER),
+            ("etc/main.cf", MAIN),
+            ("etc/sasl/smtpd.conf", SASL),
+        ):
             (self.home / file).write_text(text.format(**values).lstrip())
         self.defer("later@members.test")
         command = [
@@ -113,18 +120,25 @@ class Postfix:
             "frontdesk",
         ]
         subprocess.run(command, input=PASSWORD, text=True, check=True)
-        for path, owner in ((self.home / "lib", "postfix"), (self.home / "etc/sasl/users", "postfix")):
+        for path, owner in (
+            (self.home / "lib", "postfix"),
+            (self.home / "etc/sasl/users", "postfix"),
+        ):
             subprocess.run(["chown", owner, path], check=True)
         give(self.home / "mail")
 
     def defer(self, *addresses: str) -> None:
         """Refuse these for now, from the next start on."""
-        (self.home / "access").write_text("".join(f"{each} 450 4.2.0 try later\n" for each in addresses))
+        (self.home / "access").write_text(
+            "".join(f"{each} 450 4.2.0 try later\n" for each in addresses)
+        )
 
     @contextmanager
     def running(self) -> Iterator[Program]:
         subprocess.run(
-            ["/usr/sbin/postfix", "-c", f"{self.home}/etc", "check"], check=True, capture_output=True
+            ["/usr/sbin/postfix", "-c", f"{self.home}/etc", "check"],
+            check=True,
+            capture_output=True,
         )
         command = ["/usr/lib/postfix/sbin/master", "-c", f"{self.home}/etc", "-d"]
         with running(command, self.home, as_root=True) as program:
@@ -136,7 +150,8 @@ class Postfix:
         if not path.exists():
             return []
         with closing(mailbox.mbox(path, create=False)) as found:
-            return [message_from_bytes(found.get_bytes(key), policy=policy.default) for key in found.keys()]  # noqa: SIM118 - it yields messages
+            keys = list(found.keys())
+            return [message_from_bytes(found.get_bytes(key), policy=policy.default) for key in keys]
 
 
 @pytest.fixture
@@ -149,7 +164,7 @@ def lab(sqlite_url: str) -> Installation:
     return installed(sqlite_url)
 
 
-def test_mail_arrives_whole_a_bounce_comes_back_a_deferral_is_tried_again_and_a_killed_relay_loses_nothing(
+def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
     lab: Installation, postfix: Postfix, tmp_path: Path, tell: Tell
 ) -> None:
     account = str(lab.customer.account_id)
@@ -157,7 +172,10 @@ def test_mail_arrives_whole_a_bounce_comes_back_a_deferral_is_tried_again_and_a_
     lab.cli.text("deliverability", "set", "--account", account, *sender)
     settings = mailing(postfix.port) | {
         "FRONTDESK_MAIL_FROM": BOUNCES,
-        "FRONTDESK_SMTP_URL": f"smtp://frontdesk%40lab.test:{quote(PASSWORD, safe='')}@localhost:{postfix.port}?tls=required",
+        "FRONTDESK_SMTP_URL": (
+            f"smtp://frontdesk%40lab.test:{quote(PASSWORD, safe='')}@localhost:{postfix.port}"
+            "?tls=required"
+        ),
         "SSL_CERT_FILE": str(postfix.certificate.ca),
     }
 
@@ -192,17 +210,25 @@ def test_mail_arrives_whole_a_bounce_comes_back_a_deferral_is_tried_again_and_a_
             assert html.rstrip().endswith("</html>")
             tell(f"taken by STARTTLS and SASL, {len(mail.as_bytes())} bytes")
 
-            wait_until(lambda: postfix.mails(BOUNCES), "the report of the address that does not exist")
+            wait_until(
+                lambda: postfix.mails(BOUNCES), "the report of the address that does not exist"
+            )
             first, again = (
-                lab.cli.json("bounces", "read", str(postfix.home / "mail" / BOUNCES)) for _ in range(2)
+                lab.cli.json("bounces", "read", str(postfix.home / "mail" / BOUNCES))
+                for _ in range(2)
             )
             assert (first["messages"], first["applied"], again["applied"]) == (1, 1, 0)
             assert shown(missing)["state"] == "failed"
             assert steps(missing)[-1] == "by_report"
             [suppressed] = lab.cli.json("suppression", "list", "--full")
-            assert (suppressed["address"], suppressed["reason"]) == ("missing@members.test", "hard_bounce")
+            assert (suppressed["address"], suppressed["reason"]) == (
+                "missing@members.test",
+                "hard_bounce",
+            )
 
-            wait_until(lambda: {"refused_for_now", "put_aside"} & set(steps(later)), "the refusal for now")
+            wait_until(
+                lambda: {"refused_for_now", "put_aside"} & set(steps(later)), "the refusal for now"
+            )
             os.killpg(relay.pid, signal.SIGKILL)
         after = invite(server, 4, "after@members.test")
         wait_until(lambda: server.told("relay_down"), "the worker to notice")
@@ -211,7 +237,8 @@ def test_mail_arrives_whole_a_bounce_comes_back_a_deferral_is_tried_again_and_a_
             tx.exec_driver_sql(f"UPDATE invitations SET due_at = created_at WHERE id = {later}")  # noqa: S608
         with postfix.running():
             wait_until(
-                lambda: shown(after)["state"] == shown(later)["state"] == "sent", "the relay to be used again"
+                lambda: shown(after)["state"] == shown(later)["state"] == "sent",
+                "the relay to be used again",
             )
             for address in ("after@members.test", "later@members.test"):
                 wait_until(lambda: postfix.mails(address), "the mail")  # noqa: B023 - used at once

@@ -39,7 +39,7 @@ def superuser(lab: Installation, statement: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def test_members_files_and_batches_are_stored_and_nothing_is_compiled_before_and_after_analyze(
+def test_postgresql_compiles_no_statement_before_or_after_analyze(
     lab: Installation, server: Server, tell: Tell
 ) -> None:
     assert superuser(lab, "SELECT current_setting('jit'), pg_jit_available()") == [("on", True)]
@@ -49,18 +49,23 @@ def test_members_files_and_batches_are_stored_and_nothing_is_compiled_before_and
     [(of_a_stranger,)] = superuser(lab, COMPILED)
     assert of_a_stranger > before  # the JIT works, and is counted
 
-    def ask(method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, Any]:
+    def ask(
+        method: str, path: str, body: Any = None, kind: str = "application/json"
+    ) -> tuple[int, Any]:
         return call(server.port, method, path, body, lab.customer.token, kind=kind)
 
     for start in (0, 3 * ROWS):
         assert ask("POST", lab.members, member_body(start + 1))[0] == 201
-        assert ask("POST", f"{lab.members}/batch", [member_body(start + n) for n in range(2, 102)])[0] == 207
+        assert (
+            ask("POST", f"{lab.members}/batch", [member_body(start + n) for n in range(2, 102)])[0]
+            == 207
+        )
         files = f"{lab.members}-files"
         content = csv_of(row(start + number) for number in range(200, 200 + ROWS))
         status, told = ask("POST", files, content, "text/csv")
         assert status == 202, told
         path = f"{files}/{told['data']['id']}"
-        wait_until(lambda: ask("GET", path)[1]["data"]["state"] == "done", "the file")  # noqa: B023 - used at once
+        wait_until(lambda: ask("GET", path)[1]["data"]["state"] == "done", "the file")  # noqa: B023
         file = ask("GET", path)[1]["data"]
         assert file["counts"] == {"created": ROWS}
         assert ask("GET", "/v2/plans")[0] == 200
@@ -70,5 +75,6 @@ def test_members_files_and_batches_are_stored_and_nothing_is_compiled_before_and
     assert at_the_end == 0
     assert "All is well" in lab.cli.text("check")
     tell(
-        f"{2 * ROWS} rows in files; JIT: {of_a_stranger} functions of another program's query, {at_the_end} of the service's"
+        f"{2 * ROWS} rows in files; JIT: {of_a_stranger} functions of another program's "
+        f"query, {at_the_end} of the service's"
     )

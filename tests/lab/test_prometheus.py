@@ -1,4 +1,6 @@
-"""Prometheus with deploy/prometheus: its configuration, its rules, and a scrape by a token that it gets itself."""
+"""Prometheus with deploy/prometheus: its configuration, its rules, and a scrape by a token that it
+gets itself.
+"""
 
 import json
 import shutil
@@ -20,7 +22,9 @@ DEPLOY = Path(__file__).parents[2] / "deploy/prometheus"
 
 
 def promtool(*arguments: str | Path) -> str:
-    done = subprocess.run(["/usr/bin/promtool", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/usr/bin/promtool", *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -38,10 +42,12 @@ def write_configuration(home: Path, **replaced: str) -> Path:
     return configuration
 
 
-def test_prometheus_gets_a_token_and_scrapes_the_service_and_the_rules_pass_their_tests(
+def test_prometheus_scrapes_with_a_token_and_its_rules_pass(
     sqlite_url: str, home: Path, tmp_path: Path, tell: Tell
 ) -> None:
-    lab, port, secret = installed(sqlite_url), free_port(), home / "secret"
+    lab = installed(sqlite_url)
+    port = free_port()
+    secret = home / "secret"
     secret.write_text(lab.operator.client_secret)
     with Server(lab.url, tmp_path / "log", with_worker=True) as server:
         configuration = write_configuration(
@@ -57,8 +63,15 @@ def test_prometheus_gets_a_token_and_scrapes_the_service_and_the_rules_pass_thei
         promtool("check", "config", configuration)
         tested = [promtool("test", "rules", rules) for rules in DEPLOY.glob("*_test.yml")]
         assert call(server.port, "POST", lab.members, member_body(), lab.customer.token)[0] == 201
-        options = ("--storage.tsdb.path", home / "data", "--web.listen-address", f"127.0.0.1:{port}")
-        with running(["/usr/bin/prometheus", "--config.file", configuration, *options], home) as prometheus:
+        options = (
+            "--storage.tsdb.path",
+            home / "data",
+            "--web.listen-address",
+            f"127.0.0.1:{port}",
+        )
+        with running(
+            ["/usr/bin/prometheus", "--config.file", configuration, *options], home
+        ) as prometheus:
 
             def ask(query: str) -> Any:
                 """The values of a query by the labels of their series."""
@@ -66,14 +79,19 @@ def test_prometheus_gets_a_token_and_scrapes_the_service_and_the_rules_pass_thei
                 url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
                 try:
                     with urllib.request.urlopen(url, timeout=5) as answer:
-                        return [float(each["value"][1]) for each in json.load(answer)["data"]["result"]]
+                        return [
+                            float(each["value"][1]) for each in json.load(answer)["data"]["result"]
+                        ]
                 except OSError:
                     return []
 
             wait_until(lambda: ask('up{job="frontdesk"}') == [1.0], "a scrape")
             wait_until(
-                lambda: ask('sum(frontdesk_requests_total{status="201"})') == [1.0], "the POST to be counted"
+                lambda: ask('sum(frontdesk_requests_total{status="201"})') == [1.0],
+                "the POST to be counted",
             )
             assert ask("frontdesk_database_up") == [1.0]
             [series] = ask('count({job="frontdesk"})')
-    tell(f"{len(tested)} files of tested rules; {series:.0f} series scraped by a token of the service")
+    tell(
+        f"{len(tested)} files of tested rules; {series:.0f} series scraped by a token of the service"
+    )

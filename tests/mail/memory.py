@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from frontdesk.mail.model import MailMessage, MailSession, RelayReply
 
-# Told the step ("offer" or "finish") and the message; raises RelayRefused or AnswerLost to be a relay with a fault.
+# Told the step ("offer" or "finish") and the message; raises RelayRefused or AnswerLost to be a
+# relay with a fault.
 FaultInjector = Callable[[str, MailMessage], None]
 
 
@@ -34,7 +35,8 @@ class _MemorySession:
         self._message = message
 
     def finish(self) -> RelayReply:
-        message, self._message = self._message, None
+        message = self._message
+        self._message = None
         if message is None:
             raise RuntimeError("finish() without offer()")
         mailer = self._mailer

@@ -1,4 +1,6 @@
-"""A relay that misbehaves when it is told to, at any step, and remembers what it took; built on aiosmtpd."""
+"""A relay that misbehaves when it is told to, at any step, and remembers what it took; built on
+aiosmtpd.
+"""
 
 import asyncio
 import ssl
@@ -32,7 +34,8 @@ REPLIES = {
 
 @dataclass
 class Relay:
-    """Serves on a free port of 127.0.0.1 from a thread. `plan(step)` says how to misbehave at the next such step.
+    """Serves on a free port of 127.0.0.1 from a thread. `plan(step)` says how to misbehave at the
+    next such step.
 
     `taken` counts the copies it has taken responsibility for, by Message-ID.
     """
@@ -70,7 +73,11 @@ class Relay:
 
     def session(self) -> "Misbehaving":
         self.connections += 1
-        options: dict[str, Any] = {"loop": self._loop, "hostname": "relay.example", "tls_context": self.tls}
+        options: dict[str, Any] = {
+            "loop": self._loop,
+            "hostname": "relay.example",
+            "tls_context": self.tls,
+        }
         options["enable_SMTPUTF8"] = self.takes_utf8
         if self.password is not None:
             options |= {"authenticator": self._authenticate, "auth_require_tls": False}
@@ -84,7 +91,9 @@ class Relay:
         return AuthResult(success=good)
 
     async def _end_sessions(self) -> None:
-        """Connections that are still open are cut, so that nothing of them is left to the next test."""
+        """Connections that are still open are cut, so that nothing of them is left to the next
+        test.
+        """
         for session in self._sessions:
             if isinstance(session.transport, asyncio.WriteTransport):
                 session.transport.abort()
@@ -101,7 +110,9 @@ class Taking:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    async def handle_DATA(self, server: "Misbehaving", _session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802
+        self, server: "Misbehaving", _session: Session, envelope: Envelope
+    ) -> str:
         fault = self._relay.plan("content") or ""
         if fault in ("", "slow") or fault.startswith("take and "):
             content = envelope.original_content or b""
@@ -164,7 +175,9 @@ class Misbehaving(SMTP):
 
     async def stall(self, fault: Fault) -> None:
         """Wait or close the connection, where the fault is one of these."""
-        await asyncio.sleep({"slow": self._relay.slow_seconds, "silent": SILENCE_SECONDS}.get(fault, 0))
+        await asyncio.sleep(
+            {"slow": self._relay.slow_seconds, "silent": SILENCE_SECONDS}.get(fault, 0)
+        )
         if fault in ("drop", "silent") and isinstance(self.transport, asyncio.WriteTransport):
             self.transport.abort()
 

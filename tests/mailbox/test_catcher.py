@@ -1,4 +1,4 @@
-"""The sandbox's relay: catches everything, and some addresses act."""
+"""The sandbox's relay: catches everything, and the outcome of some addresses is scripted."""
 
 import pytest
 
@@ -40,7 +40,10 @@ def test_every_message_is_kept_as_it_would_have_left(db: Database, clock: SetClo
         assert session.finish()[0] == 250
     session.close()
     listed = reversed(db.ask(list_messages))
-    assert [(each.message_id, each.outcome) for each in listed] == [("robin", "caught"), ("slow", "slow")]
+    assert [(each.message_id, each.outcome) for each in listed] == [
+        ("robin", "caught"),
+        ("slow", "slow"),
+    ]
     assert pauses == [SLOW_SECONDS]
     found = db.ask(lambda tx: get_message(tx, 1))
     assert (found.sender, found.recipient) == ("mail@example.com", "robin@example.com")

@@ -4,28 +4,28 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
-from frontdesk.formats.model import FILE_FAULTS
+from frontdesk import codes
+from frontdesk.codes import Code, Where
+from frontdesk.eligibility.fields import DROPPED
 from frontdesk.formats.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
-from frontdesk.mapping.model import ROW_FAULTS
 from frontdesk.mapping.parser import MEDICAL_LINES, RULE_PARTS, FileMapping, parse_mapping
 
 DOCS = Path(__file__).parents[2] / "docs"
-FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))
+FORMATS, X12, FILES = (
+    (DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md")
+)
 
 
 def test_every_code_is_documented_with_its_sentence() -> None:
-    codes = FILE_FAULTS | ROW_FAULTS
-    assert [row for row in _table_rows(codes) if row not in FORMATS] == []
-    rest = {code: text for code, text in (REPORT_CODES | FILE_PROBLEMS).items() if code not in codes}
-    dropped = {code.removesuffix("_dropped"): rest.pop(code) for code in [*rest] if code.endswith("_dropped")}
-    assert [row for row in _table_rows(rest) if row not in FILES] == []
+    listed = [code for code in codes.of(Where.ROW, Where.FILE) if code not in DROPPED.values()]
+    assert [code for code in listed if _table_row(code) not in FORMATS + FILES] == []
     [row] = re.findall(r"\| FIELD_dropped \| (.*) FIELD is (.*)\. \|", FILES)
-    assert {name: row[0].replace("FIELD", name) for name in row[1].split(", ")} == dropped
+    sentences = {name: code.sentence for name, code in DROPPED.items()}
+    assert {name: row[0].replace("FIELD", name) for name in row[1].split(", ")} == sentences
 
 
-def _table_rows(codes: dict[str, str]) -> list[str]:
-    return [f"| {code} | {sentence} |" for code, sentence in codes.items()]
+def _table_row(code: Code) -> str:
+    return f"| {code} | {code.sentence} |"
 
 
 def test_every_encoding_and_limit_is_documented() -> None:

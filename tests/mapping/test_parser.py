@@ -6,6 +6,7 @@ import pytest
 
 from frontdesk.errors import Invalid
 from frontdesk.mapping.parser import NO_MAPPING, FileMapping, MemberWay, parse_mapping, remedy_for
+from tests.mapping.faulty import FAULTS, Told, of_rule
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -99,57 +100,21 @@ def test_the_same_can_be_said_in_several_ways() -> None:
     twice = {"columns": {"Emp No": "member_id", "emp_no": "member_id"}}
     assert parse_mapping(twice).columns == {"empno": "member_id"}
     assert parse_mapping({"clear": ["NULL", " n/a "]}).clear == {"NULL", "n/a"}
-    assert parse_mapping({"834": {"coverages": [" hlt ", "DEN"]}}).lines == frozenset({"HLT", "DEN"})
+    assert parse_mapping({"834": {"coverages": [" hlt ", "DEN"]}}).lines == frozenset(
+        {"HLT", "DEN"}
+    )
     assert parse_mapping({"834": {"coverages": "all"}}).lines is None
 
 
-Told = list[tuple[dict[str, Any], list[tuple[str, str]]]]
-
-
-def of_rule(field: str, part: str, code: str, *wrong: Any) -> Told:
-    """The part of a field's rule with each of the wrong values, and its fault."""
-    return [({"fields": {field: {part: each}}}, [(f"fields.{field}.{part}", code)]) for each in wrong]
-
-
-NO_DATES = ("(a+)+$", "MM/DD", "MM/MM/YYYY", "YYYY-MM-DD-YY", "MONTH/DD/YYYY", f"MM{'/' * 50}DD/YYYY")
-PARTS = ("column", "join", "blank", "part", "values", "dates", "pivot", "open", "pad", "constant")
-FAULTS: Told = [
-    ({"fields": []}, [("fields", "wrong_type")]),
-    ({"fields": {f"metadata.{number}": {} for number in range(101)}}, [("fields", "not_allowed")]),
-    ({"fields": {"shoe": {}}}, [("fields.shoe", "not_allowed")]),
-    ({"fields": {"city": 1}}, [("fields.city", "wrong_type")]),
-    ({"fields": {"city": {}, "City": {}}}, [("fields.City", "not_allowed")]),
-    ({"fields": {"city": {"constant": "x", "column": "a"}}}, [("fields.city.constant", "not_allowed")]),
-    ({"fields": {"dob": {"dates": ["MM/DD/YY"]}}}, [("fields.dob.pivot", "required")]),
-    *(case for part in PARTS for case in of_rule("city", part, "wrong_type", None)),
-    *of_rule("city", "regex", "unknown_field", ".*"),
-    *of_rule("city", "join", "wrong_type", 1),
-    *of_rule("city", "join", "not_allowed", "-" * 21),
-    *of_rule("city", "part", "wrong_type", []),
-    *of_rule("city", "values", "not_allowed", {"a": 1}, {"a": "x" * 501}),
-    *of_rule("city", "pad", "wrong_type", True),
-    *of_rule("city", "pad", "not_allowed", -1, 10**9),
-    *of_rule("city", "constant", "not_allowed", "", "x" * 501),
-    *of_rule("member_id", "constant", "not_allowed", "x"),
-    *of_rule("city", "column", "not_allowed", [], "_", " ", [1], [*"abcdefghijk"], ["a", "a"]),
-    *of_rule("dob", "dates", "not_allowed", *([wrong] for wrong in NO_DATES), ["YYYYMMDD"] * 11),
-    *of_rule("dob", "open", "not_allowed", "never"),
-    ({"skip": {}}, [("skip", "wrong_type")]),
-    (
-        {"skip": [1, {"column": "a", "like": "b"}]},
-        [("skip.0", "wrong_type"), ("skip.1.like", "unknown_field"), ("skip.1", "required")],
-    ),
-    ({"skip": [{"column": "a"}, {"equals": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
-    ({"skip": [{"column": "a", "starts_with": ""}]}, [("skip.0.starts_with", "not_allowed")]),
-    ({"skip": [{"column": "-", "equals": "a"}]}, [("skip.0.column", "not_allowed")]),
-    ({"skip": [{"column": "a", "equals": []}]}, [("skip.0.equals", "not_allowed")]),
-    ({"skip": [{"column": "a", "equals": "b"}] * 21}, [("skip", "not_allowed")]),
-]
 # Faults that no schema can tell, and several at once.
 ONLY_PARSED: Told = [
     (
         {"columns": {"Secret é": "shoe_size"}, "colour": 1, "clear": 2},
-        [("colour", "unknown_field"), ("columns.Secret%20%C3%A9", "not_allowed"), ("clear", "wrong_type")],
+        [
+            ("colour", "unknown_field"),
+            ("columns.Secret%20%C3%A9", "not_allowed"),
+            ("clear", "wrong_type"),
+        ],
     ),
     ({"834": []}, [("834", "wrong_type")]),
     ({"834": {"lines": ["HLT"]}}, [("834.lines", "unknown_field")]),
@@ -161,8 +126,23 @@ ONLY_PARSED: Told = [
 
 
 @pytest.mark.parametrize(("mapping", "expected"), [*FAULTS, *ONLY_PARSED])
-def test_a_rule_with_faults_is_refused_by_place(mapping: Any, expected: list[tuple[str, str]]) -> None:
+def test_a_rule_with_faults_is_refused_by_place(
+    mapping: Any, expected: list[tuple[str, str]]
+) -> None:
     assert faults(mapping) == expected
+
+
+def test_of_very_many_faults_the_first_hundred_are_told() -> None:
+    """And no others: a question about a column is not judged by half of the mapping."""
+    columns = {f"Column {number}": "nothing" for number in range(1500)}
+    answers = {
+        "columns": columns,
+        "questions": {"Status": "open"},
+        "skip": [{"column": "Status", "equals": "x"}],
+    }
+    assert faults(answers) == [
+        (f"columns.Column%20{number}", "not_allowed") for number in range(100)
+    ]
 
 
 def test_nobody_is_told_to_give_all_new_members_one_birth_date() -> None:

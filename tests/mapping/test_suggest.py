@@ -1,4 +1,6 @@
-"""Suggested mappings: exports load after the suggestion is accepted, and nothing of a member is in it."""
+"""Suggested mappings: exports load after the suggestion is accepted, and nothing of a member is in
+it.
+"""
 
 import csv
 import io
@@ -20,28 +22,10 @@ from tests.files.exports import excel_export, hr_export, names_in, synthea, writ
 from tests.files.loading import Desk
 from tests.formats.reading import Pieces, rows_of
 from tests.formats.workbooks import workbook
+from tests.mapping.suggesting import rules_of, suggested
 
 EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
 COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
-
-
-def suggested(content: bytes | str, **options: Any) -> dict[str, Any]:
-    raw = content.encode() if isinstance(content, str) else content
-    return suggest_mapping(io.BytesIO(raw), today="2026-11-22", **options)
-
-
-def answered(found: dict[str, Any]) -> dict[str, Any]:
-    """The suggested mapping after a person has said of every status that it says nothing about access."""
-    mapping: dict[str, Any] = found["mapping"]
-    return mapping | {"questions": dict.fromkeys(mapping.get("questions", {}), "unrelated")}
-
-
-def rules_of(content: bytes | str) -> dict[str, Any]:
-    """What the mapping says of each field: a rule."""
-    mapping = suggested(content)["mapping"]
-    plain = {field: {"column": name} for name, field in mapping.get("columns", {}).items()}
-    rules: dict[str, Any] = plain | mapping.get("fields", {})
-    return rules
 
 
 def typed(cell: str) -> Any:
@@ -55,13 +39,19 @@ def typed(cell: str) -> Any:
 def as_workbook(content: bytes, make: Callable[[str], Any]) -> bytes:
     text = content.decode()
     rows = csv.reader(text.splitlines(), delimiter=";" if ";" in text else ",")
-    return workbook([], sheets={"Notes": [["A list"]], "People": [[*map(make, row)] for row in rows]})
+    return workbook(
+        [], sheets={"Notes": [["A list"]], "People": [[*map(make, row)] for row in rows]}
+    )
 
 
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.parametrize("make", [None, typed, lambda cell: cell or None])
-def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: Desk, make: Any) -> None:
-    content, sheet = (as_workbook(EXPORTS[name](), make), "People") if make else (EXPORTS[name](), None)
+def test_an_export_loads_after_the_suggestion_and_one_constant(
+    name: str, desk: Desk, make: Any
+) -> None:
+    content, sheet = (
+        (as_workbook(EXPORTS[name](), make), "People") if make else (EXPORTS[name](), None)
+    )
     found = suggested(content, sheet=sheet)
     mapping = found["mapping"]
     assert mapping.get("sheet") == sheet
@@ -70,7 +60,11 @@ def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: 
     if missing:
         mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
     file = desk.load(content, mapping=mapping)
-    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
+    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == (
+        "done",
+        40,
+        None,
+    )
     assert found["skipped_rows"] == file.counts.get("skipped", 0)
     assert found["refused_rows"] == (40 if missing else 0)
 
@@ -80,7 +74,11 @@ def test_no_value_of_a_member_is_in_a_suggestion(name: str) -> None:
     content = EXPORTS[name]().decode()
     found = suggested(content)
     delimiter = found["mapping"].get("delimiter", ",")
-    cells = {cell.strip() for row in csv.reader(io.StringIO(content), delimiter=delimiter) for cell in row}
+    cells = {
+        cell.strip()
+        for row in csv.reader(io.StringIO(content), delimiter=delimiter)
+        for cell in row
+    }
     samples = {sample for column in found["columns"] for sample in column["samples"]}
     assert samples
     assert samples.isdisjoint(cells - {""})
@@ -96,38 +94,66 @@ def test_values_of_an_export_become_rules() -> None:
     assert rules["zipcode"] == {"column": "Home Address - Zip", "pad": 5}
     assert rules["phone"] == {"column": "Home Phone", "part": "phone"}
     assert rules["gender"]["values"] == {"f": "female", "m": "male", "": "unknown"}
-    assert rules["relationship_code_hipaa"]["values"] == {"self": "18", "spouse": "01", "child": "19"}
+    assert rules["relationship_code_hipaa"]["values"] == {
+        "self": "18",
+        "spouse": "01",
+        "child": "19",
+    }
     assert rules["subscriber_relationship"]["values"]["child"] == "Dependent"
     assert rules["member_id"] == {"column": "Employee ID"}
     # A column without a value may get one later.
     assert rules["expiry_date"] == {"column": "Term Date", "dates": ["MM/DD/YYYY"]}
     rules = rules_of(excel_export())
-    assert rules["expiry_date"] == {"column": "Expiration Date", "dates": ["excel"], "open": ["9999-12-31"]}
+    assert rules["expiry_date"] == {
+        "column": "Expiration Date",
+        "dates": ["excel"],
+        "open": ["9999-12-31"],
+    }
     assert rules["first_name"] == {"column": "Name", "part": "first_name"}
 
 
 HEADERS = {
-    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|PERSON_NUMBER|Position ID"
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|"
+    "PERSON_NUMBER|Position ID"
     "|employeeId|Employee_EmployeeNumber",
-    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|firstName",
+    "first_name": (
+        "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|"
+        "firstName"
+    ),
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
     "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
     "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
-    "zipcode": "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL|Private ZIP Code",
+    "zipcode": (
+        "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|"
+        "POSTAL|Private ZIP Code"
+    ),
     "email": "E-Mail|Work Email|Email Address|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
-    "effective_date": "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|EecDateOfLastHire",
-    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|COVERAGE_THRU_DATE",
+    "effective_date": (
+        "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|"
+        "EecDateOfLastHire"
+    ),
+    "expiry_date": (
+        "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|"
+        "COVERAGE_THRU_DATE"
+    ),
     "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
     "state": "State|Home Address - State|Home State|REGION_2|Home state id",
 }
-VALUE = {"dob": "1977-01-11", "gender": "female", "zipcode": "02134", "email": "a@example.com", "state": "MA"}
+VALUE = {
+    "dob": "1977-01-11",
+    "gender": "female",
+    "zipcode": "02134",
+    "email": "a@example.com",
+    "state": "MA",
+}
 VALUE |= {"phone": "6175550100", "effective_date": "2026-01-01", "expiry_date": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
-    ("field", "name"), [(field, name) for field, names in HEADERS.items() for name in names.split("|")]
+    ("field", "name"),
+    [(field, name) for field, names in HEADERS.items() for name in names.split("|")],
 )
 def test_the_names_of_senders_are_known(field: str, name: str) -> None:
     value = VALUE.get(field, "Sample")
@@ -137,7 +163,15 @@ def test_the_names_of_senders_are_known(field: str, name: str) -> None:
 
 
 ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999", "900-12-3456"]
-NOT_ISSUED = ["000123456", "666123456", "900123456", "123006789", "123450000", "12345678", "1234567890"]
+NOT_ISSUED = [
+    "000123456",
+    "666123456",
+    "900123456",
+    "123006789",
+    "123450000",
+    "12345678",
+    "1234567890",
+]
 OFFICIAL = ["SSN", "Social Security Number", "Tax ID", "Passport"]
 
 
@@ -147,13 +181,14 @@ OFFICIAL = ["SSN", "Social Security Number", "Tax ID", "Passport"]
 @pytest.mark.parametrize(
     "numbers", [ISSUED, [*ISSUED, *NOT_ISSUED[:4]], NOT_ISSUED, [*ISSUED[:3], *NOT_ISSUED[:3]]]
 )
-def test_a_column_of_social_security_numbers_is_no_identifier_and_the_suggestion_says_why(
+def test_a_column_of_social_security_numbers_is_no_identifier(
     name: str, numbers: list[str]
 ) -> None:
     rows = ([each, f"E{each}", "Robin"] for each in numbers)
     content = written([[name, "Employee ID", "First Name"], *rows])
     found = suggested(content)
-    column, is_official = found["columns"][0], name in OFFICIAL
+    column = found["columns"][0]
+    is_official = name in OFFICIAL
     are_ssns = sum(each in ISSUED for each in numbers) * 2 > len(numbers)
     is_unused = is_official or are_ssns or name == "Dependent ID"  # nobody shares a number here
     assert (column["fields"] == []) is is_unused
@@ -163,11 +198,16 @@ def test_a_column_of_social_security_numbers_is_no_identifier_and_the_suggestion
         [first, *_] = rows_of(content, mapping=found["mapping"])
         assert (first.values["external_id"], first.values["member_id"]) == (f"E{numbers[0]}",) * 2
     if column["note"]:
-        assert ["Ask the sender" in column["note"], '"ssn": "plain"' in column["note"]] == [True, True]
+        assert ["Ask the sender" in column["note"], '"ssn": "plain"' in column["note"]] == [
+            True,
+            True,
+        ]
 
 
 def test_without_another_number_no_row_of_social_security_numbers_has_an_identifier() -> None:
-    content = written([["External ID", "Member ID", "First Name"], *([n, n, "Robin"] for n in ISSUED)])
+    content = written(
+        [["External ID", "Member ID", "First Name"], *([n, n, "Robin"] for n in ISSUED)]
+    )
     found = suggested(content)
     assert found["mapping"]["columns"] == {"External ID": None, "Member ID": None}
     assert {each["field"] for each in found["refused"]} > {"external_id", "member_id"}
@@ -177,10 +217,19 @@ def test_without_another_number_no_row_of_social_security_numbers_has_an_identif
 
 @pytest.mark.parametrize(
     "name",
-    ["Emergency Contact First Name", "Manager Email", "Spouse DOB", "Employer Zip", f"DOB ({'x' * 200})"],
+    [
+        "Emergency Contact First Name",
+        "Manager Email",
+        "Spouse DOB",
+        "Employer Zip",
+        f"DOB ({'x' * 200})",
+    ],
 )
 def test_columns_about_another_person_and_those_with_endless_names_are_left_out(name: str) -> None:
-    assert suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"] == []
+    assert (
+        suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"]
+        == []
+    )
 
 
 DATES: list[tuple[list[str], dict[str, Any]]] = [
@@ -203,7 +252,9 @@ def test_formats_of_dates_are_found(values: list[str], rule: dict[str, Any]) -> 
     rows = ([str(number), value] for number, value in enumerate(values))
     found = rules_of(written([["Employee ID", "Birth Date"], *rows]))["dob"]
     assert sorted(found.pop("dates", [])) == sorted(rule.get("dates", []))
-    assert found == {"column": "Birth Date"} | {name: rule[name] for name in rule if name != "dates"}
+    assert found == {"column": "Birth Date"} | {
+        name: rule[name] for name in rule if name != "dates"
+    }
 
 
 def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
@@ -279,7 +330,11 @@ def test_only_the_first_thousand_rows_are_looked_at() -> None:
 
 
 def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
-    names = [*names_in("Employee ID,Employee-ID,Birth Date,birth_date,,-,City"), "M\u0000", "State" * 30]
+    names = [
+        *names_in("Employee ID,Employee-ID,Birth Date,birth_date,,-,City"),
+        "M\u0000",
+        "State" * 30,
+    ]
     found = suggested(written([names, [str(n) for n in range(9)]]))
     parse_mapping(found["mapping"])
 
@@ -290,12 +345,20 @@ def test_a_column_that_no_mapping_can_name_gets_no_rule(first: str) -> None:
     rows = [["x", str(n), "Robin", "Boston", "Boston"] for n in range(9)]
     found = suggested(written([names, *rows, ["Total", "", "", "", ""]]))
     assert found["skipped_rows"] == 1
-    assert suggested(written([["Status", "STATUS", "Employee ID"], ["a", "b", "1"]]))["questions"] == []
+    assert (
+        suggested(written([["Status", "STATUS", "Employee ID"], ["a", "b", "1"]]))["questions"]
+        == []
+    )
 
 
 def test_a_column_of_every_kind_of_date_gets_as_many_formats_as_a_rule_may_have() -> None:
-    dates = "1977-01-13 00:00|1977/01/13|19770113|13-JAN-1977|13 JAN 1977|13-JAN-77|13.01.1977|13.01.77|45000|01/13/1977|01-13-77"
-    found = rules_of(written([["Employee ID", "DOB"], *([each, each] for each in dates.split("|"))]))
+    dates = (
+        "1977-01-13 00:00|1977/01/13|19770113|13-JAN-1977|13 JAN 1977|13-JAN-77|13.01.1977|"
+        "13.01.77|45000|01/13/1977|01-13-77"
+    )
+    found = rules_of(
+        written([["Employee ID", "DOB"], *([each, each] for each in dates.split("|"))])
+    )
     assert len(found["dob"]["dates"]) == 10
 
 
@@ -316,7 +379,11 @@ def test_so_many_letters_of_a_file_are_looked_at(monkeypatch: pytest.MonkeyPatch
 
 
 def test_people_in_columns_of_their_own_are_asked_about() -> None:
-    rows = [["Employee ID", "First Name", "Dependent 1 First Name"], ["1", "Robin", "Lee"], ["2", "Kim", ""]]
+    rows = [
+        ["Employee ID", "First Name", "Dependent 1 First Name"],
+        ["1", "Robin", "Lee"],
+        ["2", "Kim", ""],
+    ]
     found = suggested(written(rows))
     [question] = found["questions"]
     assert question["column"] == "Dependent 1 First Name"

@@ -1,5 +1,7 @@
-"""Header rows of payroll and benefit systems, with invented people: the suggestion and at most one constant make every row
-loadable, under a key of each person's own. Columns that may say who has access are asked about."""
+"""Header rows of payroll and benefit systems, with invented people: the suggestion and at most one
+constant make every row loadable, under a key of each person's own. Columns that may say who has
+access are asked about.
+"""
 
 import json
 import re
@@ -13,22 +15,28 @@ from tests.files.exports import names_in, written
 from tests.files.loading import Desk
 from tests.formats.reading import read, rows_of
 from tests.formats.workbooks import workbook
-from tests.mapping.test_suggest import answered, rules_of, suggested
+from tests.mapping.suggesting import answered, rules_of, suggested
 
-# Of each system: its name, the keys with their first names (and the field that the suggestion leaves to be said), header, rows.
+# Of each system: its name, the keys with their first names (and the field that the suggestion
+# leaves to be said), header, rows.
 SYSTEMS = """\
 a row for each coverage, dependents without an address
 1001-Employee Robin, 1001-Spouse Alex, 1002-Employee Lee
-Company Name|EID|Last Name|First Name|Middle Initial|SSN|Relationship|Gender|Birth Date|Hire Date|Address 1|City|State|ZIP\
+Company Name|EID|Last Name|First Name|Middle Initial|SSN|Relationship|Gender|Birth Date\
+|Hire Date|Address 1|City|State|ZIP\
 |Email|Plan Type|Plan Name|Coverage Effective Date|Coverage Level
-Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134||Medical|P|01/01/2026|F
-Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134||Dental|D|01/01/2024|F
+Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134|\
+|Medical|P|01/01/2026|F
+Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134|\
+|Dental|D|01/01/2024|F
 Ex|1001|Sample|Alex||123-45-6780|Spouse||02/03/1978|||||||Medical|P|01/01/2026|F
-Ex|1002|Muster|Lee||123-45-6782|Employee|M|02/03/1980|01/02/2020|2 St|Salem|MA|01970||Medical|H|01/01/2026|E
+Ex|1002|Muster|Lee||123-45-6782|Employee|M|02/03/1980|01/02/2020|2 St|Salem|MA|01970||Medical|H\
+|01/01/2026|E
 
 a number of each person, and the family's beside it
 M1 Robin, M2 Kim, M3 Lee
-Client Employee ID|Member ID|Relationship Code|Last Name|First Name|MI|Birth Date|Gender|Address1|City|State|Zip Code\
+Client Employee ID|Member ID|Relationship Code|Last Name|First Name|MI|Birth Date|Gender\
+|Address1|City|State|Zip Code\
 |Benefit Type|Plan Code|Coverage Begin Date|Coverage End Date|Eligibility Class
 E1|M1|S|Sample|Robin|J|19770113|F|1 St|Boston|MA|02134|MED|P1|20260101||FT
 E1|M2|C|Sample|Kim||20100506|M|||||MED|P1|20260101||FT
@@ -36,14 +44,17 @@ E2|M3|S|Muster|Lee||19800203|M|2 St|Salem|MA|01970|MED|P1|20260101|20261231|PT
 
 no gender
 a1 Robin, a2 Lee, gender
-Employee ID|Last name|First name|Middle initial|SSN (last four)|Date of birth|Personal email|Phone|Home address street 1\
+Employee ID|Last name|First name|Middle initial|SSN (last four)|Date of birth|Personal email\
+|Phone|Home address street 1\
 |Home address city|Home address state|Home address zip|Start date|Termination date|Employment type
-a1|Sample|Robin|J|6789|01/13/1977|a@example.com|(617) 555-0100|1 St|Boston|MA|02134|03/14/2019||Full time
+a1|Sample|Robin|J|6789|01/13/1977|a@example.com|(617) 555-0100|1 St|Boston|MA|02134|03/14/2019|\
+|Full time
 a2|Muster|Lee||6780|02/03/1980|b@example.com||2 St|Salem|MA|01970|01/02/2020||Full time
 
 the employee's name on the rows of dependents
 200-Employee Robin, 200-Child Kim, 201-Employee Lee
-Employee Number|Employee Name (Last Suffix, First MI)|Dependent Name (Last Suffix, First MI)|Relationship|Birth Date|Gender\
+Employee Number|Employee Name (Last Suffix, First MI)|Dependent Name (Last Suffix, First MI)\
+|Relationship|Birth Date|Gender\
 |Address Line 1|City|State|Zip|Plan Code|Coverage Start Date|Coverage Stop Date
 200|Sample, Robin J|Sample, Robin J|Employee|01/13/1977|F|1 St|Boston|MA|02134|MED1|01/01/2026|
 200|Sample, Robin J|Sample, Kim|Child|05/06/2010|M|||||MED1|01/01/2026|
@@ -57,7 +68,8 @@ Employee Number|Employee Name|Dependent Name|Birth Date|Gender|Zip|Start Date
 
 member numbers that count within the family
 E1-01 Robin, E1-02 Kim, E2-01 Lee
-SSN|Employee ID|Subscriber Number|Member Number|First Name|Last Name|Gender|DOB|Relationship|City|State|ZIP|Benefit|Plan\
+SSN|Employee ID|Subscriber Number|Member Number|First Name|Last Name|Gender|DOB|Relationship\
+|City|State|ZIP|Benefit|Plan\
 |Effective Date|Term Date
 123456789|E1|S1|01|Robin|Sample|F|1977-01-13|Self|Boston|MA|02134|Medical|P|2026-01-01|
 123456780|E1|S1|02|Kim|Sample|M|2010-05-06|Child|Boston|MA|02134|Medical|P|2026-01-01|
@@ -71,7 +83,8 @@ W2|Muster, Kim|19800203|2|02134|20260101|
 
 paths of objects
 c1 Robin
-id|patient.name.0.given.0|patient.name.0.family|patient.birthDate|patient.gender|patient.address.0.postalCode|period.start
+id|patient.name.0.given.0|patient.name.0.family|patient.birthDate|patient.gender\
+|patient.address.0.postalCode|period.start
 c1|Robin|Sample|1977-01-13|female|02134|2026-01-01
 """
 
@@ -80,20 +93,26 @@ def table(header: str, rows: list[str]) -> bytes:
     return written([names_in(header, "|"), *(names_in(row, "|") for row in rows)])
 
 
-@pytest.mark.parametrize("system", SYSTEMS.split("\n\n"), ids=lambda system: system.partition("\n")[0])
+@pytest.mark.parametrize(
+    "system", SYSTEMS.split("\n\n"), ids=lambda system: system.partition("\n")[0]
+)
 def test_the_suggestion_and_one_constant_read_every_row(system: str) -> None:
     _, persons, header, *rows = system.strip().split("\n")
     told = [each.split(" ") for each in persons.split(", ")]
     content = table(header, rows)
     found = suggested(content)
-    assert [each["field"] for each in found["refused"]] == [each[0] for each in told if len(each) == 1]
+    assert [each["field"] for each in found["refused"]] == [
+        each[0] for each in told if len(each) == 1
+    ]
     mapping = answered(found)
     for each in found["refused"]:
         [example] = re.findall('{"fields".*}', each["advice"])
         mapping["fields"] |= json.loads(example)["fields"]
     _, read_rows = read(content, mapping=mapping)
     values = [row.values for row in read_rows if not row.skipped]
-    assert [[row["external_id"], row["first_name"]] for row in values] == [each for each in told if each[1:]]
+    assert [[row["external_id"], row["first_name"]] for row in values] == [
+        each for each in told if each[1:]
+    ]
     assert {str(row["zipcode"]) for row in values} <= {"02134", "01970"}
 
 
@@ -106,23 +125,39 @@ def in_house(number: str, house: str, address: str) -> str:
 
 
 def test_a_row_without_a_zip_code_lives_with_its_family_wherever_that_stands(desk: Desk) -> None:
-    rows = [in_house("E1", "H1", "|"), in_house("E2", "H1", "02134|Boston"), in_house("E3", "H2", "|")]
+    rows = [
+        in_house("E1", "H1", "|"),
+        in_house("E2", "H1", "02134|Boston"),
+        in_house("E3", "H2", "|"),
+    ]
     content = table(HEAD, rows)
     file = desk.load(content, mapping=FAMILY)
     created = [(3, "created", ""), (2, "created", ""), (2, "warned", "address_of_subscriber")]
     assert desk.outcomes(file) == [*created, (4, "refused", "required")]
-    assert {key: each["city"] for key, each in desk.members().items()} == {"E1": "Boston", "E2": "Boston"}
+    assert {key: each["city"] for key, each in desk.members().items()} == {
+        "E1": "Boston",
+        "E2": "Boston",
+    }
     desk.load(content.replace(b"02134,Boston", b"01970,Salem"), mapping=FAMILY)
     assert {each["zipcode"] for each in desk.members().values()} == {"01970"}
 
 
 def test_only_the_subscriber_gives_its_address_where_the_file_says_its_role() -> None:
     head = f"{HEAD}|subscriber_relationship"
-    people = [("E1", "02134|Boston", "Dependent"), ("E2", "01970|Salem", "Primary"), ("E3", "|", "Dependent")]
+    people = [
+        ("E1", "02134|Boston", "Dependent"),
+        ("E2", "01970|Salem", "Primary"),
+        ("E3", "|", "Dependent"),
+    ]
     rows = [f"{in_house(number, 'H1', address)}|{role}" for number, address, role in people]
-    as_json = json.dumps([dict(zip(names_in(head, "|"), names_in(row, "|"), strict=True)) for row in rows])
+    as_json = json.dumps(
+        [dict(zip(names_in(head, "|"), names_in(row, "|"), strict=True)) for row in rows]
+    )
     for content in (table(head, rows), as_json):
-        found = {row.values["external_id"]: row.values["zipcode"] for row in rows_of(content, mapping=FAMILY)}
+        found = {
+            row.values["external_id"]: row.values["zipcode"]
+            for row in rows_of(content, mapping=FAMILY)
+        }
         assert found == {"E1": "02134", "E2": "01970", "E3": "01970"}
 
 
@@ -131,15 +166,21 @@ LIST = "Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date"
 
 def listed(column: str, cells: list[str]) -> bytes:
     """A list with a column more: a person for each cell."""
-    rows = [f"{n}|Robin|Sample|F|01/13/1977|02134|01/01/2026|{cell}" for n, cell in enumerate(cells)]
+    rows = [
+        f"{n}|Robin|Sample|F|01/13/1977|02134|01/01/2026|{cell}" for n, cell in enumerate(cells)
+    ]
     return table(f"{LIST}|{column}", rows)
 
 
 def test_a_column_of_coverages_with_an_unknown_word_leaves_no_row_out() -> None:
-    assert "skip" not in suggested(listed("Benefit Type", ["Medical", "Dental", "Blue Choice"]))["mapping"]
+    assert (
+        "skip"
+        not in suggested(listed("Benefit Type", ["Medical", "Dental", "Blue Choice"]))["mapping"]
+    )
 
 
-# What tells the persons of a family apart; what it adds to the family's number, and how sure the suggestion is of them.
+# What tells the persons of a family apart; what it adds to the family's number, and how sure the
+# suggestion is of them.
 FAMILIES: list[tuple[str, list[str], list[str], bool]] = [
     ("Person Code", ["01", "02", "03"], ["01", "02", "03"], True),
     ("Dependent Number", ["", "1", "2"], ["0", "1", "2"], True),
@@ -162,14 +203,20 @@ def test_dependents_under_the_number_of_the_employee_are_told_apart(
     assert found["refused"] == []
     values = [row.values for row in rows_of(content, mapping=found["mapping"])]
     named = [f"E{family}-{key}" for family in (1, 2) for key in keys]
-    assert [(each["external_id"], each["member_id"]) for each in values] == [(key, key) for key in named]
+    assert [(each["external_id"], each["member_id"]) for each in values] == [
+        (key, key) for key in named
+    ]
     assert (found["columns"][0]["confidence"] > 0.8) is is_sure
 
 
 def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys() -> None:
     rows = [f"1|{first}|Sample|F|01/13/1977|02134|01/01/2026" for first in ("Robin", "Kim")]
     [refused] = suggested(table(LIST, rows))["refused"]
-    assert (refused["field"], refused["code"], refused["rows"]) == ("external_id", "repeated_differently", 2)
+    assert (refused["field"], refused["code"], refused["rows"]) == (
+        "external_id",
+        "repeated_differently",
+        2,
+    )
     assert refused["advice"] is None
 
 
@@ -193,16 +240,28 @@ def test_a_code_that_may_mean_two_relationships_is_not_guessed(
 
 STAFF = "Employee ID|First Name|Last Name|Birth Date|Gender|Zip|Benefits Eligibility Date|Term Date"
 WORDS = names_in(
-    "Active|Terminated|COBRA|LOA|Waived|Retired|Leave of Absence|Terminated - Voluntary|Not Eligible", "|"
+    "Active|Terminated|COBRA|LOA|Waived|Retired|Leave of Absence|Terminated - Voluntary|Not Eligible",
+    "|",
 )
-STATUSES = "Status|Action Code|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|Worker Status Code|Benefits Status"
-OTHERS = "Marital Status|FLSA Status|Tobacco Status|Student Status|Status Date|Status Reason|Veteran Status|Department"
-ENDS = "Termination Date|Employment Termination Date|Last Day Worked|Benefits Term Date|ELIG_THRU_DT|Coverage Through Date"
+STATUSES = (
+    "Status|Action Code|Employment Status|Emp Status|EMPL_STATUS|Coverage Status|"
+    "Worker Status Code|Benefits Status"
+)
+OTHERS = (
+    "Marital Status|FLSA Status|Tobacco Status|Student Status|Status Date|Status Reason|"
+    "Veteran Status|Department"
+)
+ENDS = (
+    "Termination Date|Employment Termination Date|Last Day Worked|Benefits Term Date|ELIG_THRU_DT|"
+    "Coverage Through Date"
+)
 Choice = dict[str, Any]
 
 
 def staff(name: str, words: list[str]) -> list[list[str]]:
-    rows = (f"{n}|Robin|Sample|1977-01-13|F|02134|2026-01-01||{word}" for n, word in enumerate(words))
+    rows = (
+        f"{n}|Robin|Sample|1977-01-13|F|02134|2026-01-01||{word}" for n, word in enumerate(words)
+    )
     return [names_in(line, "|") for line in (f"{STAFF}|{name}", *rows)]
 
 
@@ -217,7 +276,7 @@ def ended_words(choice: Choice) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*names_in(STATUSES, "|"), "Active?", "Is Active"])
-def test_a_column_of_a_status_is_asked_about_and_its_mapping_refused_until_it_is_answered(name: str) -> None:
+def test_a_status_column_needs_an_answer_before_its_mapping_is_taken(name: str) -> None:
     mapping = suggested(written(staff(name, WORDS)))["mapping"]
     assert mapping["questions"] == {name: "open"}
     with pytest.raises(Invalid) as caught:
@@ -240,7 +299,12 @@ def test_each_choice_says_who_has_access_and_does_that(desk: Desk) -> None:
     mapping = suggested(written(staff("Job Status", WORDS)))["mapping"] | ends
     for content in (written(staff("Job Status", WORDS)), workbook(staff("Job Status", WORDS))):
         [question] = suggested(content)["questions"]
-        assert ended_words(ends) == ["not eligible", "terminated", "terminated - voluntary", "waived"]
+        assert ended_words(ends) == [
+            "not eligible",
+            "terminated",
+            "terminated - voluntary",
+            "waived",
+        ]
         assert unrelated == {"questions": {"Job Status": "unrelated"}}
         said = question["choices"][0]["does"]
         assert '"terminated - voluntary", "waived" (4 of the rows' in said
@@ -305,9 +369,13 @@ def test_access_begins_on_no_day_of_hire_where_a_better_date_stands_beside_it(
     assert (fields[begin] == ["effective_date"]) is has_values
 
 
-@pytest.mark.parametrize("name", ["Job Effective Date", "Dental Effective Date", "Status Effective Date"])
+@pytest.mark.parametrize(
+    "name", ["Job Effective Date", "Dental Effective Date", "Status Effective Date"]
+)
 def test_access_begins_on_the_day_of_hire_where_there_is_no_better_date(name: str) -> None:
-    rules = rules_of(written([["Employee ID", name, "Hire Date"], ["1", "2026-01-01", "2019-01-01"]]))
+    rules = rules_of(
+        written([["Employee ID", name, "Hire Date"], ["1", "2026-01-01", "2019-01-01"]])
+    )
     assert rules["effective_date"]["column"] == "Hire Date"
 
 
@@ -322,7 +390,9 @@ def test_access_ends_on_a_date_of_termination(name: str) -> None:
 
 def test_access_ends_with_the_coverage_rather_than_with_the_employment() -> None:
     head = ["Employee ID", "DateOfTermination", "CovStopDate"]
-    rules = rules_of(written([head, ["1-0", "2026-09-15", "2026-09-30"], ["1-1", "", "2026-09-30"]]))
+    rules = rules_of(
+        written([head, ["1-0", "2026-09-15", "2026-09-30"], ["1-1", "", "2026-09-30"]])
+    )
     assert rules["expiry_date"]["column"] == "CovStopDate"
     # A column of coverage without any date is none to rely on.
     rules = rules_of(written([head, ["1-0", "2026-09-15", ""]]))
@@ -330,7 +400,10 @@ def test_access_ends_with_the_coverage_rather_than_with_the_employment() -> None
 
 
 def test_names_of_reports_are_known() -> None:
-    head = "Individual ID|Worker|Preferred First Name|Legal First Name|First Day of COBRA|Last Day of COBRA|Hire Date"
+    head = (
+        "Individual ID|Worker|Preferred First Name|Legal First Name|First Day of COBRA|"
+        "Last Day of COBRA|Hire Date"
+    )
     row = "I10001|Sample, Robin|Rob|Robin|2026-01-01|2026-12-31|2019-01-01"
     found = suggested(written([names_in(head, "|"), row.split("|")]))["columns"]
     fields = ["external_id", "last_name", None, "first_name", "effective_date", "expiry_date", None]
@@ -345,7 +418,9 @@ def test_genders_in_numbers_are_a_guess() -> None:
     assert genders == ["male", "female"]
 
 
-@pytest.mark.parametrize(("suffixes", "keys"), [("00|01", ["S1-00", "S1-01"]), ("Jr.|", ["S1", "S1"])])
+@pytest.mark.parametrize(
+    ("suffixes", "keys"), [("00|01", ["S1-00", "S1-01"]), ("Jr.|", ["S1", "S1"])]
+)
 def test_a_suffix_is_the_number_of_a_person_unless_it_is_that_of_a_name(
     suffixes: str, keys: list[str]
 ) -> None:

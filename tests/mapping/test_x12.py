@@ -1,5 +1,6 @@
-"""The 834 mapping, one rule a row: which segments become which fields, what each code asks for, the access by coverages
-(docs/834.md); and pyx12's opinion on each field."""
+"""The 834 mapping, one rule a row: which segments become which fields, what each code asks for, the
+access by coverages (docs/834.md); and pyx12's opinion on each field.
+"""
 
 import io
 import re
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk.codes import rows as row_codes
 from frontdesk.eligibility.model import NO_CONTEXT, Action
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.mapping.model import Row
@@ -18,10 +20,11 @@ from tests.files.exports import names_in
 from tests.formats.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
 VALUES = names_in(
-    "external_id: FAMILY1-01, member_id: FAMILY1-01, first_name: Robin, last_name: Sample, middle_name: Lee, dob: 1977-01-11, "
-    "gender: female, email: robin@example.com, phone: 6175550100, zipcode: 02134, city: Boston, county: Suffolk, state: MA, "
-    "effective_date: 2026-01-01, medical_plan_description: PPO 500, payor_name: Example Mutual, relationship_code: Self, "
-    "relationship_code_hipaa: 18, subscriber_relationship: Primary",
+    "external_id: FAMILY1-01, member_id: FAMILY1-01, first_name: Robin, last_name: Sample, "
+    "middle_name: Lee, dob: 1977-01-11, gender: female, email: robin@example.com, "
+    "phone: 6175550100, zipcode: 02134, city: Boston, county: Suffolk, state: MA, "
+    "effective_date: 2026-01-01, medical_plan_description: PPO 500, payor_name: Example Mutual, "
+    "relationship_code: Self, relationship_code_hipaa: 18, subscriber_relationship: Primary",
     ", ",
 )
 FULL_ROW: dict[str, object] = {**dict(value.split(": ") for value in VALUES), "expiry_date": None}
@@ -53,7 +56,8 @@ NM1 = "NM1*IL*1*Sample*Robin*Lee***34*900000001~"
 DMG = "DMG*D8*19770111*F~"
 OLD = "NM1*70*1*Wrong*Name~DMG*D8*19991231*M~N4*Nowhere*AK*99999~PER*IP**EM*old@example.com~"
 
-# What is replaced, by what, and the fields that differ from the complete member then; ... stands for absent.
+# What is replaced, by what, and the fields that differ from the complete member then; ... stands
+# for absent.
 RULES: list[tuple[str, str, dict[str, Any]]] = [
     # INS
     ("INS*Y", "INS*N", {"subscriber_relationship": "Dependent"}),
@@ -63,7 +67,11 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     # Names
     # A correction clears a middle name that the right name does not have.
     (NM1, "NM1*74*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": None}),
-    (NM1, "NM1*70*1*Wrong*Name~NM1*IL*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": None}),
+    (
+        NM1,
+        "NM1*70*1*Wrong*Name~NM1*IL*1*Sample*Robyn~",
+        {"first_name": "Robyn", "middle_name": None},
+    ),
     (NM1, "NM1*IL*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": ...}),
     (DMG, DMG + OLD, {}),
     (NM1, OLD + NM1, {}),
@@ -78,7 +86,11 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (PER, "PER*IP**EM~", {"phone": ..., "email": ...}),
     # Address
     ("*CY*Suffolk", "*RJ*Suffolk", {"county": ...}),
-    ("N4*Boston*MA*02134**CY*Suffolk~", "", dict.fromkeys(("zipcode", "city", "state", "county"), ...)),
+    (
+        "N4*Boston*MA*02134**CY*Suffolk~",
+        "",
+        dict.fromkeys(("zipcode", "city", "state", "county"), ...),
+    ),
     # Birth and sex
     ("*F~HD", "*U~HD", {"gender": "unknown"}),
     ("*F~HD", "*X~HD", {"gender": "X"}),
@@ -89,7 +101,10 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     # The day of a change is no date of the access
     ("DTP*348", "DTP*303*D8*20270101~DTP*348", {}),
     # A day that stands for no end is none
-    *((HD, f"{HD}DTP*349*{day}~", {}) for day in ("D8*99991231", "D8*00000000", "D8*", "RD8*20260101-99991231")),
+    *(
+        (HD, f"{HD}DTP*349*{day}~", {})
+        for day in ("D8*99991231", "D8*00000000", "D8*", "RD8*20260101-99991231")
+    ),
     ("DTP*348*D8*20260101~", "DTP*348*RD8*20260101-99991231~", {}),
     # Codes without their zeros
     ("*18*021", "*1*21", {"relationship_code_hipaa": "01", "relationship_code": "Spouse"}),
@@ -98,10 +113,17 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (HD, f"{HD}COB*P*X*5~REF*60*X~DTP*349*D8*20200101~NM1*IN*2*Other~N4*A*TX*1~", {}),
     (HD, f"{HD}LS*2700~LX*1~N1*75*Division~REF*17*99~DTP*007*D8*20200101~LE*2700~", {}),
     (HD, f"NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~NM1*M8*2*School~{HD}", {}),
-    (HD, f"NM1*36*2*Employer~PER*EP**TE*9*EM*boss@example.com~NM1*S1*1*Parent~PER*PQ**HP*9~NM1*QD*1*Agent~{HD}", {}),
+    (
+        HD,
+        (
+            "NM1*36*2*Employer~PER*EP**TE*9*EM*boss@example.com~NM1*S1*1*Parent~PER*PQ**HP*9~"
+            f"NM1*QD*1*Agent~{HD}"
+        ),
+        {},
+    ),
     (HD, f"DSB*1~DTP*360*D8*20200101~{HD}", {}),
     ("DMG*D8", "EC*01~ICM*7*1~AMT*P3*1~HLH*N~LUI*LE*en~DMG*D8", {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new", "difference"), RULES)
@@ -113,11 +135,17 @@ def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("purpose", "mode", "code", "action"),
     [
-        *(("2", FileMode.CHANGE, code, Action.ENROL) for code in ("021", "001", "025", "026", "030")),
+        *(
+            ("2", FileMode.CHANGE, code, Action.ENROL)
+            for code in ("021", "001", "025", "026", "030")
+        ),
         ("2", FileMode.CHANGE, "024", Action.END),
         *(("RX", FileMode.FULL, code, Action.ENROL) for code in ("021", "001", "025", "030")),
         ("RX", FileMode.FULL, "024", Action.END),
-        *(("4", FileMode.COMPARE, code, Action.COMPARE) for code in ("021", "001", "025", "024", "030")),
+        *(
+            ("4", FileMode.COMPARE, code, Action.COMPARE)
+            for code in ("021", "001", "025", "024", "030")
+        ),
     ],
 )
 def test_bgn08_says_what_the_file_is_and_ins03_what_is_asked_for(
@@ -128,8 +156,9 @@ def test_bgn08_says_what_the_file_is_and_ins03_what_is_asked_for(
 
 
 def test_the_letter_o_for_the_zero_of_0f_is_read_with_a_warning() -> None:
-    good, misspelt = one(MEMBER), one(member(("REF*0F", "REF*OF")))
-    assert misspelt == replace(good, warnings=("untidy_file",))
+    good = one(MEMBER)
+    misspelt = one(member(("REF*0F", "REF*OF")))
+    assert misspelt == replace(good, warnings=(row_codes.UNTIDY_FILE,))
     assert one(member(("REF*0F", "REF*OF*OTHER~REF*0F"))).values == good.values
 
 
@@ -142,9 +171,13 @@ def test_the_letter_o_for_the_zero_of_0f_is_read_with_a_warning() -> None:
         ("REF*0F*FAMILY1~", "REF*0F~", ("external_id", "no_identifier")),
     ],
 )
-def test_a_code_without_meaning_refuses_the_member_alone(old: str, new: str, fault: tuple[str, str]) -> None:
+def test_a_code_without_meaning_refuses_the_member_alone(
+    old: str, new: str, fault: tuple[str, str]
+) -> None:
     dependent = () if "INS*Y" in old else (("INS*Y", "INS*N"),)
-    bad, good = rows_of(file_834(member((old, new), *dependent), MEMBER.replace("REF*17*01", "REF*17*02")))
+    bad, good = rows_of(
+        file_834(member((old, new), *dependent), MEMBER.replace("REF*17*01", "REF*17*02"))
+    )
     assert (codes(bad), codes(good)) == ([fault], [])
     assert bad.place == 8
 
@@ -180,7 +213,9 @@ def test_the_identifier_is_made_as_the_mapping_says(way: Any, text: str, key: st
 
 def test_names_and_births_stand_in_an_identifier_as_a_short_digest() -> None:
     kim, also_kim, toni = (
-        one(DEPENDENT.replace("Robin", name), mapping={"834": {"identify": BY_ROLE}}).values["external_id"]
+        one(DEPENDENT.replace("Robin", name), mapping={"834": {"identify": BY_ROLE}}).values[
+            "external_id"
+        ]
         for name in ("Kim", "KIM", "Toni")
     )
     assert kim == also_kim != toni
@@ -201,9 +236,7 @@ SSN = "123456789"
         ("REF*23", MEMBER.replace("REF*17*01", f"REF*23*{SSN}")),
     ],
 )
-def test_a_social_security_number_stands_in_an_identifier_as_a_digest_unless_the_mapping_says_plain(
-    way: str, text: str
-) -> None:
+def test_an_identifier_has_a_digest_of_the_social_security_number(way: str, text: str) -> None:
     hidden = one(text, mapping={"834": {"identify": way}})
     assert re.fullmatch("ssn1-[0-9a-f]{20}", str(hidden.values["external_id"]))
     assert SSN not in repr(hidden).replace("-", "")
@@ -211,7 +244,7 @@ def test_a_social_security_number_stands_in_an_identifier_as_a_digest_unless_the
     assert str(plain.values["external_id"]).replace("-", "") == SSN
 
 
-def test_another_reference_can_carry_the_person_code_and_another_way_makes_the_member_id() -> None:
+def test_a_mapping_can_name_other_references_for_code_and_member_id() -> None:
     said = {"person_code": "REF*ZZ", "member_id": "REF*23"}
     text = MEMBER.replace("REF*17*01", "REF*23*C-23~REF*ZZ*7")
     row = one(text, mapping={"834": said})
@@ -220,10 +253,18 @@ def test_another_reference_can_carry_the_person_code_and_another_way_makes_the_m
 
 @pytest.mark.parametrize(
     ("rule", "plan"),
-    [("REF*1L", "COVERAGE"), ("REF*38", "POLICY"), ("HD03", "HLT"), ("HD04", "PPO 500"), ("REF*XX", None)],
+    [
+        ("REF*1L", "COVERAGE"),
+        ("REF*38", "POLICY"),
+        ("HD03", "HLT"),
+        ("HD04", "PPO 500"),
+        ("REF*XX", None),
+    ],
 )
 def test_a_reference_or_the_coverage_names_the_plan(rule: str, plan: str | None) -> None:
-    text = MEMBER.replace("REF*17", "REF*1L*OWN~REF*17").replace("DTP*348", "REF*1L*COVERAGE~DTP*348")
+    text = MEMBER.replace("REF*17", "REF*1L*OWN~REF*17").replace(
+        "DTP*348", "REF*1L*COVERAGE~DTP*348"
+    )
     assert one(text, mapping={"834": {"plan": rule}}).plan == plan
     assert one(text).plan is None
 
@@ -249,7 +290,8 @@ def test_each_transaction_has_its_own_date_and_payor() -> None:
     assert [row.values["expiry_date"] for row in rows_of(content)] == ["2026-11-20", "2026-12-01"]
 
 
-BEGIN, END = "effective_date", "expiry_date"
+BEGIN = "effective_date"
+END = "expiry_date"
 OPEN = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
 DENTAL = "HD*021**DEN*Teeth~DTP*348*D8*20200101~"
 
@@ -269,13 +311,34 @@ TWO_ENDED = (
 # INS03, dates of the member, coverages; begin, end (... for a stored one that stays), plan.
 ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("021", "", OPEN, "2026-01-01", None, "Gold"),
-    ("001", "", "HD*001**HMO~DTP*348*D8*20260101~DTP*349*D8*20261231~", "2026-01-01", "2026-12-31", "HMO"),
+    (
+        "001",
+        "",
+        "HD*001**HMO~DTP*348*D8*20260101~DTP*349*D8*20261231~",
+        "2026-01-01",
+        "2026-12-31",
+        "HMO",
+    ),
     ("001", "", "HD*001**HLT*Gold~", ..., None, "Gold"),
     ("021", "DTP*356*D8*20250601~", "HD*021**HLT*Gold~", "2025-06-01", None, "Gold"),
     ("021", "DTP*356*D8*20250601~", OPEN, "2026-01-01", None, "Gold"),
     # A range of days says begin and end.
-    ("021", "", "HD*021**HLT*Gold~DTP*348*RD8*20260101-20261231~", "2026-01-01", "2026-12-31", "Gold"),
-    ("021", "DTP*356*RD8*20250601-20270630~", "HD*021**HLT*Gold~", "2025-06-01", "2027-06-30", "Gold"),
+    (
+        "021",
+        "",
+        "HD*021**HLT*Gold~DTP*348*RD8*20260101-20261231~",
+        "2026-01-01",
+        "2026-12-31",
+        "Gold",
+    ),
+    (
+        "021",
+        "DTP*356*RD8*20250601-20270630~",
+        "HD*021**HLT*Gold~",
+        "2025-06-01",
+        "2027-06-30",
+        "Gold",
+    ),
     # A day with a time, codes in small letters, and dates before the HD that they are about.
     ("021", "", "HD*021**HLT*Gold~DTP*348*DT*202601010830~", "2026-01-01", None, "Gold"),
     ("021", "", "HD*021**hlt*Gold~DTP*348*D8*20260101~", "2026-01-01", None, "Gold"),
@@ -291,7 +354,14 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("001", "DTP*303*D8*20261031~", "HD*024**HLT*Gold~", ..., "2026-11-20", "Gold"),
     # No coverage outlasts the member.
     ("001", "DTP*357*D8*20261015~", OPEN, "2026-01-01", "2026-10-15", "Gold"),
-    ("001", "DTP*357*D8*20261015~", OPEN + "DTP*349*D8*20261231~", "2026-01-01", "2026-10-15", "Gold"),
+    (
+        "001",
+        "DTP*357*D8*20261015~",
+        OPEN + "DTP*349*D8*20261231~",
+        "2026-01-01",
+        "2026-10-15",
+        "Gold",
+    ),
     # What does not count changes nothing, wherever it stands.
     ("001", "", OPEN + "HD*024**DEN*Teeth~DTP*349*D8*20261031~", "2026-01-01", None, "Gold"),
     ("021", "", DENTAL + OPEN + DENTAL, "2026-01-01", None, "Gold"),
@@ -301,19 +371,52 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("021", "", OPEN + "HD*032**PPO*Other~DTP*348*D8*20200101~", "2026-01-01", None, "Gold"),
     # Of several: from the earliest in force or to come, to the latest end, open if any is.
     ("001", "", OPEN + "HD*021**PPO*Next~DTP*348*D8*20270101~", "2026-01-01", None, "Next"),
-    ("001", "", "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20251231~" + OPEN, "2026-01-01", None, "Gold"),
-    ("001", "", "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20261231~" + OPEN, "2024-01-01", None, "Gold"),
-    ("001", "", OPEN + "DTP*349*D8*20261231~HD*021**PPO*Next~DTP*348*D8*20270101~DTP*349*D8*20271231~",
-     "2026-01-01", "2027-12-31", "Next"),
+    (
+        "001",
+        "",
+        "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20251231~" + OPEN,
+        "2026-01-01",
+        None,
+        "Gold",
+    ),
+    (
+        "001",
+        "",
+        "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20261231~" + OPEN,
+        "2024-01-01",
+        None,
+        "Gold",
+    ),
+    (
+        "001",
+        "",
+        OPEN + "DTP*349*D8*20261231~HD*021**PPO*Next~DTP*348*D8*20270101~DTP*349*D8*20271231~",
+        "2026-01-01",
+        "2027-12-31",
+        "Next",
+    ),
     ("001", "", TWO_ENDED, "2025-01-01", "2026-01-31", "B"),
     # The old plan is in force still and does not say since when: a stored begin stays.
-    ("001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO*Next~DTP*348*D8*20261201~", ..., None, "Next"),
-    ("001", "", "HD*024**HMO*Old~DTP*349*D8*20261031~HD*021**PPO*Next~DTP*348*D8*20261101~",
-     "2026-11-01", None, "Next"),
+    (
+        "001",
+        "",
+        "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO*Next~DTP*348*D8*20261201~",
+        ...,
+        None,
+        "Next",
+    ),
+    (
+        "001",
+        "",
+        "HD*024**HMO*Old~DTP*349*D8*20261031~HD*021**PPO*Next~DTP*348*D8*20261101~",
+        "2026-11-01",
+        None,
+        "Next",
+    ),
     ("21", "", OPEN + "HD*24**PPO~DTP*349*D8*20261231~", ..., None, "Gold"),
     # Reinstated
     ("025", "", "HD*025**HLT*Gold~DTP*348*D8*20260101~", "2026-01-01", None, "Gold"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "dates", "coverages", "begin", "end", "plan"), ENROLLED)
@@ -334,12 +437,16 @@ def test_the_coverages_that_count_give_the_access(
         ("DTP*303*D8*20261001~", "DTP*303*D8*20261201~"),
     ],
 )
-def test_without_a_begin_a_new_member_begins_on_the_day_of_the_change(dates: str, coverage: str) -> None:
+def test_without_a_begin_a_new_member_begins_on_the_day_of_the_change(
+    dates: str, coverage: str
+) -> None:
     row = row_of("021", dates, "HD*021**HLT*Gold~" + coverage)
     assert (row.values.get(BEGIN), row.values_of_new) == (None, {BEGIN: "2026-12-01"})
     begun = row_of("021", "DTP*356*D8*20260101~" + dates, "HD*021**HLT*Gold~" + coverage)
     assert (begun.values.get(BEGIN), begun.values_of_new) == ("2026-01-01", None)
-    other = row_of("001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~")
+    other = row_of(
+        "001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~"
+    )
     assert other.values_of_new == {BEGIN: "2026-12-01"}  # the begin that is known
 
 
@@ -351,7 +458,9 @@ def test_a_member_without_a_coverage_that_counts_keeps_its_access(code: str, lin
     assert not row.values.keys() & {BEGIN, END, "medical_plan_description"}
     assert row.values["first_name"] == "Robin"
     assert row.warnings == ("no_medical_coverage",)
-    assert [(cause.field, cause.code) for cause in row.context.causes] == [(BEGIN, "no_medical_coverage")]
+    assert [(cause.field, cause.code) for cause in row.context.causes] == [
+        (BEGIN, "no_medical_coverage")
+    ]
 
 
 def test_a_change_without_any_coverage_of_the_member_is_no_news_of_the_access() -> None:
@@ -380,7 +489,9 @@ ENDS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("dates", "coverages", "day"), ENDS)
-def test_the_end_of_a_member_carries_the_last_day_only(dates: str, coverages: str, day: str) -> None:
+def test_the_end_of_a_member_carries_the_last_day_only(
+    dates: str, coverages: str, day: str
+) -> None:
     row = row_of("024", dates, coverages)
     assert (row.action, row.values) == (Action.END, {"external_id": "FAMILY1-01", END: day})
 
@@ -428,7 +539,9 @@ PERSON = names_in(
 
 
 def expected(node: Any) -> dict[str, Any]:
-    """The fields of the member by pyx12's paths, and the access by the one medical coverage that the member has."""
+    """The fields of the member by pyx12's paths, and the access by the one medical coverage that
+    the member has.
+    """
     get = node.get_value
     told = {name: get(f"2100A/{path}") for name, path in (each.split() for each in PERSON)}
     told |= {"dob": day(get("2100A/DMG02")), "gender": SEXES.get(get("2100A/DMG03"))}
@@ -441,7 +554,9 @@ def expected(node: Any) -> dict[str, Any]:
         if coverage.get_value("HD03") in MEDICAL:
             begin, end = (coverage.get_value(f"DTP[{kind}]03") for kind in ("348", "349"))
             told |= {"effective_date": day(begin), "expiry_date": day(end)}
-            told["medical_plan_description"] = coverage.get_value("HD04") or coverage.get_value("HD03")
+            told["medical_plan_description"] = coverage.get_value("HD04") or coverage.get_value(
+                "HD03"
+            )
     told["external_id"] = f"{get('REF[0F]02')}-{get('REF[17]02')}"
     return {name: value for name, value in told.items() if value}
 

@@ -30,9 +30,12 @@ def results(operator: Api, *events: object) -> list[dict[str, Any]]:
     return found
 
 
-def test_each_event_has_its_own_result(api: Api, operator: Api, db: Database, customer: Customer) -> None:
+def test_each_event_has_its_own_result(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
     one, two, three = (
-        mailed(api, db, customer, number=n, state=InvitationState.AMBIGUOUS, losses=1) for n in (1, 2, 3)
+        mailed(api, db, customer, number=n, state=InvitationState.AMBIGUOUS, losses=1)
+        for n in (1, 2, 3)
     )
     sent = [
         (event(one.message_id, "delivered"), "applied"),
@@ -53,13 +56,18 @@ def test_each_event_has_its_own_result(api: Api, operator: Api, db: Database, cu
     assert suppressed(db) == {two.address: "hard_bounce", three.address: "complaint"}
 
 
-def test_the_relays_judgement_counts_most(api: Api, operator: Api, db: Database, customer: Customer) -> None:
+def test_the_relays_judgement_counts_most(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
     cases: list[tuple[dict[str, Any], bool]] = [
         ({}, True), ({"permanent": False}, False), ({"status": None, "permanent": None}, True),
         ({"status": "5.2.2", "permanent": True}, True), ({"status": "5.1.1", "permanent": False}, False),
     ]  # fmt: skip
     mails = [mailed(api, db, customer, number=n) for n in range(len(cases))]
-    events = [event(mail.message_id, "bounced", **more) for mail, (more, _) in zip(mails, cases, strict=True)]
+    events = [
+        event(mail.message_id, "bounced", **more)
+        for mail, (more, _) in zip(mails, cases, strict=True)
+    ]
     assert {result["result"] for result in results(operator, *events)} == {"applied"}
     hard = {mail.address for mail, (_, is_hard) in zip(mails, cases, strict=True) if is_hard}
     assert set(suppressed(db)) == hard
@@ -84,7 +92,9 @@ def test_an_event_that_is_none_gets_all_its_faults_and_harms_no_other(
     api: Api, operator: Api, db: Database, customer: Customer
 ) -> None:
     mail = mailed(api, db, customer)
-    *wrong, good = results(operator, *(sent for sent, _ in WRONG), event(mail.message_id, "complained"))
+    *wrong, good = results(
+        operator, *(sent for sent, _ in WRONG), event(mail.message_id, "complained")
+    )
     assert {result["result"] for result in wrong} == {"invalid"}
     named = [[error["field"] for error in result["errors"]] for result in wrong]
     assert named == [fields for _, fields in WRONG]

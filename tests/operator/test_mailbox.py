@@ -9,9 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
+from frontdesk.installation import build_asgi
 from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox.catcher import MailCatcher
 from tests.conftest import Api, SetClock
@@ -20,7 +20,8 @@ from tests.factories import make_operator
 PAGE = "/sandbox/mailbox"
 SCRIPT = "<script>alert(1)</script>"
 EVIL = EmailMessage()
-EVIL["To"], EVIL["Subject"] = "robin@example.com", SCRIPT
+EVIL["To"] = "robin@example.com"
+EVIL["Subject"] = SCRIPT
 EVIL.set_content(f"</pre>{SCRIPT}\n")
 EVIL.add_alternative(f'{SCRIPT}<img src="https://example.com/x.png"><p>Hello\n', subtype="html")
 
@@ -39,11 +40,18 @@ def operator(api: Api, db: Database) -> Api:
 
 @contextmanager
 def browser(config: Config, clock: SetClock, **settings: str) -> Iterator[TestClient]:
-    """A browser on the machine of the installation itself, which is a developer's sandbox unless settings say otherwise."""
-    variables = {"FRONTDESK_DATABASE_URL": config.database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
+    """A browser on the machine of the installation itself, which is a developer's sandbox unless
+    settings say otherwise.
+    """
+    variables = {
+        "FRONTDESK_DATABASE_URL": config.database_url,
+        "FRONTDESK_BASE_URL": "http://127.0.0.1:8000",
+    }
     variables |= {f"FRONTDESK_{name.upper()}": value for name, value in settings.items()}
     app = App(read_config(variables), open_database(config.database_url), clock)
-    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
+    with TestClient(
+        build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)
+    ) as http:
         yield http
 
 
@@ -61,7 +69,8 @@ def test_an_operator_sees_what_was_caught(operator: Api, db: Database, clock: Se
 def test_nothing_in_a_mail_acts_in_the_page(operator: Api, db: Database, clock: SetClock) -> None:
     catch(db, clock)
     for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
-        answer, is_frame = operator.get(path), path.endswith("html")
+        answer = operator.get(path)
+        is_frame = path.endswith("html")
         assert ("<script" in answer.text) is is_frame
         assert ("&lt;script&gt;" in answer.text) is not is_frame
         policy = answer.headers["Content-Security-Policy"]
@@ -70,7 +79,9 @@ def test_nothing_in_a_mail_acts_in_the_page(operator: Api, db: Database, clock: 
         assert ("unsafe" in policy) is ("; sandbox;" in policy) is is_frame
 
 
-def test_only_a_browser_on_the_machine_needs_no_token(config: Config, db: Database, clock: SetClock) -> None:
+def test_only_a_browser_on_the_machine_needs_no_token(
+    config: Config, db: Database, clock: SetClock
+) -> None:
     catch(db, clock)
     with browser(config, clock) as local:
         assert "robin@example.com" in local.get(PAGE).text

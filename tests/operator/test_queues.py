@@ -1,4 +1,6 @@
-"""Queue events of a clinical system, and what an operator sees of the queues; docs/queue-events.md says what is so."""
+"""Queue events of a clinical system, and what an operator sees of the queues; docs/queue-events.md
+says what is so.
+"""
 
 import json
 import re
@@ -7,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from frontdesk import codes
+from frontdesk.codes import Where
 from frontdesk.db import Database
 from frontdesk.operator.queues import BODY_LIMIT_BYTES
 from frontdesk.queues.encounters import TRANSITIONS
-from frontdesk.queues.events import FAULT_CODES, FIELDS
+from frontdesk.queues.events import FIELDS
 from frontdesk.queues.model import EncounterState, EventType
 from frontdesk.text import wire_time
 from tests.conftest import Api, SetClock
@@ -50,7 +54,9 @@ def test_every_type_and_code_has_a_row_and_the_diagram_has_the_states_of_the_cod
         assert row
         assert row[1].split(", ") == list(FIELDS[type_][0])
         assert all(name in row[2] for name in FIELDS[type_][1])
-    assert [code for code, meaning in FAULT_CODES.items() if f"| {code} | {meaning} |" not in PAGE] == []
+    assert [
+        code for code in codes.of(Where.QUEUE_EVENT) if f"| {code} | {code.sentence} |" not in PAGE
+    ] == []
     text = (DOCS / "states.md").read_text()
     [diagram] = re.findall(r"\(`queues\.EncounterState`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
     assert set(re.findall(r"--> (\w+)", diagram)) == set(EncounterState)
@@ -78,7 +84,12 @@ def test_a_batch_is_answered_event_by_event(feeder: Api) -> None:
     # One event and a bare array are taken too.
     assert feeder.post(PATH, joined(3)).json()["stored"] == 1
     assert feeder.post(PATH, [joined(4), joined(5)]).json()["stored"] == 2
-    assert feeder.post(PATH, []).json() == {"stored": 0, "duplicate": 0, "refused": 0, "results": []}
+    assert feeder.post(PATH, []).json() == {
+        "stored": 0,
+        "duplicate": 0,
+        "refused": 0,
+        "results": [],
+    }
 
 
 def test_events_move_the_numbers_of_the_plan(feeder: Api, api: Api, clock: SetClock) -> None:
@@ -114,7 +125,8 @@ def test_a_batch_has_a_limit_of_events_and_of_bytes(feeder: Api) -> None:
     events = [joined(number) for number in range(1001)]
     assert feeder.post(PATH, events).status_code == 422
     assert feeder.post(PATH, events[:1000]).json()["stored"] == 1000
-    fits, head = json.dumps([" " * (BODY_LIMIT_BYTES - 4)]).encode(), {"Content-Type": "application/json"}
+    fits = json.dumps([" " * (BODY_LIMIT_BYTES - 4)]).encode()
+    head = {"Content-Type": "application/json"}
     assert feeder.post(PATH, content=fits, headers=head).status_code == 207
     assert feeder.post(PATH, content=fits + b" ", headers=head).status_code == 413
 
@@ -126,7 +138,9 @@ def test_nothing_that_was_sent_is_repeated(feeder: Api) -> None:
     assert "CANARY" not in feeder.log.getvalue()
 
 
-def test_an_operator_is_told_what_the_customer_is_told(api: Api, feeder: Api, customer: Customer) -> None:
+def test_an_operator_is_told_what_the_customer_is_told(
+    api: Api, feeder: Api, customer: Customer
+) -> None:
     told = api.get("/v2/plans?queue_interval=true").json()["data"][0]
     answer = feeder.get(f"/operator/v1/plans/{told['id']}/queue")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
@@ -144,7 +158,13 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
     plan = customer.plan_ids[0]
     for type_, second in (("patient.joined", 5), ("visit.started", 45)):
         clock.now = clock.now.replace(minute=0, second=second)
-        event = {"id": type_, "type": type_, "at": clock().isoformat(), "plan_id": plan, "visit": "v-1"}
+        event = {
+            "id": type_,
+            "type": type_,
+            "at": clock().isoformat(),
+            "plan_id": plan,
+            "visit": "v-1",
+        }
         assert feeder.post(PATH, event | {"doctor": "doctor-1"}).json()["stored"] == 1
     text = feeder.get("/metrics").text
     assert f'frontdesk_queue_wait_seconds{{plan="{plan}",value="high"}}' not in text  # expired

@@ -71,15 +71,26 @@ class Life:
         return f"/v2/plans/{self.customer.plan_ids[0]}/eligibility"
 
     def live(self) -> None:
-        """POSTs, an invitation that is delivered and one more that is bounced, files with good and refused rows, an undo."""
+        """POSTs, an invitation that is delivered and one more that is bounced, files with good and
+        refused rows, an undo.
+        """
         assert self.api.post(self.path, member_body(5, first_name="Neighbour")).status_code == 201
-        first = VALUES | OLD | {"metadata": METADATA, "gender": "female", "effective_date": "2026-01-01"}
+        first = (
+            VALUES
+            | OLD
+            | {"metadata": METADATA, "gender": "female", "effective_date": "2026-01-01"}
+        )
         keyed = {"Idempotency-Key": "life-1"}
         assert (
-            self.api.post(self.path, first | {"invite_immediately": True}, headers=keyed).status_code == 201
+            self.api.post(
+                self.path, first | {"invite_immediately": True}, headers=keyed
+            ).status_code
+            == 201
         )
         mailer = MailCatcher(self.db, self.clock)
-        worker = DeliveryWorker(self.config, self.db, mailer, WorkerOptions(read_time=lambda _: self.clock()))
+        worker = DeliveryWorker(
+            self.config, self.db, mailer, WorkerOptions(read_time=lambda _: self.clock())
+        )
         assert worker.turn() == 1
         worker.close()
         changed = {"external_id": KEY} | {name: VALUES[name] for name in OLD}
@@ -91,6 +102,10 @@ class Life:
         self.desk.load(csv_of([row(7), own, row(8)]))
         self.desk.load(csv_of([row(7), own | {"zipcode": "no zip"}, row(8)]))  # refused
         self.desk.undo(self.desk.load(csv_of([own | {"zipcode": "02199"}])))
+        self.desk.load(csv_of([row(8)]), file_name="2026-05_QUILLFEATHER, zebediah.csv")
+        self.desk.load(
+            csv_of([row(8)], (*row(8), "Zebediah", VALUES["dob"])), file_name=f"to_{KEY}.csv"
+        )
         [stored] = self.db.ask(lambda tx: find_members(tx, KEY, None))
         self.member_id = stored["id"]
 

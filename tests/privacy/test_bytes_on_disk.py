@@ -1,4 +1,6 @@
-"""After an erasure SQLite's files hold no byte of the person's values: the database, its write-ahead log and the log's index."""
+"""After an erasure SQLite's files hold no byte of the person's values: the database, its
+write-ahead log and the log's index.
+"""
 
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +13,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database, open_database, sqlite
 from frontdesk.errors import Unavailable
 from frontdesk.files import store as files_store
-from frontdesk.privacy.retention import RetentionTurn, kept_days
+from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.worker.background import LeftoverCleaner
 from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row
@@ -27,7 +29,9 @@ def hits(db: Database) -> dict[str, int]:
     """How often each file of the database holds a value of the person."""
     path = Path(str(db.engine.url.database))
     files = [path, *(Path(f"{path}{ending}") for ending in ("-wal", "-shm"))]
-    found = {each.name: sum(map(each.read_bytes().count, CANARIES)) for each in files if each.exists()}
+    found = {
+        each.name: sum(map(each.read_bytes().count, CANARIES)) for each in files if each.exists()
+    }
     return {name: count for name, count in found.items() if count}
 
 
@@ -63,9 +67,11 @@ def test_what_retention_deletes_leaves_the_files(
 ) -> None:
     life.clock.advance(20 * 366 * 86_400)
     with life.db.write() as tx:
-        tx.exec_driver_sql("UPDATE members SET expiry_date = '2026-01-02' WHERE expiry_date IS NULL")
+        tx.exec_driver_sql(
+            "UPDATE members SET expiry_date = '2026-01-02' WHERE expiry_date IS NULL"
+        )
         tx.exec_driver_sql("DELETE FROM suppressions")
-    RetentionTurn(life.db, life.clock, kept_days(config), life.requester()).run()
+    RetentionTurn(life.db, life.clock, retention_days(config), life.requester()).run()
     cleaner.step()
     assert life.mentions() == set()
     assert hits(life.db) == {}
@@ -81,14 +87,18 @@ def test_a_large_files_content_goes_by_and_by_and_an_erasure_waits_for_it(
             files_store.insert_part(tx, file.id, number, b"content-of-a-cancelled-file")
     life.desk.cancel(file)
     assert life.desk.count("file_parts") == 4
-    assert life.db.ask(lambda tx: files_store.unfinished_files(tx, life.customer.account_id)) == [file.id]
+    assert life.db.ask(lambda tx: files_store.unfinished_files(tx, life.customer.account_id)) == [
+        file.id
+    ]
     cleaner.step()
     assert life.desk.count("file_parts") == 0
     life.erase()
     assert hits(life.db) == {}
 
 
-def test_an_sqlite_that_keeps_what_it_deletes_is_refused(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_sqlite_that_keeps_what_it_deletes_is_refused(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
     overwrites = "PRAGMA secure_delete"
     assert life.db.ask(lambda tx: tx.exec_driver_sql(overwrites).scalar()) == 1
     configure = sqlite._configure
@@ -100,5 +110,8 @@ def test_an_sqlite_that_keeps_what_it_deletes_is_refused(life: Life, monkeypatch
         configure(Mock(execute=execute), record)
 
     monkeypatch.setattr(sqlite, "_configure", forget)
-    with closing(open_database(life.db.url)) as db, pytest.raises(Unavailable, match="secure_delete"):
+    with (
+        closing(open_database(life.db.url)) as db,
+        pytest.raises(Unavailable, match="secure_delete"),
+    ):
         db.ask(str)

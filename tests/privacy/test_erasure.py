@@ -24,9 +24,16 @@ from tests.files.loading import Desk, csv_of, row
 from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, VALUES, Life
 
 KEEPING = {
-    *("members.external_id", "members.first_name", "members.dob", "members.metadata", "members.email_folded"),
+    *(
+        "members.external_id",
+        "members.first_name",
+        "members.dob",
+        "members.metadata",
+        "members.email_folded",
+    ),
     *("member_history.changes", "invitations.address", "invitations.address_folded"),
     *("suppressions.address_folded", "file_rows.external_id"),
+    *("eligibility_files.file_name", "eligibility_files.ignored"),
     *("caught_messages.recipient", "caught_messages.content", "stored_answers.body"),
 }
 
@@ -37,7 +44,7 @@ def test_every_column_is_classified_once() -> None:
     }
 
 
-def test_no_value_of_an_erased_person_is_left_in_any_column_but_ids_times_and_the_fact(life: Life) -> None:
+def test_no_value_of_an_erased_person_is_left_in_any_column(life: Life) -> None:
     before = life.db.ask(lambda tx: list_history(tx, life.member_id))
     assert life.mentions() >= KEEPING
     # The columns that hold a value are those that the classification says.
@@ -56,19 +63,31 @@ def test_no_value_of_an_erased_person_is_left_in_any_column_but_ids_times_and_th
         for entry in before
     ]
     assert life.db.ask(lambda tx: list_history(tx, life.member_id)) == entries
-    found = select(members.c.effective_date, members.c.plan_id).where(members.c.id == life.member_id)
-    assert life.db.ask(lambda tx: tx.execute(found).one()) == ("2026-01-01", life.customer.plan_ids[0])
+    found = select(members.c.effective_date, members.c.plan_id).where(
+        members.c.id == life.member_id
+    )
+    assert life.db.ask(lambda tx: tx.execute(found).one()) == (
+        "2026-01-01",
+        life.customer.plan_ids[0],
+    )
     [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
     assert (entry["subject_id"], entry["actor"]) == (life.member_id, "cli:test")
 
 
-def test_the_same_identifier_makes_a_new_record_and_the_address_is_still_never_mailed(life: Life) -> None:
+def test_an_erased_member_can_come_back_but_is_never_mailed(life: Life) -> None:
     life.erase()
-    body = {**VALUES, "gender": "female", "effective_date": "2026-01-01", "invite_immediately": True}
+    body = {
+        **VALUES,
+        "gender": "female",
+        "effective_date": "2026-01-01",
+        "invite_immediately": True,
+    }
     again = life.api.post(life.path, body)
     assert (again.status_code, again.headers["Invitation"]) == (201, "none; reason=suppressed")
     assert again.json()["id"] != life.member_id
-    file = life.desk.load(csv_of([row(1, external_id=KEY, member_id=VALUES["member_id"], zipcode="02150")]))
+    file = life.desk.load(
+        csv_of([row(1, external_id=KEY, member_id=VALUES["member_id"], zipcode="02150")])
+    )
     assert file.counts["updated"] == 1
     query = select(members.c.external_id).where(members.c.id == life.member_id)
     assert life.db.ask(lambda tx: tx.execute(query).scalar_one()) == ""
@@ -95,13 +114,22 @@ def test_the_trail_has_the_time_of_an_erasure_and_not_that_of_its_request(life: 
 
 
 def test_files_and_invitations_after_an_erasure(life: Life) -> None:
-    """Unchanged rows lose the name too and their files the digest, other accounts' rows stay, an undo leaves the member alone,
-    a full file does not miss it, records that an undo withdrew go too, and an invitation that waits is not sent."""
-    desk, other = life.desk, Desk(life.db, make_customer(life.db, name="Other"), life.clock)
-    same, theirs = desk.load(csv_of([row(7), row(8)])), other.load(csv_of([row(7)]))
+    """Unchanged rows lose the name too and their files the digest, other accounts' rows stay, an
+    undo leaves the member alone, a full file does not miss it, records that an undo withdrew go
+    too, and an invitation that waits is not sent.
+    """
+    desk = life.desk
+    other = Desk(life.db, make_customer(life.db, name="Other"), life.clock)
+    same = desk.load(csv_of([row(7), row(8)]))
+    theirs = other.load(csv_of([row(7)]))
     desk.load(csv_of([row(60), row(61)]), plan=1, full=True)
     new = desk.load(csv_of([row(50, zipcode="02150"), row(51)]))
-    body = {**row(80), "gender": "female", "email": "waits@qx-mail.example", "invite_immediately": True}
+    body = {
+        **row(80),
+        "gender": "female",
+        "email": "waits@qx-mail.example",
+        "invite_immediately": True,
+    }
     assert life.api.post(life.path, body).headers["Invitation"] == "immediate"
     desk.undo(desk.load(csv_of([row(40, first_name="Wilhelmina-QX")])))  # which withdraws it
     assert life.api.post(life.path, row(40)).status_code == 201
@@ -119,7 +147,9 @@ def test_files_and_invitations_after_an_erasure(life: Life) -> None:
     assert tuple(life.db.ask(lambda tx: tx.execute(query).one())) == ("cancelled", "erased", "")
 
 
-def test_the_history_lets_only_values_of_an_erased_member_go_and_no_fact(life: Life, owner: Database) -> None:
+def test_the_history_lets_only_values_of_an_erased_member_go_and_no_fact(
+    life: Life, owner: Database
+) -> None:
     erasures = metadata.tables["erasures"]
     mine = update(member_history).where(member_history.c.member_id == life.member_id)
     refuse(owner, mine.values(changes={}))  # it is not erased
@@ -131,10 +161,15 @@ def test_the_history_lets_only_values_of_an_erased_member_go_and_no_fact(life: L
         {"outcome": "moved"},
     ):
         refuse(owner, mine.values(values))
-    refuse(owner, member_history.delete(), erasures.delete(), update(erasures).values(actor="nobody"))
+    refuse(
+        owner, member_history.delete(), erasures.delete(), update(erasures).values(actor="nobody")
+    )
     if life.db.is_sqlite:
         [found] = life.db.ask(lambda tx: tx.execute(select(erasures)).mappings().all())
-        refuse(owner, insert(erasures).prefix_with("OR REPLACE").values(dict(found) | {"actor": "nobody"}))
+        refuse(
+            owner,
+            insert(erasures).prefix_with("OR REPLACE").values(dict(found) | {"actor": "nobody"}),
+        )
 
 
 def refuse(owner: Database, *deeds: Any) -> None:
@@ -143,8 +178,12 @@ def refuse(owner: Database, *deeds: Any) -> None:
             tx.execute(deed)
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # of SQLite: test_bytes_on_disk.py
-def test_after_a_vacuum_no_file_of_postgresql_holds_a_value(life: Life, superuser: Database) -> None:
+@pytest.mark.parametrize(
+    "database_url", ["postgresql"], indirect=True
+)  # of SQLite: test_bytes_on_disk.py
+def test_after_a_vacuum_no_file_of_postgresql_holds_a_value(
+    life: Life, superuser: Database
+) -> None:
     assert in_files(superuser)
     life.erase()
     pooled = superuser.engine.raw_connection()
@@ -161,8 +200,8 @@ def test_after_a_vacuum_no_file_of_postgresql_holds_a_value(life: Life, superuse
 def in_files(db: Database) -> set[str]:
     """The values that stand in the bytes of tables and indexes."""
     query = (
-        "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class "
-        "WHERE relkind IN ('r', 'i', 't') AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace)"
+        "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class WHERE relkind IN "
+        "('r', 'i', 't') AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace)"
     )
     with db.engine.connect() as connection:
         connection.exec_driver_sql("CHECKPOINT")

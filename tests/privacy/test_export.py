@@ -12,7 +12,8 @@ from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, Life
 
-# Their files are looked at through the lines of the reports. Stored answers are copies, deleted after a day.
+# Their files are looked at through the lines of the reports. Stored answers are copies, deleted
+# after a day.
 NOT_BY_ITSELF = {"eligibility_files", "file_parts", "stored_answers"}
 
 
@@ -21,10 +22,13 @@ def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     tables = answer.json()["tables"]
     by_member = {
-        name for name, table in metadata.tables.items() if {"member_id", "invitation_id"} & {*table.c.keys()}
+        name
+        for name, table in metadata.tables.items()
+        if {"member_id", "invitation_id"} & {*table.c.keys()}
     }
     assert (
-        set(tables) == (TABLES_OF_PERSONS | by_member | {"audit_entries", "distinct_members"}) - NOT_BY_ITSELF
+        set(tables)
+        == (TABLES_OF_PERSONS | by_member | {"audit_entries", "distinct_members"}) - NOT_BY_ITSELF
     )
     assert [value for value in SOUGHT if value not in answer.text] == []
     assert "AB 000005" not in answer.text  # the neighbour's
@@ -32,25 +36,33 @@ def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
     actions = {entry["action"] for entry in tables["audit_entries"]}
     assert actions == {"eligibility.created", "eligibility.updated"}
     [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.exported")))
-    assert (entry["subject_id"], entry["request_id"]) == (life.member_id, answer.headers["x-request-id"])
+    assert (entry["subject_id"], entry["request_id"]) == (
+        life.member_id,
+        answer.headers["x-request-id"],
+    )
 
 
 def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) -> None:
-    operator, path = life.operator(), life.operators_path
+    operator = life.operator()
+    path = life.operators_path
     waiting = life.desk.hand_in(csv_of([row(90)]))
     refused = operator.request("DELETE", path)
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "files_unfinished")
     assert f" {waiting.id}." in refused.json()["detail"]
     assert KEY in str([*life.cells()])
     life.desk.work(waiting)
-    first, again = operator.request("DELETE", path), operator.request("DELETE", path)
+    first = operator.request("DELETE", path)
+    again = operator.request("DELETE", path)
     fact: dict[str, Any] = {"member_id": life.member_id, "account_id": life.customer.account_id}
     fact |= {"erased_at": "2026-11-20T12:00:00Z", "cause": "request"}
     assert first.json() == fact | {"is_new": True}
     assert (again.status_code, again.json()) == (200, fact | {"is_new": False})
     assert life.mentions() == set()
     [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
-    assert (entry["request_id"], len(entry["detail"]["network"])) == (first.headers["X-Request-Id"], 16)
+    assert (entry["request_id"], len(entry["detail"]["network"])) == (
+        first.headers["X-Request-Id"],
+        16,
+    )
     left = operator.get(f"{path}/export").json()["tables"]
     assert (left["members"][0]["external_id"], left["erasures"][0]["cause"]) == ("", "request")
     for unknown in ("999", "0x1"):
@@ -62,7 +74,8 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_url: str) -> None:
-    cli, account = CommandLine(database_url), str(life.customer.account_id)
+    cli = CommandLine(database_url)
+    account = str(life.customer.account_id)
     named = (KEY, "--account", account)
     [told] = cli.json("member", "export", *named)
     assert told["tables"]["members"][0]["last_name"] == "Quillfeather"
@@ -78,8 +91,12 @@ def test_the_command_line_shows_erases_holds_and_releases(life: Life, database_u
     assert "had been erased before" in cli.text("member", "erase", *by_id)
     assert [each["is_new"] for each in cli.json("member", "erase", *by_id)] == [False]
     assert "a whole number" in cli.refused("member", "erase", "--id", "AB 1", status=2)
-    assert "is erased" in cli.refused("member", "hold", "--id", str(life.member_id), "--reference", "Case 2")
-    actions = [entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.")]
+    assert "is erased" in cli.refused(
+        "member", "hold", "--id", str(life.member_id), "--reference", "Case 2"
+    )
+    actions = [
+        entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.")
+    ]
     assert actions == ["member.exported", "member.held", "member.released", "member.erased"]
 
 

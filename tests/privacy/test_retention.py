@@ -24,7 +24,9 @@ from frontdesk.files.model import WrongState
 from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import get_person, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind, UnderLegalHold
-from frontdesk.privacy.retention import Counts, RetentionTurn, kept_days
+from frontdesk.privacy.retention import Counts, RetentionTurn, retention_days
+from frontdesk.usage.model import Usage
+from frontdesk.usage.store import add_usage, usage_of_day
 from frontdesk.worker.background import RetentionPruner
 from tests.cli.conftest import CommandLine
 from tests.conftest import SetClock
@@ -36,7 +38,7 @@ YEAR = timedelta(days=366)
 
 
 def turn_of(life: Life) -> RetentionTurn:
-    return RetentionTurn(life.db, life.clock, kept_days(life.config), life.requester())
+    return RetentionTurn(life.db, life.clock, retention_days(life.config), life.requester())
 
 
 def run(life: Life) -> Counts:
@@ -55,10 +57,11 @@ def test_nothing_goes_that_is_not_old_enough(life: Life) -> None:
     assert list(life.cells()) == before
 
 
-def test_a_member_is_erased_ten_years_after_its_access_or_ninety_days_after_its_withdrawal(
-    life: Life,
-) -> None:
-    assert life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code == 200
+def test_a_member_is_erased_years_after_its_access_or_withdrawal(life: Life) -> None:
+    assert (
+        life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code
+        == 200
+    )
     life.desk.undo(life.desk.load(csv_of([row(30)])))
     [gone] = life.db.ask(lambda tx: find_members(tx, "E00030", None, withdrawn=True))
     life.clock.advance(89 * 86_400)
@@ -77,7 +80,8 @@ def test_a_member_is_erased_ten_years_after_its_access_or_ninety_days_after_its_
 
 
 def test_a_stored_answer_is_deleted_after_a_day(life: Life) -> None:
-    plan, headers = life.path.removesuffix("/eligibility"), {"Idempotency-Key": "old"}
+    plan = life.path.removesuffix("/eligibility")
+    headers = {"Idempotency-Key": "old"}
     assert life.api.patch(plan, {"name": "Plus"}, headers=headers).status_code == 200
     life.clock.advance(86_300)
     assert run(life).get(K.ANSWERS) is None
@@ -88,13 +92,28 @@ def test_a_stored_answer_is_deleted_after_a_day(life: Life) -> None:
     assert [place for place, _ in life.cells() if place.startswith("stored_answers")] == []
 
 
+def test_what_an_account_stored_is_known_by_day_for_four_hundred_days(life: Life) -> None:
+    today = life.clock().date()
+    days = [(today - timedelta(days=age)).isoformat() for age in (0, 401, 403)]
+    account_id = life.customer.account_id
+    with life.db.write() as tx:
+        for day in days:
+            add_usage(tx, day, {account_id: Usage(1, 0, 0)})
+    run(life)
+    with life.db.read() as tx:
+        kept = [day for day in days if account_id in usage_of_day(tx, day)]
+    assert kept == days[:2]  # counters are kept for two days, and these for four hundred more
+
+
 def test_old_reports_go_and_their_files_can_not_be_undone(life: Life) -> None:
-    file = life.desk.load(csv_of([row(31)]))
+    file = life.desk.load(csv_of([row(31)]), file_name="march.csv")
+    unreadable = life.desk.load(b"no,header\n1,2\n", file_name="april.csv")
     life.clock.advance(401 * 86_400)
     counts = run(life)
     assert counts[K.REPORTS] >= 4
     assert life.desk.count("file_rows") == 0
     assert life.desk.reread(file).counts == file.counts
+    assert [life.desk.reread(each).file_name for each in (file, unreadable)] == [None, None]
     with pytest.raises(WrongState, match="too old"):
         life.desk.undo(file)
     assert counts[K.INVITATIONS] == 1
@@ -104,7 +123,12 @@ def test_old_reports_go_and_their_files_can_not_be_undone(life: Life) -> None:
 def test_the_history_loses_old_values_and_still_tells_the_access(life: Life) -> None:
     changes = {"first_name": [None, "Antiquary"], "effective_date": [None, "2014-01-01"]}
     old = {"member_id": life.member_id, "plan_id": life.customer.plan_ids[0], "changes": changes}
-    old |= {"outcome": "updated", "client": "c", "request_id": "r", "changed_at": life.clock() - 11 * YEAR}
+    old |= {
+        "outcome": "updated",
+        "client": "c",
+        "request_id": "r",
+        "changed_at": life.clock() - 11 * YEAR,
+    }
     with life.db.write() as tx:  # an old entry, since the database looks at its own clock
         tx.execute(insert(member_history).values(old))
     turn = turn_of(life)
@@ -125,13 +149,17 @@ def trail(db: Database, clock: SetClock, config: Config) -> RetentionTurn:
         entries = [AuditEntry("plan.changed", "someone", "request", subject_id=n) for n in range(3)]
         with db.write() as tx:
             record(tx, entries, now=clock() - timedelta(days=days))
-    return RetentionTurn(db, clock, kept_days(config), Requester("retention", "retention-1", clock()))
+    return RetentionTurn(
+        db, clock, retention_days(config), Requester("retention", "retention-1", clock())
+    )
 
 
-def test_the_audit_trail_is_pruned_from_its_beginning_and_a_beginning_that_was_cut_off_is_told(
+def test_the_audit_trail_is_pruned_only_from_its_beginning(
     trail: RetentionTurn, database_url: str, tmp_path: Path
 ) -> None:
-    """Every digest is computed anew: the file alone shows nothing, its noted chain does, and so does the database."""
+    """Every digest is computed anew: the file alone shows nothing, its noted chain does, and so
+    does the database.
+    """
     cli = CommandLine(database_url)
     whole, cut, honest = (tmp_path / name for name in ("whole.jsonl", "cut.jsonl", "honest.jsonl"))
     early = tmp_path / "early.jsonl"
@@ -141,7 +169,9 @@ def test_the_audit_trail_is_pruned_from_its_beginning_and_a_beginning_that_was_c
     line, end = first_line(TrailPruning(through["id"], through["chain"]))
     kept = trail.db.ask(lambda tx: entries_after(tx, through["id"], until=trail.clock(), limit=100))
     cut.write_bytes(line + b"".join(made for made, _ in sealed(kept, end)))
-    assert "end with this chain" in cli.refused("audit", "verify", str(cut), "--chain", noted["chain"])
+    assert "end with this chain" in cli.refused(
+        "audit", "verify", str(cut), "--chain", noted["chain"]
+    )
     assert "was cut off" in cli.refused("audit", "verify", str(cut))
     assert "was cut off" in cli.refused("audit", "export", str(cut))
     # Nor elsewhere, where no database knows what was pruned.
@@ -165,7 +195,9 @@ def test_the_audit_trail_is_pruned_from_its_beginning_and_a_beginning_that_was_c
     assert "nothing to verify" in cli.refused("audit", "verify", str(cut), "--chain", chain)
 
 
-def test_the_database_keeps_young_entries_whatever_the_program_does(life: Life, owner: Database) -> None:
+def test_the_database_keeps_young_entries_whatever_the_program_does(
+    life: Life, owner: Database
+) -> None:
     prunings = metadata.tables["audit_prunings"]
     with owner.write() as tx:
         tx.execute(insert(prunings).values(through_id=10**6, chain="", pruned_at=life.clock()))
@@ -183,10 +215,15 @@ def test_the_database_keeps_young_entries_whatever_the_program_does(life: Life, 
             tx.execute(deed)
 
 
-def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(trail: RetentionTurn, life: Life) -> None:
+def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(
+    trail: RetentionTurn, life: Life
+) -> None:
     actor = life.requester()
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
-    assert life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code == 200
+    assert (
+        life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code
+        == 200
+    )
     with life.db.write() as tx:
         assert place_hold(tx, person, "Case 1", actor)
         assert not place_hold(tx, person, "Case 2", actor)
@@ -206,13 +243,17 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(trail: Retentio
     assert (counts[K.ENDED], counts[K.AUDIT]) == (1, 3)
     assert life.mentions() == set()
     found = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member")))
-    assert [entry["action"] for entry in found] == ["member.erased", "member.released", "member.held"]
+    assert [entry["action"] for entry in found] == [
+        "member.erased",
+        "member.released",
+        "member.held",
+    ]
 
 
 def test_settings_say_how_long_and_nought_is_for_ever() -> None:
     names = [each.variable for each in SETTINGS if each.variable.startswith("FRONTDESK_KEEP_")]
     forever = read_config(dict.fromkeys(names, "0"))
-    assert set(kept_days(forever)) == {K.MAILBOX, K.ANSWERS, K.EVENTS, K.COUNTERS}
+    assert set(retention_days(forever)) == {K.MAILBOX, K.ANSWERS, K.EVENTS, K.COUNTERS}
     for name in ("HISTORY_YEARS", "AUDIT_YEARS"):
         with pytest.raises(ConfigError, match="at least 6"):
             read_config({f"FRONTDESK_KEEP_{name}": "5"})
@@ -225,12 +266,16 @@ def test_two_turns_at_once_do_the_work_once(life: Life) -> None:
     with ThreadPoolExecutor() as threads:
         counts = [*threads.map(lambda turn: turn.run(), turns)]
     assert sum(each.get(K.WITHDRAWN, 0) for each in counts) == 300
-    entries = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased"), limit=1000))
+    entries = life.db.ask(
+        lambda tx: list_entries(tx, AuditQuery(action="member.erased"), limit=1000)
+    )
     assert len(entries) == len({entry["subject_id"] for entry in entries}) == 300
 
 
 def test_one_of_all_workers_takes_the_turn_of_a_night(life: Life) -> None:
-    old = insert(failed_attempts).values(subject_hash=b"x" * 32, failed_at=life.clock() - timedelta(days=3))
+    old = insert(failed_attempts).values(
+        subject_hash=b"x" * 32, failed_at=life.clock() - timedelta(days=3)
+    )
     with life.db.write() as tx:
         tx.execute(old)
     workers = [RetentionPruner(life.config, life.db, clock=life.clock) for _ in range(2)]
@@ -248,7 +293,9 @@ def test_one_of_all_workers_takes_the_turn_of_a_night(life: Life) -> None:
 def test_the_command_counts_and_does(life: Life, database_url: str) -> None:
     cli = CommandLine(database_url)
     with life.db.write() as tx:
-        tx.execute(update(members).where(members.c.id == life.member_id).values(expiry_date="2001-01-01"))
+        tx.execute(
+            update(members).where(members.c.id == life.member_id).values(expiry_date="2001-01-01")
+        )
     counted = {each["kind"]: each for each in cli.json("retention", "--dry-run")}
     assert counted["ended"] == {"kind": "ended", "kept_days": 3660, "count": 1}
     assert erased(life) == set()

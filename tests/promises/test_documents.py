@@ -10,6 +10,7 @@ import pytest
 
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility.model import Outcome
+from frontdesk.events.model import EndpointState
 from frontdesk.files.model import FileState
 from frontdesk.invitations.model import TRANSITIONS, Delivery, InvitationState
 from tests.conftest import Api
@@ -27,7 +28,7 @@ def test_every_setting_is_documented_with_its_default_and_a_sentence() -> None:
     assert rows == [(setting.variable, setting.default) for setting in SETTINGS]
 
 
-@pytest.mark.parametrize("states", [Outcome, InvitationState, Delivery, FileState])
+@pytest.mark.parametrize("states", [Outcome, InvitationState, Delivery, FileState, EndpointState])
 def test_every_state_diagram_has_the_states_and_changes_of_the_code(states: type[StrEnum]) -> None:
     text = (ROOT / "docs/states.md").read_text()
     [diagram] = re.findall(rf"\.{states.__name__}`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
@@ -55,7 +56,9 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-@pytest.mark.parametrize("record", sorted(DECISIONS.glob("0*.md")), ids=lambda record: record.name[:4])
+@pytest.mark.parametrize(
+    "record", sorted(DECISIONS.glob("0*.md")), ids=lambda record: record.name[:4]
+)
 def test_every_decision_has_one_form_and_half_a_page(record: Path) -> None:
     text = record.read_text()
     assert re.match(DECISION_START.format(number=record.name[:4]), text)
@@ -64,23 +67,29 @@ def test_every_decision_has_one_form_and_half_a_page(record: Path) -> None:
     assert max(map(len, text.splitlines())) <= 130
 
 
-def test_every_decision_is_in_the_index_and_every_one_that_is_referred_to_is_in_force() -> None:
+def test_every_decision_is_in_the_index_and_in_force() -> None:
     linked = re.findall(r"\]\((0[^)]+)\)", (DECISIONS / "README.md").read_text())
     assert sorted(linked) == sorted(path.name for path in DECISIONS.glob("0*.md"))
     code = (path for folder in ("src", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
     text = "\n".join(path.read_text() for path in [*code, *PAGES])
-    referred = set(re.findall(r"\b0\d{3}\b", " ".join(re.findall(r"(?:decisions/|\()0\d{3}\b.{0,20}", text))))
+    referred = set(
+        re.findall(r"\b0\d{3}\b", " ".join(re.findall(r"(?:decisions/|\()0\d{3}\b.{0,20}", text)))
+    )
     assert len(referred) > 20
     assert referred <= {path.name[:4] for path in DECISIONS.glob("0*.md")}
 
 
 def test_every_dependency_is_explained() -> None:
-    """Each package by its whole name: in a first cell of the table, where plugins stand without what they plug into."""
+    """Each package by its whole name: in a first cell of the table, where plugins stand without
+    what they plug into.
+    """
     table = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## Dependencies\n")[2]
     cells = " ".join(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE))
     explained = set(re.findall(r"[\w-]+", cells))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     developed = (ROOT / "requirements/dev.in").read_text().splitlines()
-    named = {match[0] for line in (*project, *developed) if (match := re.match(r"[a-z][a-z0-9-]*", line))}
+    named = {
+        match[0] for line in (*project, *developed) if (match := re.match(r"[a-z][a-z0-9-]*", line))
+    }
     assert len(named) > 25
     assert {name.removeprefix("pytest-") for name in named} - explained == UNEXPLAINED

@@ -5,26 +5,23 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.api.site import SECTIONS
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.run import run_next
+from frontdesk.installation import build_asgi
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
-from tests.promises.test_interface_page import ANY_TEXT, REQUEST_AND_ANSWER, parts
-
-GUIDES = sorted((Path(__file__).parents[2] / "docs/guides").glob("*.md"))
+from tests.promises.examples import GUIDES, REQUEST_AND_ANSWER, part_of, parts
 
 
 @pytest.fixture
@@ -61,15 +58,6 @@ def test_the_examples_of_a_guide_are_answered_as_it_says(
         headers, shown = parts(expected, is_answer=True)
         assert {name: answer.headers.get(name) for name in headers} == headers
         assert part_of(json.loads(shown), answer.json()) if shown else True, answer.text
-
-
-def part_of(shown: Any, answer: Any) -> bool:
-    """Whether the answer has what a guide shows of it."""
-    if isinstance(shown, dict):
-        return isinstance(answer, dict) and all(part_of(shown[name], answer.get(name)) for name in shown)
-    if isinstance(shown, list):
-        return len(shown) == len(answer) and all(map(part_of, shown, answer))
-    return shown == answer or (shown == ANY_TEXT and isinstance(answer, str))
 
 
 def test_every_guide_is_on_the_site() -> None:

@@ -1,4 +1,6 @@
-"""docs/interface.md states the contract as it is: its examples run in order, and it names every path, field, header and code."""
+"""docs/interface.md states the contract as it is: its examples run in order, and it names every
+path, field, header and code.
+"""
 
 import io
 import json
@@ -10,37 +12,41 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from frontdesk import codes
 from frontdesk.access.model import Scope
-from frontdesk.api.oauth import OAUTH_ERRORS
 from frontdesk.api.routes import ENDPOINTS
-from frontdesk.api.schemas import HEADERS, schemas
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
+from frontdesk.codes import Where
 from frontdesk.db import Database
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
+from frontdesk.installation import build_asgi
+from frontdesk.interface.bodies import schemas
+from frontdesk.interface.parameters import HEADERS
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
-from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.problems import PROBLEMS, status_of
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api
 from tests.factories import NOW, Customer, make_customer
+from tests.interface.made import MARKED
+from tests.promises.examples import ANY_TEXT, REQUEST_AND_ANSWER, parts
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/interface.md").read_text()
 CELLS = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
-TABLED = {name for cell in CELLS for name in re.findall(r"`([^`]+)`", cell)}  # in the first cells of tables
-REQUEST_AND_ANSWER = r"```http\n([A-Z]+) (/\S*)\n(.*?)```\s+```http\nHTTP/1.1 (\d+) [^\n]*\n(.*?)```"
+# in the first cells of tables
+TABLED = {name for cell in CELLS for name in re.findall(r"`([^`]+)`", cell)}
 EXAMPLES = re.findall(REQUEST_AND_ANSWER, PAGE, re.DOTALL)
-ANY_TEXT = "…"
 
 
 @pytest.fixture
 def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
     """The caller of the page's examples, whose account has one plan."""
-    customer = make_customer(db, plan_count=0, scopes=frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ}))
+    customer = make_customer(
+        db, plan_count=0, scopes=frozenset({Scope.CUSTOMER, Scope.ELIGIBILITY_READ})
+    )
     with db.write() as tx:
         group = create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
         create_plan(tx, NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW)
@@ -56,7 +62,9 @@ def test_the_examples_are_answered_as_the_page_says(caller: tuple[Api, Customer]
     assert len(EXAMPLES) == 15
     for method, path, request, status, expected in EXAMPLES:
         head, body = parts(request, is_answer=False)
-        body = body.replace("CLIENT_ID", customer.client_id).replace("CLIENT_SECRET", customer.client_secret)
+        body = body.replace("CLIENT_ID", customer.client_id).replace(
+            "CLIENT_SECRET", customer.client_secret
+        )
         head = head or {"Content-Type": "application/json"}
         answer = api.request(method, path, content=body.encode(), headers=head)
         assert (path, answer.status_code) == (path, int(status)), answer.text
@@ -64,12 +72,6 @@ def test_the_examples_are_answered_as_the_page_says(caller: tuple[Api, Customer]
         assert {name: answer.headers.get(name) for name in headers} == headers
         content = answer.json() if answer.content else None
         assert content == (filled_in(json.loads(body), content) if body else None)
-
-
-def parts(text: str, *, is_answer: bool) -> tuple[dict[str, str], str]:
-    """Headers and body of an example. A request without headers has its body at once."""
-    head, _, body = text.partition("\n\n") if is_answer or "\n\n" in text else ("", "", text)
-    return dict(line.split(": ", 1) for line in head.splitlines() if line), body.rstrip("\n")
 
 
 def filled_in(expected: Any, answer: Any) -> Any:
@@ -83,7 +85,8 @@ def test_the_page_has_every_path() -> None:
     paths = {f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
     shown = {f"{method} {path}" for method, path, *_ in EXAMPLES}
     shown |= {path.replace("/plans/1", "/plans/{plan_id}") for path in shown}
-    assert {path for path in paths - shown if f"`{path}`" not in PAGE} == set()
+    written = MARKED.sub("", PAGE)  # the table of all requests is made from the paths themselves
+    assert {path for path in paths - shown if f"`{path}`" not in written} == set()
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -102,15 +105,18 @@ def test_the_page_has_every_header_of_an_answer() -> None:
 
 
 def test_the_page_has_every_code() -> None:
-    assert {*FAULT_CODES, *WARNINGS, *OAUTH_ERRORS, *Scope} - TABLED == set()
-    assert {reason for reason in NotInvitedReason if f"`none; reason={reason}`" not in PAGE} == set()
+    words = codes.of(Where.FAULT, Where.WARNING, Where.OAUTH)
+    assert {*(word for word in words if not word.is_kind), *Scope} - TABLED == set()
+    assert {
+        reason for reason in NotInvitedReason if f"`none; reason={reason}`" not in PAGE
+    } == set()
     rows = [f"\n| {problem.status} | `{kind}` | " for kind, problem in PROBLEMS.items()]
-    rows += [f"\n| `{code}` | {status} | " for code, (status, _) in OAUTH_ERRORS.items()]
+    rows += [f"\n| `{code}` | {status_of(code)} | " for code in codes.of(Where.OAUTH)]
     assert [row for row in rows if row not in PAGE] == []
 
 
 def test_sources_cite_sections_that_the_page_has() -> None:
     sources = "".join(path.read_text() for path in ROOT.glob("src/**/*.py"))
-    cited = re.findall(r"docs/interface\.md, ([A-Z][\w ]+)", sources)
+    cited = re.findall(r"docs/interface\.md, ([A-Z][\w ]+)", " ".join(sources.split()))
     assert len(cited) >= 4
     assert set(cited) - set(re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)) == set()

@@ -1,4 +1,6 @@
-"""docs/operator.md and docs/invitations.md say what is so: their routes, commands and words exist, and their examples run."""
+"""docs/operator.md and docs/invitations.md say what is so: their routes, commands and words exist,
+and their examples run.
+"""
 
 import json
 import re
@@ -9,13 +11,13 @@ from typing import Any
 import pytest
 
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi import REQUEST_ID
 from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.cli.app import load
 from frontdesk.db import Database
+from frontdesk.interface.document import REQUEST_ID
 from frontdesk.invitations.message import FILTERS, NAMES
 from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
-from frontdesk.mailbox.catcher import ACTING, SLOW_SECONDS
+from frontdesk.mailbox.catcher import SCRIPTED, SLOW_SECONDS
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from tests.conftest import Api
 from tests.factories import make_operator
@@ -45,17 +47,23 @@ def test_every_metric_is_on_the_page(api: Api, db: Database) -> None:
     assert names == told
 
 
-def test_every_request_that_takes_a_body_is_shown_on_the_page_or_on_one_that_it_links() -> None:
+def test_every_request_with_a_body_is_shown_on_a_page() -> None:
     linked = set(re.findall(r"\]\((\S+\.md)\)", PAGE))
     shown = PAGE + "".join((DOCS / name).read_text() for name in linked)
     taking = [endpoint for endpoint in OPERATORS if endpoint.takes_json]
     assert len(taking) >= 2
-    assert [each.path for each in taking if f"```http\n{each.method} {each.path}\n" not in shown] == []
+    assert [
+        each.path for each in taking if f"```http\n{each.method} {each.path}\n" not in shown
+    ] == []
 
 
 def test_the_scopes_on_the_page_are_the_routes_own() -> None:
-    for method, path, scope in re.findall(r"^\| ([A-Z]+) (/\S+) \| (operator|none) \|", PAGE, re.MULTILINE):
-        [endpoint] = [each for each in (*ENDPOINTS, *OPERATORS) if (each.method, each.path) == (method, path)]
+    for method, path, scope in re.findall(
+        r"^\| ([A-Z]+) (/\S+) \| (operator|none) \|", PAGE, re.MULTILINE
+    ):
+        [endpoint] = [
+            each for each in (*ENDPOINTS, *OPERATORS) if (each.method, each.path) == (method, path)
+        ]
         # The mailbox looks at tokens itself.
         asked = Scope.OPERATOR if path.startswith("/sandbox/") else endpoint.scope
         assert scope == (asked or "none")
@@ -78,14 +86,15 @@ def test_a_command_of_the_page_can_be_given(line: str) -> None:
     command: Any = load(words.pop(0))
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
-    command.make_context("frontdesk", words)  # raises for an unknown option or a wrong number of arguments
+    # raises for an unknown option or a wrong number of arguments
+    command.make_context("frontdesk", words)
 
 
 def test_the_page_names_every_word_that_one_may_meet() -> None:
     words = [
         *(f"| {word} |" for word in (*ReportEffect, *ReportEvent)),
         *(f"`{word}`" for word in (*SuppressionReason, *FILTERS)),
-        *(f"`{name}@…`" for name in ACTING),
+        *(f"`{name}@…`" for name in SCRIPTED),
         *(f"`{{{{ {name} }}}}`" for name in NAMES),
         f"after {SLOW_SECONDS} s",
     ]

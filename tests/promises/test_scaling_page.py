@@ -1,4 +1,6 @@
-"""docs/scaling.md says which keys and look-ups keep the records from being spread over servers by account: exactly these."""
+"""docs/scaling.md says which keys and look-ups keep the records from being spread over servers by
+account: exactly these.
+"""
 
 import re
 from collections.abc import Iterator
@@ -46,11 +48,15 @@ def test_the_keys_without_the_account_are_the_ones_that_the_page_names() -> None
 
 
 def keys_without_account(table: Table) -> Iterator[str]:
-    """The table's column itself if it is missing or may be null; unique and foreign keys to spread tables that lack it."""
+    """The table's column itself if it is missing or may be null; unique and foreign keys to spread
+    tables that lack it.
+    """
     if ACCOUNT not in table.c or table.c[ACCOUNT].nullable:
         yield ACCOUNT
     unique = [tuple(table.primary_key.columns.keys())]
-    unique += [tuple(key.columns.keys()) for key in table.constraints if isinstance(key, UniqueConstraint)]
+    unique += [
+        tuple(key.columns.keys()) for key in table.constraints if isinstance(key, UniqueConstraint)
+    ]
     unique += [tuple(index.columns.keys()) for index in table.indexes if index.unique]
     yield from (", ".join(columns) for columns in unique if ACCOUNT not in columns)
     for key in table.foreign_key_constraints:
@@ -58,7 +64,9 @@ def keys_without_account(table: Table) -> Iterator[str]:
             yield f"{', '.join(key.column_keys)} → {key.referred_table.name}"
 
 
-def test_look_ups_without_the_account_are_named(postgres: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_look_ups_without_the_account_are_named(
+    postgres: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ExitStack() as stack:
         plain = stack.enter_context(postgres.database())
         url = read_config({"FRONTDESK_DATABASE_URL": plain}).database_url
@@ -66,7 +74,9 @@ def test_look_ups_without_the_account_are_named(postgres: Databases, monkeypatch
         recorder = Recorder(one.db)
         with recorder.recording(monkeypatch, one.db, one.served):
             one.a_day()
-    scans = [scan for explained in recorder.explained for scan in explained.scans if scan.table in SPREAD]
+    scans = [
+        scan for explained in recorder.explained for scan in explained.scans if scan.table in SPREAD
+    ]
     assert len(scans) > 50
     asked = [(scan.table, columns_of(scan)) for scan in scans]
     without = {
@@ -75,12 +85,16 @@ def test_look_ups_without_the_account_are_named(postgres: Databases, monkeypatch
         if ACCOUNT not in columns
     }
     rows = rows_under("Look-ups")
-    told = {f"{table}: {key}" for cells in rows for table in words(cells[0]) for key in words(cells[1])}
+    told = {
+        f"{table}: {key}" for cells in rows for table in words(cells[0]) for key in words(cells[1])
+    }
     assert without == told
 
 
 def columns_of(scan: Scan) -> set[str]:
-    """The columns of the scanned table that its conditions name; those of another table stand after a dot."""
+    """The columns of the scanned table that its conditions name; those of another table stand after
+    a dot.
+    """
     conditions = _TEXTS.sub("", f"{scan.key} {scan.filter}")
     return set(re.findall(r"(?<![\w.])[a-z_]+(?![\w.])", conditions)) & set(
         metadata.tables[scan.table].c.keys()

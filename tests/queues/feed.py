@@ -1,4 +1,6 @@
-"""Invented queues to feed: two provider groups of one account, events with short names, and what the projection holds."""
+"""Invented queues to feed: two provider groups of one account, events with short names, and what
+the projection holds.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +19,28 @@ from frontdesk.queues.tables import duties, encounters
 from frontdesk.text import wire_time
 from tests.factories import NOW
 
-ON, OFF = EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY
-JOINED, LEFT = EventType.PATIENT_JOINED, EventType.PATIENT_LEFT
-STARTED, ENDED = EventType.VISIT_STARTED, EventType.VISIT_ENDED
+ON = EventType.DOCTOR_ON_DUTY
+OFF = EventType.DOCTOR_OFF_DUTY
+JOINED = EventType.PATIENT_JOINED
+LEFT = EventType.PATIENT_LEFT
+STARTED = EventType.VISIT_STARTED
+ENDED = EventType.VISIT_ENDED
 
 
-# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, and the doctor's own terms.
+# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, and the
+# doctor's own terms.
 HAPPENINGS = st.lists(
     st.tuples(
-        st.sampled_from(EventType), st.integers(0, 6), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1),
+        st.sampled_from(EventType),
+        st.integers(0, 6),
+        st.integers(0, 2),
+        st.integers(0, 1),
+        st.integers(0, 1),
         st.sampled_from([(None, 1), ((0,), 1), ((0, 1), 3)]),
     ),
     min_size=1,
     max_size=14,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,9 @@ def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEve
 
 
 def joined(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A patient joins plan 1, as a clinical system says it; `changes` replace fields, and `...` takes one out."""
+    """A patient joins plan 1, as a clinical system says it; `changes` replace fields, and `...`
+    takes one out.
+    """
     body: dict[str, Any] = {"id": f"e-{number}", "type": JOINED.value, "at": wire_time(NOW)}
     body |= {"plan_id": 1, "visit": f"visit-{number}"} | changes
     return {name: value for name, value in body.items() if value is not ...}
@@ -90,13 +102,18 @@ def feed(db: Database, *events: QueueEvent) -> list[EventResult]:
 
 
 def projection(tx: Tx, clinic: Clinic, mark: str = "") -> dict[str, Sequence[Any]]:
-    """What follows from a clinic's events, by visit and doctor that begin with the mark: without ids of rows, its plans named by
-    their place."""
+    """What follows from a clinic's events, by visit and doctor that begin with the mark: without
+    ids of rows, its plans named by their place.
+    """
     places = {plan_id: place for place, plan_id in enumerate(clinic.plan_ids)}
     found: dict[str, Sequence[Any]] = {}
     for table, name in ((encounters, "visit"), (duties, "doctor")):
-        for row in tx.execute(table.select().where(table.c.provider_group_id == clinic.group_id)).mappings():
-            values = {key: value for key, value in row.items() if key not in ("id", "provider_group_id")}
+        for row in tx.execute(
+            table.select().where(table.c.provider_group_id == clinic.group_id)
+        ).mappings():
+            values = {
+                key: value for key, value in row.items() if key not in ("id", "provider_group_id")
+            }
             if "plan_id" in values:
                 values["plan_id"] = places[values["plan_id"]]
             if values.get("plan_ids"):

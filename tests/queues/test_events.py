@@ -1,4 +1,6 @@
-"""Reading one event: what is taken, and every way in which it can be at fault. No database has a say in it."""
+"""Reading one event: what is taken, and every way in which it can be at fault. No database has a
+say in it.
+"""
 
 import gc
 import weakref
@@ -6,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from frontdesk.queues.events import FAULT_CODES, parse_event
+from frontdesk import codes
+from frontdesk.codes import Where
+from frontdesk.queues.events import parse_event
 from tests.factories import NOW
 from tests.queues.feed import joined
 
@@ -16,7 +20,7 @@ DUTY = {"type": "doctor.on_duty", "doctor": "dr-9", "provider_group_id": 1}
 def faults(sent: object, *, strict: bool = False) -> dict[str, str]:
     reading = parse_event(sent, now=NOW, strict=strict)
     assert (reading.event is None) is bool(reading.faults)
-    assert {fault.code for fault in reading.faults} <= set(FAULT_CODES)
+    assert {fault.code for fault in reading.faults} <= set(codes.of(Where.QUEUE_EVENT))
     return {fault.field: fault.code for fault in reading.faults}
 
 
@@ -45,9 +49,18 @@ FAULTS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"at": 5}, {"at": "wrong_type"}),
     (DUTY | {"capacity": 3, "plan_ids": [1]}, {}),
     (DUTY | {"capacity": None, "plan_ids": None}, {}),
-    (DUTY | {"capacity": 0, "plan_ids": []}, {"capacity": "not_allowed", "plan_ids": "not_allowed"}),
-    (DUTY | {"capacity": 101, "plan_ids": 1}, {"capacity": "not_allowed", "plan_ids": "wrong_type"}),
-    (DUTY | {"capacity": 1.5, "plan_ids": ["1"]}, {"capacity": "wrong_type", "plan_ids": "wrong_type"}),
+    (
+        DUTY | {"capacity": 0, "plan_ids": []},
+        {"capacity": "not_allowed", "plan_ids": "not_allowed"},
+    ),
+    (
+        DUTY | {"capacity": 101, "plan_ids": 1},
+        {"capacity": "not_allowed", "plan_ids": "wrong_type"},
+    ),
+    (
+        DUTY | {"capacity": 1.5, "plan_ids": ["1"]},
+        {"capacity": "wrong_type", "plan_ids": "wrong_type"},
+    ),
     (DUTY | {"plan_ids": [1] * 1001}, {"plan_ids": "not_allowed"}),
 ]
 
@@ -81,9 +94,13 @@ def test_unknown_fields_are_faults_only_when_asked_for_and_what_is_no_object_alw
     assert [faults(sent) for sent in no_objects] == [{"": "wrong_type"}] * 5
 
 
-@pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"at": "2016-02-30T00:00:00Z"}, {"plan_id": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"at": "yesterday"}, {"at": "2016-02-30T00:00:00Z"}, {"plan_id": 0}]
+)
 def test_a_refused_event_is_not_kept_in_memory(wrong: dict[str, Any]) -> None:
-    """An error that is made once and raised again keeps the events of every time that it was raised."""
+    """An error that is made once and raised again keeps the events of every time that it was
+    raised.
+    """
 
     class Sent(dict[str, object]):
         pass

@@ -1,4 +1,6 @@
-"""An interval learns from its own misses: the arithmetic, the replay of a past, and the record that all processes share."""
+"""An interval learns from its own misses: the arithmetic, the replay of a past, and the record that
+all processes share.
+"""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -7,9 +9,9 @@ from math import ceil
 
 import pytest
 
+from frontdesk.backtest.judge import run_backtest
 from frontdesk.db import Database
 from frontdesk.queues import QueueSnapshots
-from frontdesk.queues.backtest.judge import run_backtest
 from frontdesk.queues.estimate.model import (
     MOST_WAITS,
     NARROWEST,
@@ -36,13 +38,18 @@ def record(waits: Sequence[float], known: IntervalRecord = NOTHING) -> IntervalR
     return known
 
 
-def test_an_end_that_misses_too_often_moves_out_and_one_that_misses_too_seldom_moves_in() -> None:
+def test_a_wait_misses_an_interval_outside_its_whole_seconds() -> None:
     assert record([299.9, 300, 1200.9, 1201]) == (4, 1, 1)
+
+
+def test_an_end_that_misses_too_often_moves_out_and_too_seldom_in() -> None:
     below, above = record([1300] * 90 + [600] * 210).factors()
     assert below < 1 < above
     assert record([100, 1300, *[600] * 8] * 300).factors() == pytest.approx((1.0, 1.0), abs=0.01)
     assert record([]).factors() == (1.0, 1.0)
-    # Few waits change little, many at most to half or three times the width.
+
+
+def test_few_waits_move_an_end_little_and_many_up_to_a_bound() -> None:
     aboves = [record([1300] * count).factors()[1] for count in (0, 1, 10, 100, 4000)]
     assert aboves == sorted(aboves)
     assert (aboves[1] < 1.1, aboves[-1]) == (True, WIDEST)
@@ -58,7 +65,9 @@ def test_old_waits_are_forgotten() -> None:
 
 def test_a_doctor_that_is_ready_has_the_interval_zero_which_counts_in_no_record() -> None:
     """Wrong zeros judge it."""
-    assert with_interval(0.0, 0.0, 0.0, ahead=0, record=record([1300] * 100)) == WaitEstimate(0, 0, 0)
+    assert with_interval(0.0, 0.0, 0.0, ahead=0, record=record([1300] * 100)) == WaitEstimate(
+        0, 0, 0
+    )
     records: dict[int, IntervalRecord] = {}
     note_wait(records, 1, 90.0, 0, 0)
     note_wait(records, 1, 90.0, None, None)
@@ -88,15 +97,25 @@ def test_a_back_test_learns_from_the_waits_that_followed() -> None:
 
 @pytest.fixture
 def clinic(db: Database) -> Clinic:
-    """Four patients joined a minute apart, each under an estimate of its own, 10 to 20 s, and waited 5, 15, 25 and 35 s."""
+    """Four patients joined a minute apart, each under an estimate of its own, 10 to 20 s, and
+    waited 5, 15, 25 and 35 s.
+    """
     clinic = make_clinic(db)
     plan = clinic.plan_ids[0]
     events = [event("on", ON, -100, provider_group_id=clinic.group_id, doctor="a")]
     for number in range(4):
-        visit, joined = f"v{number}", 60 * number + 1
+        visit = f"v{number}"
+        joined = 60 * number + 1
         events += [
             event(f"j{number}", JOINED, joined, plan_id=plan, visit=visit),
-            event(f"s{number}", STARTED, joined + 5 + 10 * number, plan_id=plan, visit=visit, doctor="a"),
+            event(
+                f"s{number}",
+                STARTED,
+                joined + 5 + 10 * number,
+                plan_id=plan,
+                visit=visit,
+                doctor="a",
+            ),
         ]
     feed(db, *events)
     info = QueueInfo(15, 0, doctors_on_duty=True, low_seconds=10, high_seconds=20)
@@ -108,13 +127,16 @@ def clinic(db: Database) -> Clinic:
     return clinic
 
 
-def count(db: Database, clinic: Clinic, records: IntervalRecords | None, minutes: float) -> IntervalRecords:
+def count(
+    db: Database, clinic: Clinic, records: IntervalRecords | None, minutes: float
+) -> IntervalRecords:
     now = NOW + timedelta(minutes=minutes)
     return db.ask(lambda tx: counted(tx, clinic.account_id, records, now))
 
 
 def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> None:
-    plan, settled = clinic.plan_ids[0], SETTLED.total_seconds() / 60
+    plan = clinic.plan_ids[0]
+    settled = SETTLED.total_seconds() / 60
     every = COUNTED_EVERY.total_seconds() / 60
     first = count(db, clinic, None, settled - every + 2)
     assert first.plans == {}
@@ -156,5 +178,8 @@ def test_the_shared_snapshot_has_the_corrected_interval(
         shown = db.ask(lambda tx: queue_state(tx, clinic.account_id, clock())[plan].info)
         assert shown == served[-1], "the board shows what is served"
     few, many = served
-    assert (few.estimated_wait_seconds, few.low_seconds) == (many.estimated_wait_seconds, many.low_seconds)
+    assert (few.estimated_wait_seconds, few.low_seconds) == (
+        many.estimated_wait_seconds,
+        many.low_seconds,
+    )
     assert (many.high_seconds or 0) > 1.5 * (few.high_seconds or 0) > 0

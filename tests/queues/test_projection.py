@@ -1,5 +1,6 @@
-"""What follows from a stream of events, whatever order it came in and how late; and the cases that are defined rather than
-obvious."""
+"""What follows from a stream of events, whatever order it came in and how late; and the cases that
+are defined rather than obvious.
+"""
 
 import random
 from datetime import timedelta
@@ -11,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk import access
+from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
-from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
 from frontdesk.queues.snapshot import queue_state
@@ -43,9 +44,12 @@ _example = count()
 
 
 def test_replayed_doubled_and_shuffled_streams_give_the_same_state(db: Database) -> None:
-    straight, shuffled = make_clinic(db, "Straight"), make_clinic(db, "Shuffled")
+    straight = make_clinic(db, "Straight")
+    shuffled = make_clinic(db, "Shuffled")
 
-    @settings(max_examples=times(25, long=2000), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=times(25, long=2000), deadline=None, suppress_health_check=list(HealthCheck)
+    )
     @given(HAPPENINGS, st.randoms(use_true_random=False))
     def check(happenings: list[Any], chance: random.Random) -> None:
         mark = next(_example)
@@ -103,7 +107,8 @@ def start(at: float, name: str = "v-1", doctor: str = "dr-1") -> Step:
     return visit(STARTED, at, name, doctor=doctor)
 
 
-# Of each plan: doctors on duty, the length of the line, the wait; visits in progress; the row of the only encounter.
+# Of each plan: doctors on duty, the length of the line, the wait; visits in progress; the row of
+# the only encounter.
 DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "a doctor on duty twice is one on the latest terms": (
         [duty(ON, 10, capacity=3, plans=[1])], {"doctors": [0, 1]}),
@@ -172,14 +177,19 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
 
 
 def test_one_visit_of_two_groups_is_two_encounters_and_so_is_an_event_id(db: Database) -> None:
-    one, other = make_clinic(db, "One"), make_clinic(db, "Other")
+    one = make_clinic(db, "One")
+    other = make_clinic(db, "Other")
     places = (one.plan_ids[0], "v-1"), (other.plan_ids[0], "v-1"), (one.plan_ids[1], "v-2")
-    taken = [feed(db, event("1", JOINED, 0, plan_id=plan, visit=visit))[0].outcome for plan, visit in places]
+    taken = [
+        feed(db, event("1", JOINED, 0, plan_id=plan, visit=visit))[0].outcome
+        for plan, visit in places
+    ]
     assert taken == [EventOutcome.STORED, EventOutcome.STORED, EventOutcome.DUPLICATE]
 
 
 def test_references_that_lead_nowhere_are_named(db: Database) -> None:
-    clinic, other = make_clinic(db), make_clinic(db, "Other")
+    clinic = make_clinic(db)
+    other = make_clinic(db, "Other")
     group = clinic.group_id
     outcomes = feed(
         db,
@@ -192,12 +202,18 @@ def test_references_that_lead_nowhere_are_named(db: Database) -> None:
     )
     told = [[f"{fault.field} {fault.code}" for fault in taken.faults] for taken in outcomes]
     assert told[:2] == [["provider_group_id not_found"], ["plan_id not_found"]]
-    assert told[2:] == [["plan_id not_of_group"], ["plan_ids not_found"], ["plan_ids not_of_group"], []]
+    assert told[2:] == [
+        ["plan_id not_of_group"],
+        ["plan_ids not_found"],
+        ["plan_ids not_of_group"],
+        [],
+    ]
 
 
 def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Database) -> None:
     clinic = make_clinic(db)
-    plan, day = clinic.plan_ids[0], 86_400
+    plan = clinic.plan_ids[0]
+    day = 86_400
     feed(
         db,
         event("on-1", ON, 0, provider_group_id=clinic.group_id, doctor="dr-1"),
@@ -218,12 +234,16 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
             prune(tx, now=NOW, age=timedelta(days=7))
 
 
-def test_a_late_feed_is_learnt_from_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:
+def test_a_late_feed_is_learnt_from_visits_in_progress_and_a_replay_does_the_same(
+    db: Database,
+) -> None:
     clinic = make_clinic(db)
     plan = clinic.plan_ids[0]
     feed_late(db, 0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3))
     for n in range(3):
-        feed_late(db, 90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
+        feed_late(
+            db, 90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a")
+        )
     feed_late(db, 500, event("j", JOINED, 100, plan_id=plan, visit="waits"))
     now = NOW + timedelta(seconds=600)
     with db.read() as tx:
@@ -242,8 +262,12 @@ def feed_late(db: Database, seconds: float, *events: QueueEvent) -> None:
             ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
 
 
-def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(db: Database) -> None:
-    """Two accounts share a provider group. Only the second one's patients were seen so far; the feed is a minute late."""
+def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(
+    db: Database,
+) -> None:
+    """Two accounts share a provider group. Only the second one's patients were seen so far; the
+    feed is a minute late.
+    """
     first = make_clinic(db, "First", plan_count=1)
     with db.write() as tx:
         account = access.create_account(tx, name="Second", now=NOW)
@@ -253,9 +277,15 @@ def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_anothe
         db,
         60,
         event("on", ON, 0, provider_group_id=first.group_id, doctor="a", capacity=3),
-        *(event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a") for n in range(1, 21)),
+        *(
+            event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a")
+            for n in range(1, 21)
+        ),
         *(event(f"e{n}", ENDED, 10 * n + 9, plan_id=second.id, visit=f"{n}") for n in range(1, 21)),
-        *(event(f"own-{n}", STARTED, 300 + n, plan_id=own, visit=f"v{n}", doctor="a") for n in (10, 20)),
+        *(
+            event(f"own-{n}", STARTED, 300 + n, plan_id=own, visit=f"v{n}", doctor="a")
+            for n in (10, 20)
+        ),
     )
     now = NOW + timedelta(seconds=400)
     with db.read() as tx:

@@ -1,4 +1,6 @@
-"""The shared snapshot: one and the same in all processes, computed once, and what is served when the database is slow."""
+"""The shared snapshot: one and the same in all processes, computed once, and what is served when
+the database is slow.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,15 +31,20 @@ class Process:
     """What a serving process has of its own: a database and what it keeps in memory."""
 
     def __init__(self, db: Database, clock: SetClock, clinic: Clinic) -> None:
-        self.db, self.snapshots = db, QueueSnapshots(clock, TTL)
-        self._clock, self._clinic = clock, clinic
+        self.db = db
+        self.snapshots = QueueSnapshots(clock, TTL)
+        self._clock = clock
+        self._clinic = clinic
 
     def read(self) -> QueueSnapshot | None:
         return self.snapshots.read(self.db, self._clinic.account_id, self._clinic.plan_ids)
 
     def read_in_time(self) -> QueueSnapshot | None:
         """The first snapshot that has not expired."""
-        wait_until(lambda: (one := self.read()) and one.in_time(self._clock()), "a snapshot that is renewed")
+        wait_until(
+            lambda: (one := self.read()) and one.in_time(self._clock()),
+            "a snapshot that is renewed",
+        )
         return self.read()
 
     def length(self) -> int | None:
@@ -62,7 +69,9 @@ class Practice:
         return process
 
     def joins(self, visit: str = "later") -> None:
-        feed(self.db, event(f"join-{visit}", JOINED, 0, plan_id=self.clinic.plan_ids[0], visit=visit))
+        feed(
+            self.db, event(f"join-{visit}", JOINED, 0, plan_id=self.clinic.plan_ids[0], visit=visit)
+        )
 
 
 @pytest.fixture
@@ -73,8 +82,11 @@ def practice(db: Database, clock: SetClock) -> Iterator[Practice]:
         yield Practice(db, clock, clinic, stack)
 
 
-def test_a_thousand_readers_at_expiry_cause_one_renewal_that_is_logged_once(practice: Practice) -> None:
-    process, other = practice.start(), practice.start()
+def test_a_thousand_readers_at_expiry_cause_one_renewal_that_is_logged_once(
+    practice: Practice,
+) -> None:
+    process = practice.start()
+    other = practice.start()
     practice.clock.advance(0.7)
     for renewal in (1, 2):
         with statements(process.db, "FROM duties") as renewals, ThreadPoolExecutor(50) as threads:
@@ -85,7 +97,9 @@ def test_a_thousand_readers_at_expiry_cause_one_renewal_that_is_logged_once(prac
             assert other.read() == answers[0]  # which another process has stored
         assert renewals == []
         with practice.db.read() as tx:
-            logged = sorted((row.plan_id, row.estimate_seconds) for row in tx.execute(estimate_log.select()))
+            logged = sorted(
+                (row.plan_id, row.estimate_seconds) for row in tx.execute(estimate_log.select())
+            )
             assert len(tx.execute(queue_snapshots.select()).all()) == 1
         assert logged == sorted([(plan_id, 0) for plan_id in practice.clinic.plan_ids] * renewal)
         # Values expire at the second that is told.
@@ -97,8 +111,12 @@ def test_a_thousand_readers_at_expiry_cause_one_renewal_that_is_logged_once(prac
         practice.clock.advance(0.71)
 
 
-def test_a_new_plan_is_added_and_the_others_keep_their_values_until_they_expire(practice: Practice) -> None:
-    clinic, one, other = practice.clinic, practice.start(), practice.start()
+def test_a_new_plan_is_added_and_the_others_keep_their_values_until_they_expire(
+    practice: Practice,
+) -> None:
+    clinic = practice.clinic
+    one = practice.start()
+    other = practice.start()
     before = one.read()
     practice.joins()
     with practice.db.write() as tx:
@@ -118,12 +136,16 @@ def locked_for_writers(db: Database) -> Iterator[None]:
     """Somebody else holds what a renewal would have to write."""
     lock = "LOCK TABLE queue_snapshots IN EXCLUSIVE MODE"
     with db.write() as tx:
-        tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness" if db.is_sqlite else lock)
+        tx.exec_driver_sql(
+            "UPDATE installation SET uniqueness = uniqueness" if db.is_sqlite else lock
+        )
         yield
 
 
 def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(practice: Practice) -> None:
-    processes = one, other = practice.start(), practice.start()
+    one = practice.start()
+    other = practice.start()
+    processes = one, other
     with locked_for_writers(practice.db):
         alone = one.read()
         wait_until(lambda: not one.snapshots._renewals, "the end of the renewal")
@@ -151,7 +173,9 @@ class Away(Database):
         raise Unavailable("The database can't be reached.")
 
 
-def test_a_database_that_is_away_is_bridged_for_a_while_and_nothing_is_invented(practice: Practice) -> None:
+def test_a_database_that_is_away_is_bridged_for_a_while_and_nothing_is_invented(
+    practice: Practice,
+) -> None:
     process = practice.start()
     before = process.read()
     process.db = Away(process.db.engine)
@@ -163,7 +187,9 @@ def test_a_database_that_is_away_is_bridged_for_a_while_and_nothing_is_invented(
     assert process.read() is None  # at once: a failed renewal is not tried again for a moment
 
 
-def test_a_plan_is_shown_without_queue_info_if_there_is_none(api: Api, app: Any, customer: Customer) -> None:
+def test_a_plan_is_shown_without_queue_info_if_there_is_none(
+    api: Api, app: Any, customer: Customer
+) -> None:
     nothing = {"in_memory": lambda *_: None, "read": lambda *_: None, "close": app.queues.close}
     app.queues = type("Nothing", (), nothing)()
     for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):

@@ -22,8 +22,7 @@ from frontdesk.files.run import run_next
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.erasure import find_persons, place_hold, release_hold
-from frontdesk.sandbox import ACCOUNT, door
-from frontdesk.sandbox.sample_files import SAMPLE_MAPPING
+from frontdesk.sandbox import ACCOUNT, SAMPLE_MAPPING, door
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
@@ -63,7 +62,11 @@ def save(life: Life, customer: Customer, name: str) -> None:
     with life.db.write() as tx:
         requester = Requester("someone", "r", life.clock())
         save_mapping(
-            tx, MappingName(customer.account_id, name), {"sheet": "Members"}, requester, default=True
+            tx,
+            MappingName(customer.account_id, name),
+            {"sheet": "Members"},
+            requester,
+            default=True,
         )
 
 
@@ -83,13 +86,20 @@ def test_a_reset_leaves_no_value_of_a_member_and_frees_every_key(life: Life) -> 
     )
     assert waiting.status_code == 202
     before = trail(life.db)
-    assert reset(life.api) == {"type": "sandbox_resets", "files": 5, "members": 4}
+    assert reset(life.api) == {"type": "sandbox_resets", "files": 7, "members": 4}
     assert life.mentions() == set()
     assert life.api.get("/v2/eligibility-files").json()["data"] == []
     assert life.api.get("/v2/eligibility-mappings").json()["data"] == []
     assert life.db.ask(list_messages) == []
     assert (
-        rows_in(life.db, "file_rows", "file_unchanged", "file_parts", "eligibility_files", "invitation_links")
+        rows_in(
+            life.db,
+            "file_rows",
+            "file_unchanged",
+            "file_parts",
+            "eligibility_files",
+            "invitation_links",
+        )
         == []
     )
     again = life.api.post(life.path, VALUES | {"gender": "female", "effective_date": "2026-01-01"})
@@ -99,7 +109,10 @@ def test_a_reset_leaves_no_value_of_a_member_and_frees_every_key(life: Life) -> 
     assert after[: len(before)] == before
     [entry] = [entry for entry in after if entry["action"] == "sandbox.reset"]
     assert "file.cancelled" in [entry["action"] for entry in after[len(before) :]]
-    assert (entry["actor"], entry["account_id"]) == (life.customer.client_id, life.customer.account_id)
+    assert (entry["actor"], entry["account_id"]) == (
+        life.customer.client_id,
+        life.customer.account_id,
+    )
     assert reset(life.api) == {"type": "sandbox_resets", "files": 0, "members": 1}
     assert reset(life.api) == {"type": "sandbox_resets", "files": 0, "members": 0}
 
@@ -110,7 +123,10 @@ def test_an_address_that_bounced_is_invited_again_after_a_reset(life: Life) -> N
     for number in (21, 22):
         told.append(enrol(life, number, **mailed).headers["Invitation"])
         deliver(life)
-        assert life.api.post(life.path, {"external_id": f"AB {number:06d}", "email": None}).status_code == 200
+        assert (
+            life.api.post(life.path, {"external_id": f"AB {number:06d}", "email": None}).status_code
+            == 200
+        )
         told.append(enrol(life, number + 10, **mailed).headers["Invitation"])
         reset(life.api)
     assert told == ["immediate", "none; reason=suppressed"] * 2
@@ -153,7 +169,9 @@ def test_another_account_keeps_everything(life: Life) -> None:
     deliver(life)
     save(mine, other, "theirs")
     sent = mine.api.post(
-        f"{mine.path}-files", content=csv_of([row(64), row(65)]), headers={"Content-Type": "text/csv"}
+        f"{mine.path}-files",
+        content=csv_of([row(64), row(65)]),
+        headers={"Content-Type": "text/csv"},
     )
     assert sent.status_code == 202
     assert run_next(life.db, life.clock, RunOptions(Uniqueness.SERVICE))
@@ -177,7 +195,11 @@ def test_merged_members_are_erased_together(life: Life) -> None:
     for number in (31, 32):
         assert enrol(life, number, first_name="Same").status_code == 201
     with life.db.write() as tx:
-        merge(tx, *lock_pair(tx, "AB 000031", "AB 000032", None), Requester("someone", "r", life.clock()))
+        merge(
+            tx,
+            *lock_pair(tx, "AB 000031", "AB 000032", None),
+            Requester("someone", "r", life.clock()),
+        )
     reset(life.api)
     for number in (31, 32):
         assert enrol(life, number, first_name="Same").status_code == 201
@@ -204,8 +226,11 @@ def test_a_legal_hold_keeps_everything(life: Life) -> None:
     with life.db.write() as tx:
         place_hold(tx, person, "Case 1", requester)
     refused = reset(life.api, 409).json()
-    assert (refused["type"].partition("#")[2], refused["errors"][0]["code"]) == ("wrong_state", "legal_hold")
-    assert len(life.api.get("/v2/eligibility-files").json()["data"]) == 4
+    assert (refused["type"].partition("#")[2], refused["errors"][0]["code"]) == (
+        "wrong_state",
+        "legal_hold",
+    )
+    assert len(life.api.get("/v2/eligibility-files").json()["data"]) == 6
     with life.db.write() as tx:
         release_hold(tx, person, requester)
     reset(life.api)
@@ -253,7 +278,9 @@ def test_the_answer_is_as_the_page_says(api: Api, customer: Customer) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_only_a_client_that_was_given_the_right_by_name_resets_an_account(api: Api, db: Database) -> None:
+def test_only_a_client_that_was_given_the_right_by_name_resets_an_account(
+    api: Api, db: Database
+) -> None:
     """An installation is a sandbox by default, so its operator may not know that it is one."""
     assert api.as_(None).post("/sandbox/reset").status_code == 401
     usual = make_customer(db, name="Usual")
@@ -261,14 +288,18 @@ def test_only_a_client_that_was_given_the_right_by_name_resets_an_account(api: A
     assert api.as_(usual.token).post(members, member_body(1)).status_code == 201
     refused = api.as_(usual.token).post("/sandbox/reset")
     assert (refused.status_code, "sandbox:reset" in refused.json()["detail"]) == (403, True)
-    assert api.as_(usual.token).post(members, member_body(1)).headers["Eligibility-Outcome"] == "unchanged"
+    assert (
+        api.as_(usual.token).post(members, member_body(1)).headers["Eligibility-Outcome"]
+        == "unchanged"
+    )
     assert api.get("/sandbox/reset").headers["Allow"] == "POST"
 
 
 def test_keys_are_new_after_a_reset_of_an_account_without_members(
     api: Api, customer: Customer, db: Database
 ) -> None:
-    plan, keyed = f"/v2/plans/{customer.plan_ids[0]}", {"Idempotency-Key": "one"}
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    keyed = {"Idempotency-Key": "one"}
     other = make_customer(db, name="Other", scopes=RESETS)
     theirs = api.as_(other.token), f"/v2/plans/{other.plan_ids[0]}"
     for caller, path in ((api, plan), theirs):
@@ -280,7 +311,9 @@ def test_keys_are_new_after_a_reset_of_an_account_without_members(
     assert answer.headers["Idempotency-Replayed"] == "true"
 
 
-def test_events_and_endpoints_stay_and_a_cursor_goes_on_after_a_reset(api: Api, customer: Customer) -> None:
+def test_events_and_endpoints_stay_and_a_cursor_goes_on_after_a_reset(
+    api: Api, customer: Customer
+) -> None:
     members = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     assert api.get("/v2/events").json()["data"] == []  # begins the feed
     made = api.post("/v2/webhook-endpoints", {"url": "https://hooks.example.com/frontdesk"})
@@ -290,9 +323,14 @@ def test_events_and_endpoints_stay_and_a_cursor_goes_on_after_a_reset(api: Api, 
     reset(api)
     assert api.post(members, member_body(1)).status_code == 201
     after = api.get("/v2/events").json()["data"]
-    assert (after[: len(before)], [event["type"] for event in before]) == (before, ["member.created"])
+    assert (after[: len(before)], [event["type"] for event in before]) == (
+        before,
+        ["member.created"],
+    )
     newer = api.get("/v2/events", params={"page[after]": before[-1]["id"]}).json()["data"]
     assert newer == after[1:]
     assert newer[-1]["type"] == "member.created"
     [endpoint] = api.get("/v2/webhook-endpoints").json()["data"]
-    assert endpoint == {name: value for name, value in made.json()["data"].items() if name != "secret"}
+    assert endpoint == {
+        name: value for name, value in made.json()["data"].items() if name != "secret"
+    }

@@ -1,5 +1,7 @@
-"""Invented members: plausible, the same for the same seed, and the same people from every format through its reader;
-`frontdesk sample` writes them to stdout or a file, packed by its name, without a database."""
+"""Invented members: plausible, the same for the same seed, and the same people from every format
+through its reader; `frontdesk sample` writes them to stdout or a file, packed by its name, without
+a database.
+"""
 
 import gzip
 import io
@@ -14,12 +16,8 @@ from frontdesk.formats.model import Format
 from frontdesk.mapping.model import read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
-from frontdesk.sandbox.sample_files import (
-    MEMBERS_OF_A_TRANSACTION,
-    SAMPLE_FORMATS,
-    SAMPLE_MAPPING,
-    write_sample,
-)
+from frontdesk.sandbox import SAMPLE_MAPPING
+from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.cli.conftest import CommandLine
 from tests.formats.reading import Pieces, rows_of_stream
@@ -38,10 +36,14 @@ def written(format_: Format, count: int, seed: int = 7) -> bytes:
 
 @each_format
 def test_every_format_gives_back_the_same_members(format_: Format) -> None:
-    _, rows = open_unread(io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING))
+    _, rows = open_unread(
+        io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING)
+    )
     given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
     # An 834's coverage without an end says that access is open; the other formats say nothing then.
-    assert [{name: value for name, value in row.values.items() if value} for row in read_rows(rows)] == given
+    assert [
+        {name: value for name, value in row.values.items() if value} for row in read_rows(rows)
+    ] == given
 
 
 def test_the_same_seed_gives_the_same_people_and_another_one_others() -> None:
@@ -53,7 +55,9 @@ def test_the_same_seed_gives_the_same_people_and_another_one_others() -> None:
 
 def test_every_member_is_without_fault_or_warning_and_unique() -> None:
     for person in PEOPLE:
-        record = parse_member({name: value for name, value in person.items() if value}, today="2026-11-20")
+        record = parse_member(
+            {name: value for name, value in person.items() if value}, today="2026-11-20"
+        )
         assert (record.faults, record.warnings, record.ignored) == ((), (), ())
         assert tuple(person) == COLUMNS
     families = [len(list(each)) for _, each in groupby(PEOPLE, lambda person: person["last_name"])]
@@ -66,12 +70,18 @@ def test_every_member_is_without_fault_or_warning_and_unique() -> None:
 
 def test_an_834_has_no_more_members_in_a_transaction_than_the_guide_asks_for() -> None:
     content = written(Format.X12, MEMBERS_OF_A_TRANSACTION + 1).decode()
-    assert [part.count("INS*") for part in content.split("~\nST*")] == [0, MEMBERS_OF_A_TRANSACTION, 1]
+    assert [part.count("INS*") for part in content.split("~\nST*")] == [
+        0,
+        MEMBERS_OF_A_TRANSACTION,
+        1,
+    ]
     assert "~\nGE*2*1~\n" in content
 
 
 @each_format
-def test_memory_does_not_grow_with_the_file(format_: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_file(
+    format_: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The addresses of so many families are kept; the file has more.
     monkeypatch.setattr("frontdesk.mapping.addresses.FAMILIES_LIMIT", 50)
 
@@ -96,9 +106,12 @@ def test_nothing_is_written_for_nobody_but_what_frames_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("format_", "start"), [("csv", "external_id,"), ("jsonl", '{"external_id":'), ("834", "ISA*00*")]
+    ("format_", "start"),
+    [("csv", "external_id,"), ("jsonl", '{"external_id":'), ("834", "ISA*00*")],
 )
-def test_each_format_is_written(bare_cli: CommandLine, tmp_path: Path, format_: str, start: str) -> None:
+def test_each_format_is_written(
+    bare_cli: CommandLine, tmp_path: Path, format_: str, start: str
+) -> None:
     path = tmp_path / f"members.{format_}"
     told = bare_cli.text("sample", "--members", "1200", "--format", format_, "--out", str(path))
     assert " ".join(told.split()).startswith(f"1,200 invented members are in {path}.")
@@ -111,15 +124,25 @@ def test_a_name_in_gz_packs_the_same_bytes_each_time(bare_cli: CommandLine, tmp_
     for path in paths:
         asked = ("--members", "50", "--seed", "3", "--out", str(path))
         told = bare_cli.json("sample", *asked)
-        assert told == {"path": str(path), "format": "csv", "members": 50, "seed": 3, "mapping": None}
+        assert told == {
+            "path": str(path),
+            "format": "csv",
+            "members": 50,
+            "seed": 3,
+            "mapping": None,
+        }
     assert paths[0].read_bytes() == paths[1].read_bytes()
     plain = bare_cli.text("sample", "--members", "50", "--seed", "3")
     assert plain.startswith("external_id,member_id,first_name,")
     assert gzip.decompress(paths[0].read_bytes()).decode() == plain
 
 
-def test_a_file_that_can_not_be_written_is_a_sentence(bare_cli: CommandLine, tmp_path: Path) -> None:
-    said = bare_cli.refused("sample", "--members", "1", "--out", str(tmp_path / "missing" / "a.csv"))
+def test_a_file_that_can_not_be_written_is_a_sentence(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    said = bare_cli.refused(
+        "sample", "--members", "1", "--out", str(tmp_path / "missing" / "a.csv")
+    )
     assert "can't be written: No such file or directory" in said
 
 

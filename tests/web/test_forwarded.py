@@ -7,9 +7,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import open_database
+from frontdesk.installation import build_asgi
 from frontdesk.web.request import caller_address
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock
@@ -17,7 +17,9 @@ from tests.factories import Customer
 from tests.faults.in_process import Nowhere
 
 PROXIES = [ip_network(text) for text in ("10.0.0.7/32", "192.168.4.0/24", "2001:db8:1::/48")]
-PROXY, GUESSER, CUSTOMER = "10.0.0.7", "203.0.113.9", "198.51.100.1"
+PROXY = "10.0.0.7"
+GUESSER = "203.0.113.9"
+CUSTOMER = "198.51.100.1"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,9 @@ PROXY, GUESSER, CUSTOMER = "10.0.0.7", "203.0.113.9", "198.51.100.1"
         (PROXY, ["192.168.4.1, 192.168.4.2"], "192.168.4.1"),
     ],
 )  # fmt: skip
-def test_the_caller_is_the_last_that_is_no_proxy(peer: str, forwarded: list[str], address: str) -> None:
+def test_the_caller_is_the_last_that_is_no_proxy(
+    peer: str, forwarded: list[str], address: str
+) -> None:
     assert caller_address(peer, ", ".join(forwarded), PROXIES) == address
 
 
@@ -60,7 +64,9 @@ def test_without_trusted_proxies_the_connection_counts() -> None:
 def test_a_guesser_locks_out_nobody_else_whatever_it_writes_in_front(
     config: Config, clock: SetClock, customer: Customer, peer: str, sent: str
 ) -> None:
-    app = App(replace(config, trusted_proxies=tuple(PROXIES)), open_database(config.database_url), clock)
+    app = App(
+        replace(config, trusted_proxies=tuple(PROXIES)), open_database(config.database_url), clock
+    )
     with TestClient(build_asgi(app, Telemetry(Nowhere())), client=(peer, 40_000)) as http:
 
         def ask(forwarded: str, secret: str) -> int:
@@ -69,7 +75,9 @@ def test_a_guesser_locks_out_nobody_else_whatever_it_writes_in_front(
                 "client_id": customer.client_id,
                 "client_secret": secret,
             }
-            return http.post("/oauth/token", data=form, headers={"X-Forwarded-For": forwarded}).status_code
+            return http.post(
+                "/oauth/token", data=form, headers={"X-Forwarded-For": forwarded}
+            ).status_code
 
         # One client may fail ten times at one address.
         assert [ask(sent.format(n), "wrong") for n in range(31)] == [401] * 10 + [429] * 21

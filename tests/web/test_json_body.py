@@ -11,7 +11,9 @@ from frontdesk.errors import Malformed
 from frontdesk.text import LARGEST_DEPTH
 from frontdesk.web.request import parse_json_object
 
-HIGH, LOW, PAIR = r"\ud83d", r"\ude00", r"\ud83d\ude00"
+HIGH = r"\ud83d"
+LOW = r"\ude00"
+PAIR = r"\ud83d\ude00"
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"b":', "}")])
@@ -32,7 +34,9 @@ def test_many_brackets_side_by_side_are_no_depth() -> None:
     assert parse_json_object(b'{"a":"' + b"[{" * 5_000 + b'"}')
 
 
-@pytest.mark.parametrize("place", ['{"a":"%s"}', '{"%s":1}', '{"a":["x","%s"]}', '{"a":{"b":{"%s":[]}}}'])
+@pytest.mark.parametrize(
+    "place", ['{"a":"%s"}', '{"%s":1}', '{"a":["x","%s"]}', '{"a":{"b":{"%s":[]}}}']
+)
 def test_a_whole_surrogate_pair_is_text_and_more_than_one_is_not(place: str) -> None:
     for half in (PAIR + LOW, HIGH + PAIR, r"\uDBFF", r"\\" + HIGH):
         with pytest.raises(Malformed):
@@ -44,7 +48,9 @@ def test_a_whole_surrogate_pair_is_text_and_more_than_one_is_not(place: str) -> 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=5)
 TREES = st.recursive(
     LEAVES | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 

@@ -47,7 +47,9 @@ async def read(receive: Any, *, pause: float = 0.0) -> bytes:
         ({"UPLOAD_BYTES": 1, "UPLOAD_SECONDS": 5 * TINY}, sends(*[b"x"] * 1000, pause=TINY)),
     ],
 )
-def test_a_slow_upload_ends(limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_upload_ends(
+    limits: dict[str, float], receive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, limit in limits.items():
         monkeypatch.setattr(deadlines, name, limit)
     with pytest.raises(HttpError) as error:
@@ -57,7 +59,9 @@ def test_a_slow_upload_ends(limits: dict[str, float], receive: Any, monkeypatch:
 
 @in_event_loop
 async def test_a_body_is_whole_with_the_last_byte_that_it_declares() -> None:
-    """What granian says after it, that no more follows, is not waited for; chunks declare no length."""
+    """What granian says after it, that no more follows, is not waited for; chunks declare no
+    length.
+    """
     declared: list[Any] = [(b"content-length", b"3")]
     chunked = [(b"transfer-encoding", b"chunked")]
     for headers, ends in ((declared, False), ([], True), (declared + chunked, True)):
@@ -67,12 +71,15 @@ async def test_a_body_is_whole_with_the_last_byte_that_it_declares() -> None:
 
 
 @in_event_loop
-async def test_a_slow_upload_arrives_and_the_services_time_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_upload_arrives_and_the_services_time_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
     assert await read(sends(*[b"x"] * 30), pause=0.05) == b"x" * 30
     monkeypatch.setattr(deadlines, "UPLOAD_BYTES", 2)
-    pace, receive = UploadPace(), sends(*[b"xx"] * 30, pause=0.05)
+    pace = UploadPace()
+    receive = sends(*[b"xx"] * 30, pause=0.05)
     while (message := await pace.wait(receive()))["more_body"]:
         pace.count(len(message["body"]))
 

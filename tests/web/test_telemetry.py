@@ -74,8 +74,18 @@ IDS = f"{'ab' * 16}-{'cd' * 8}"
         ({"x-forwarded-for": "203.0.113.9"}, "/register/{token}", 503, ("warning", None, None)),
         ({"traceparent": f"00-{IDS}-01"}, "/v2/plans", 200, ("info", "10.0.0.7", "ab" * 16)),
         ({"traceparent": f"00-{IDS.upper()}-01"}, "/v2/plans", 200, ("info", "10.0.0.7", None)),
-        ({"traceparent": f"00-{'0' * 32}-{'cd' * 8}-01"}, "/v2/plans", 200, ("info", "10.0.0.7", None)),
-        ({"traceparent": f"00-{'ab' * 16}-{'0' * 16}-01"}, "/v2/plans", 200, ("info", "10.0.0.7", None)),
+        (
+            {"traceparent": f"00-{'0' * 32}-{'cd' * 8}-01"},
+            "/v2/plans",
+            200,
+            ("info", "10.0.0.7", None),
+        ),
+        (
+            {"traceparent": f"00-{'ab' * 16}-{'0' * 16}-01"},
+            "/v2/plans",
+            200,
+            ("info", "10.0.0.7", None),
+        ),
         ({"traceparent": f"ff-{IDS}-01"}, "/v2/plans", 200, ("info", "10.0.0.7", None)),
         ({"traceparent": f'00-{IDS}-01"x'}, "/v2/plans", 200, ("info", "10.0.0.7", None)),
     ],
@@ -85,8 +95,15 @@ async def test_a_line_has_the_level_the_forwarded_address_and_a_well_formed_trac
     sent: dict[str, str], route: str, status: int, logged: tuple[str, str | None, str | None]
 ) -> None:
     headers = [(name.encode(), value.encode()) for name, value in sent.items()]
-    scope = {"method": "GET", "path": "/", "query_string": b"", "headers": headers, "client": ["10.0.0.7", 1]}
-    config, text = mock.Mock(trusted_proxies=(ip_network("10.0.0.0/8"),)), io.StringIO()
+    scope = {
+        "method": "GET",
+        "path": "/",
+        "query_string": b"",
+        "headers": headers,
+        "client": ["10.0.0.7", 1],
+    }
+    config = mock.Mock(trusted_proxies=(ip_network("10.0.0.0/8"),))
+    text = io.StringIO()
     app = mock.Mock(config=config, metrics=CollectorRegistry())
     telemetry = Telemetry(text)
     telemetry.watch(app)
@@ -107,10 +124,14 @@ def test_a_long_header_is_not_kept() -> None:
 def run(program: str, *arguments: str, folder: Path) -> str:
     environment = {**os.environ, "FRONTDESK_METRICS": str(folder)}
     command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout
 
 
-def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(tmp_path: Path) -> None:
+def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(
+    tmp_path: Path,
+) -> None:
     for requests in ("3", "4"):
         run(ANSWER, requests, folder=tmp_path)
     lines = run(READ, folder=tmp_path).splitlines()
@@ -125,10 +146,16 @@ def test_requests_durations_and_dropped_log_lines_of_all_processes_are_added_up(
 
 
 @in_event_loop
-async def test_counts_are_stored_soon_after_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counts_are_stored_soon_after_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     request: Any = SimpleNamespace(
-        method="GET", known_caller=None, request_id="1", forwarding=("127.0.0.1", ""), trace_parent=None
+        method="GET",
+        known_caller=None,
+        request_id="1",
+        forwarding=("127.0.0.1", ""),
+        trace_parent=None,
     )
     Telemetry(io.StringIO()).answered(request, "/v2/plans", 200, 0.02)
     while not [*tmp_path.glob("*.json")]:  # noqa: ASYNC110, ASYNC240
@@ -138,7 +165,10 @@ async def test_counts_are_stored_soon_after_requests(tmp_path: Path, monkeypatch
 
 def test_a_process_without_space_for_its_counts_counts_in_memory(tmp_path: Path) -> None:
     text = run(FULL_DISK + ANSWER + READ, "3", folder=tmp_path)
-    assert 'frontdesk_requests_total{method="GET",route="/v2/plans",status="200"} 3.0' in text.splitlines()
+    assert (
+        'frontdesk_requests_total{method="GET",route="/v2/plans",status="200"} 3.0'
+        in text.splitlines()
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,6 @@
-"""A worker on the test's database, with a memory mailer and a set clock; members are enrolled as a customer would."""
+"""A worker on the test's database, with a memory mailer and a set clock; members are enrolled as a
+customer would.
+"""
 
 import io
 import random
@@ -25,7 +27,10 @@ class Post:
     """Members enrolled, workers that deliver, and what then stands in the database."""
 
     def __init__(self, config: Config, db: Database, clock: SetClock, customer: Customer) -> None:
-        self.config, self.db, self.clock, self.customer = config, db, clock, customer
+        self.config = config
+        self.db = db
+        self.clock = clock
+        self.customer = customer
         self.mailer = MemoryMailer()
         self.log = io.StringIO()
         self._workers: list[DeliveryWorker] = []
@@ -47,7 +52,9 @@ class Post:
             idle_seconds=idle_seconds,
             stop_seconds=stop_seconds,
             context=DeliveryContext(
-                replace(policy_of(self.config), **policy), HourlyWindows(self.clock_seconds), random.Random(1)
+                replace(policy_of(self.config), **policy),
+                HourlyWindows(self.clock_seconds),
+                random.Random(1),
             ),
             read_time=lambda _tx: self.clock(),
             log=LogOutput(self.log),
@@ -77,7 +84,9 @@ class Post:
 
     def batches(self, **settings: Any) -> None:
         with self.db.write() as tx:
-            invitations.set_deliverability(tx, self.customer.account_id, **({"enabled": True} | settings))
+            invitations.set_deliverability(
+                tx, self.customer.account_id, **({"enabled": True} | settings)
+            )
 
     def states(self) -> list[str]:
         return [str(row["state"]) for row in self.rows()]

@@ -1,4 +1,6 @@
-"""What a worker takes next: fairly, within the agreements, and nothing that must not be sent any more."""
+"""What a worker takes next: fairly, within the agreements, and nothing that must not be sent any
+more.
+"""
 
 import threading
 from collections import Counter
@@ -12,7 +14,7 @@ from frontdesk.access.model import AccountState
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.db.engine import write_alone
-from frontdesk.eligibility.enrol import UndoRequest, restore
+from frontdesk.eligibility.undo import UndoRequest, restore
 from frontdesk.errors import FrontdeskError, Suspended
 from frontdesk.invitations import delivery, suppress
 from frontdesk.invitations.model import SuppressionReason
@@ -20,10 +22,8 @@ from frontdesk.invitations.tables import invitations
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, close_plan, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
-from tests.invitations.mails import enrol_members, suppressed
-from tests.invitations.test_message import text_of
+from tests.invitations.mails import enrol_members, links_of, suppressed, text_of
 from tests.worker.conftest import Post
-from tests.worker.test_delivery import links_of
 
 
 def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> None:
@@ -31,10 +31,15 @@ def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> 
     other = make_customer(post.db, name="Small Health")
     post.as_customer(other).enrol(3)
     post.worker(connections=2).turn()
-    assert Counter(row["account_id"] for row in post.rows() if row["state"] == "sent")[other.account_id] == 3
+    assert (
+        Counter(row["account_id"] for row in post.rows() if row["state"] == "sent")[
+            other.account_id
+        ]
+        == 3
+    )
 
 
-def test_batched_ones_wait_until_they_are_switched_on_and_have_their_size_and_interval(post: Post) -> None:
+def test_batched_invitations_wait_until_they_are_switched_on(post: Post) -> None:
     post.batches(batch_size=2, batch_interval_seconds=60)
     post.enrol(5, immediate=False)
     post.batches(enabled=False)
@@ -51,7 +56,9 @@ def test_batched_ones_wait_until_they_are_switched_on_and_have_their_size_and_in
 
 
 @pytest.mark.parametrize("stored", ["robin.1@example.com", "robin.1@\u24d4xample.com"])
-def test_an_address_that_was_suppressed_since_gets_nothing_in_any_spelling(post: Post, stored: str) -> None:
+def test_an_address_that_was_suppressed_since_gets_nothing_in_any_spelling(
+    post: Post, stored: str
+) -> None:
     post.enrol()
     with post.db.write() as tx:
         tx.execute(update(invitations).values(address=stored))
@@ -77,9 +84,7 @@ def move(post: Post, number: int, *plans: int, file_id: int | None = None) -> No
             enrol_members(tx, post.customer, [body], now=post.clock(), plan=plan, file_id=file_id)
 
 
-def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_until_their_member_moves(
-    post: Post,
-) -> None:
+def test_a_closed_plan_holds_back_its_batched_invitations(post: Post) -> None:
     post.batches()
     first, second = post.customer.plan_ids
     for immediate, plan in ((False, first), (True, first), (False, second)):
@@ -93,9 +98,7 @@ def test_a_plan_that_accepts_no_patients_holds_back_its_batched_ones_until_their
     assert post.worker().turn() == 1
 
 
-def test_a_mail_is_in_the_accounts_name_and_its_links_are_of_the_plan_that_the_member_has_then(
-    post: Post, api: Api
-) -> None:
+def test_a_mail_has_the_accounts_name_and_links_of_the_members_plan(post: Post, api: Api) -> None:
     first, second = post.customer.plan_ids
     post.batches(sender_name="Example Health", sender_address="care@health.example")
     body = member_body(1, invite_immediately=True)
@@ -125,24 +128,31 @@ def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:
 
 
 @pytest.mark.parametrize("immediate", [True, False])
-def test_mails_of_a_suspended_account_wait_and_those_of_others_go_on(post: Post, immediate: bool) -> None:
+def test_mails_of_a_suspended_account_wait_and_those_of_others_go_on(
+    post: Post, immediate: bool
+) -> None:
     other = post.as_customer(make_customer(post.db, name="Other"))
     for each in (post, other):
         each.batches()
         each.enrol(immediate=immediate)
-    write_alone(post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.SUSPENDED, now=NOW))
+    write_alone(
+        post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.SUSPENDED, now=NOW)
+    )
     post.clock.advance(3600)
     worker = post.worker()
     assert [worker.turn(), worker.turn()] == [1, 0]
     assert [message.recipient for message in post.mailer.messages] == ["robin.1000001@example.com"]
-    write_alone(post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.ACTIVE, now=NOW))
+    write_alone(
+        post.db, lambda tx: set_state(tx, post.customer.account_id, AccountState.ACTIVE, now=NOW)
+    )
     assert worker.turn() == 1
 
 
 def test_files_of_a_suspended_account_wait_and_those_of_others_go_on(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    desk, other = Desk(db, customer, clock), Desk(db, make_customer(db, name="Other"), clock)
+    desk = Desk(db, customer, clock)
+    other = Desk(db, make_customer(db, name="Other"), clock)
     file = desk.hand_in(csv_of([row(1)]))
     write_alone(db, lambda tx: set_state(tx, customer.account_id, AccountState.SUSPENDED, now=NOW))
     assert not desk.work_on_any()
@@ -159,14 +169,18 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
     post.enrol(2)
     first, second = (int(row["id"]) for row in post.rows())
     with post.db.write() as tx:
-        tx.execute(update(invitations).values(address="one@example.com", address_folded="one@example.com"))
+        tx.execute(
+            update(invitations).values(address="one@example.com", address_folded="one@example.com")
+        )
         for id_ in (first, second):
             delivery.cancel_invitation(tx, id_, now=post.clock())
     answers: list[str] = []
 
     def resend_second() -> None:
         try:
-            write_alone(post.db, lambda tx: delivery.resend_invitation(tx, second, now=post.clock()))
+            write_alone(
+                post.db, lambda tx: delivery.resend_invitation(tx, second, now=post.clock())
+            )
         except FrontdeskError as error:
             answers.append(error.detail)
 

@@ -1,6 +1,7 @@
-"""What becomes of a mail: it is sent once, put off, refused or lost; and what reports, links and the sandbox make of it."""
+"""What becomes of a mail: it is sent once, put off, refused or lost; and what reports, links and
+the sandbox make of it.
+"""
 
-import re
 from collections import Counter
 from datetime import timedelta
 
@@ -15,23 +16,22 @@ from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
-from tests.invitations.mails import suppressed
-from tests.invitations.test_message import text_of
+from tests.invitations.mails import links_of, suppressed
 from tests.mail.memory import failing
 from tests.worker.conftest import Post
 
-SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
-
-
-def links_of(message: MailMessage) -> list[str]:
-    """The registration link and the unsubscribe link, without our base URL."""
-    found = re.findall(r"https://\S+", text_of(message))
-    return [link.removeprefix("https://api.example.com") for link in found]
+SETTLED = [
+    (ReportEvent.DELIVERED, "sent"),
+    (ReportEvent.BOUNCED, "failed"),
+    (ReportEvent.COMPLAINED, "sent"),
+]
 
 
 def test_a_refusal_for_now_is_tried_again_later_with_the_same_message_id(post: Post) -> None:
     post.enrol()
-    worker = post.worker(fault=failing("offer", RelayRefused("recipient", permanent=False, code=451)))
+    worker = post.worker(
+        fault=failing("offer", RelayRefused("recipient", permanent=False, code=451))
+    )
     worker.turn()
     before = post.row()
     assert (before["state"], before["attempts"], before["relay_code"]) == ("pending", 1, 451)
@@ -60,12 +60,14 @@ def test_a_refusal_is_final_at_once_or_in_the_end(
         worker.turn()
         post.clock.advance(90_000)
     row = post.row()
-    assert (row["state"], row["reason"], row["relay_code"], row["attempts"]) == ("failed", *told, attempts)
+    assert (row["state"], row["reason"], row["relay_code"], row["attempts"]) == (
+        "failed",
+        *told,
+        attempts,
+    )
 
 
-def test_a_lost_answer_is_held_a_day_then_sent_once_more_with_the_same_links_and_never_a_third_time(
-    post: Post,
-) -> None:
+def test_a_mail_with_a_lost_answer_is_sent_once_more_after_a_day(post: Post) -> None:
     taken = []
 
     def lost(step: str, message: MailMessage) -> None:
@@ -120,7 +122,7 @@ def work_for_days(post: Post) -> None:
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
 @pytest.mark.parametrize("when", ["before the lease lapses", "again", "never again"])
-def test_a_report_that_came_early_settles_when_the_lease_lapses_or_it_is_repeated_or_the_hold_ends(
+def test_an_early_report_settles_the_mail_later(
     post: Post, event: ReportEvent, becomes: str, when: str
 ) -> None:
     leave_offered(post)
@@ -130,10 +132,17 @@ def test_a_report_that_came_early_settles_when_the_lease_lapses_or_it_is_repeate
         lapse(post)
         note_early(post, event)
     if when == "again":
-        assert [report(post, event), report(post, event)] == [ReportEffect.APPLIED, ReportEffect.KNOWN]
+        assert [report(post, event), report(post, event)] == [
+            ReportEffect.APPLIED,
+            ReportEffect.KNOWN,
+        ]
     else:
         work_for_days(post)
-    assert (post.states(), post.row()["reason"], post.mailer.messages) == ([becomes], "by_report", [])
+    assert (post.states(), post.row()["reason"], post.mailer.messages) == (
+        [becomes],
+        "by_report",
+        [],
+    )
 
 
 def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
@@ -148,7 +157,11 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
     post.worker(fault=refused).turn()
     post.mailer.fault = None
     work_for_days(post)
-    assert (post.states(), post.row()["reason"], post.mailer.messages) == (["sent"], "by_report", [])
+    assert (post.states(), post.row()["reason"], post.mailer.messages) == (
+        ["sent"],
+        "by_report",
+        [],
+    )
 
 
 def test_the_sandboxs_addresses_act(post: Post) -> None:
@@ -163,8 +176,11 @@ def test_the_sandboxs_addresses_act(post: Post) -> None:
         worker.close()
         assert post.states() == ["sent", "failed", "sent", greylisted, "failed", "failed"]
         post.clock.advance(80)
-    assert suppressed(post.db) == {"bounce@example.com": "hard_bounce", "complaint@example.com": "complaint"}
-    outcomes = Counter(caught.outcome for caught in post.db.ask(list_messages))
-    assert outcomes == dict.fromkeys(("bounced", "full", "complained", "greylisted", "refused"), 1) | {
-        "caught": 2
+    assert suppressed(post.db) == {
+        "bounce@example.com": "hard_bounce",
+        "complaint@example.com": "complaint",
     }
+    outcomes = Counter(caught.outcome for caught in post.db.ask(list_messages))
+    assert outcomes == dict.fromkeys(
+        ("bounced", "full", "complained", "greylisted", "refused"), 1
+    ) | {"caught": 2}

@@ -1,4 +1,6 @@
-"""When the last one will have gone: as the batches, the window and the moments at which they are due allow it."""
+"""When the last one will have gone: as the batches, the window and the moments at which they are
+due allow it.
+"""
 
 from datetime import timedelta
 
@@ -9,7 +11,12 @@ from frontdesk.db import Database
 from frontdesk.invitations import delivery, protocol
 from frontdesk.invitations.delivery import seconds_until_last
 from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
-from frontdesk.invitations.model import DeliverabilitySettings, DeliveryForecast, HoldReason, HourlyWindow
+from frontdesk.invitations.model import (
+    DeliverabilitySettings,
+    DeliveryForecast,
+    HoldReason,
+    HourlyWindow,
+)
 from frontdesk.invitations.tables import invitations
 from frontdesk.mail.model import RelayRefused
 from frontdesk.plans.tables import plans
@@ -23,15 +30,23 @@ WINDOW = HourlyWindows().window_seconds + SLICE
 DAY = 86_400
 
 
-def limits(batch_size: int, batch_interval_seconds: int, hourly_limit: int) -> DeliverabilitySettings:
-    return DeliverabilitySettings(1, True, batch_size, batch_interval_seconds, hourly_limit)
+def limits(
+    batch_size: int, batch_interval_seconds: int, hourly_limit: int
+) -> DeliverabilitySettings:
+    return DeliverabilitySettings(
+        1,
+        enabled=True,
+        batch_size=batch_size,
+        batch_interval_seconds=batch_interval_seconds,
+        hourly_limit=hourly_limit,
+    )
 
 
 def window(batch_age: int | None = None, batch_left: int = 0) -> HourlyWindow:
     """A window at the beginning of a slice, with a batch that began so many seconds ago."""
     now = HOUR_SECONDS * SECOND_US
     batch = None if batch_age is None else now - batch_age * SECOND_US
-    return HourlyWindow(1, 1, now, NOW, batch, batch_left, ())
+    return HourlyWindow(1, 1, now, NOW, batch, batch_left, sent=())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +88,8 @@ def test_a_million_is_forecast_at_once() -> None:
     assert 48 * WINDOW < found < 51 * WINDOW
 
 
-STEP, MEMBERS = 10.0, 22
+STEP = 10.0
+MEMBERS = 22
 
 
 @pytest.mark.parametrize("limits", [(5, 120, 12), (4, 600, 100), (50, DAY, 12), (7, 60, 1000)])
@@ -82,7 +98,9 @@ STEP, MEMBERS = 10.0, 22
 def test_the_forecast_after_an_outage_is_what_then_happens(
     post: Post, limits: tuple[int, int, int], outage_seconds: int
 ) -> None:
-    """Some are tried again later, the window and the batch are partly used; then the relay takes everything."""
+    """Some are tried again later, the window and the batch are partly used; then the relay takes
+    everything.
+    """
     post.batches(batch_size=limits[0], batch_interval_seconds=limits[1], hourly_limit=limits[2])
     post.enrol(MEMBERS, immediate=False)
     worker = post.worker()
@@ -102,7 +120,8 @@ def test_the_forecast_after_an_outage_is_what_then_happens(
         worker.turn()
         post.clock.advance(STEP)
     late = last - found.last_at.timestamp()
-    # The simulation looks every few seconds, so each batch and each place may be found a step too late.
+    # The simulation looks every few seconds, so each batch and each place may be found a step too
+    # late.
     assert -STEP <= late <= STEP * MEMBERS / min(limits[0], limits[2])
 
 

@@ -31,7 +31,7 @@ def release(db: Database) -> None:
         protocol.release(tx)
 
 
-def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too_page_by_page(
+def test_claimed_and_ambiguous_invitations_of_a_backup_are_held_back(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each would be sent by itself: after its lease, or after its hold."""
@@ -45,8 +45,11 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
             tx.execute(update(invitations).where(invitations.c.id == number).values(values))
     with statements(post.db, "ORDER BY invitations.id") as sent, post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 4
-    given = [list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent]
-    assert given == [[after, 2] for after in (0, first + 1, last)]  # no page is looked for from the beginning
+    given = [
+        list(values.values() if isinstance(values, dict) else values)[:2] for _, values in sent
+    ]
+    # no page is looked for from the beginning
+    assert given == [[after, 2] for after in (0, first + 1, last)]
     worker = post.worker()
     for _ in range(3):
         worker.turn()
@@ -86,8 +89,11 @@ def test_a_backup_that_is_put_back_mails_nobody_twice(
     assert held(post.db) is None
 
 
-def test_an_sqlite_file_is_at_home_where_it_was_migrated_as_long_as_it_has_its_mark(tmp_path: Path) -> None:
-    path, mark = tmp_path / "home.db", tmp_path / "home.db-delivered"
+def test_an_sqlite_file_is_at_home_where_it_was_migrated_as_long_as_it_has_its_mark(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "home.db"
+    mark = tmp_path / "home.db-delivered"
     url = f"sqlite:///{path}"
     assert held_at(url, migrated=False) is None
     copy = shutil.copy(path, tmp_path / "elsewhere.db")
@@ -122,7 +128,11 @@ def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -
     assert worker.turn() == 1
     told = [json.loads(line) for line in post.log.getvalue().splitlines()]
     events = [(line["event"], line.get("reason")) for line in told]
-    assert events == [("delivery_held", "by_operator"), ("delivery_released", None), ("delivery", "accepted")]
+    assert events == [
+        ("delivery_held", "by_operator"),
+        ("delivery_released", None),
+        ("delivery", "accepted"),
+    ]
 
 
 def held_at(url: str, *, migrated: bool = True) -> HoldReason | None:

@@ -1,4 +1,6 @@
-"""The worker's log: how each delivery and each file ended, and when the relay was lost and came back; ids and codes only."""
+"""The worker's log: how each delivery and each file ended, and when the relay was lost and came
+back; ids and codes only.
+"""
 
 import io
 import json
@@ -56,14 +58,16 @@ def test_the_last_attempt_fails_and_a_mail_that_another_worker_lost_is_logged(po
         tx.execute(invitations.update().values(state="offered", due_at=post.clock()))
     worker.turn()
     assert lines(post.log, "result", "reason", "attempt") == [
-        ("deferred", "refused_for_now", 1), ("failed", "too_many_attempts", 2), ("ambiguous", "lease_lapsed", 3),
-    ]  # fmt: skip
+        ("deferred", "refused_for_now", 1),
+        ("failed", "too_many_attempts", 2),
+        ("ambiguous", "lease_lapsed", 3),
+    ]
 
 
 def test_the_relay_is_told_of_once_when_it_is_lost_and_once_when_it_is_back(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.worker.delivery.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("frontdesk.worker.breaker.FIRST_PAUSE_SECONDS", 0.0)
     post.enrol()
     worker = post.worker(connections=1, fault=failing("offer", AWAY))
     for _ in range(3):
@@ -80,7 +84,8 @@ def test_the_relay_is_told_of_once_when_it_is_lost_and_once_when_it_is_back(
 
 
 def test_files_are_logged_when_they_start_end_and_are_held(post: Post) -> None:
-    desk, log = Desk(post.db, post.customer, post.clock), io.StringIO()
+    desk = Desk(post.db, post.customer, post.clock)
+    log = io.StringIO()
     desk.options = replace(desk.options, tell=LogOutput(log).write)
     all_of_them = csv_of(row(number, email=f"e{number}@example.com") for number in range(41))
     files = [desk.load(all_of_them, file_name="robin@example.com.csv")]

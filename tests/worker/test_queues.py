@@ -1,4 +1,6 @@
-"""A worker forgets old queue events by itself, so that nothing grows without end where nobody runs a command."""
+"""A worker forgets old queue events by itself, so that nothing grows without end where nobody runs
+a command.
+"""
 
 from collections import Counter
 from datetime import timedelta
@@ -15,9 +17,12 @@ from tests.factories import NOW
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
 
 
-def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(db: Database, clock: SetClock) -> None:
+def test_a_worker_forgets_what_is_over_and_old_and_keeps_the_rest(
+    db: Database, clock: SetClock
+) -> None:
     clinic = make_clinic(db)
-    plan, pruner = clinic.plan_ids[0], QueuePruner(db, clock=clock)
+    plan = clinic.plan_ids[0]
+    pruner = QueuePruner(db, clock=clock)
     for days in (0, 60):
         seen = {"plan_id": plan, "visit": f"v-{days}"}
         feed(db, event(f"j-{days}", JOINED, days * 86_400, **seen))
@@ -40,10 +45,15 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
     with db.write() as tx:
         tx.execute(estimate_log.insert(), [log] * (PAGE + 5))
         ingest(tx, shifts, now=NOW)
-    later, pages = NOW + MIN_AGE + timedelta(days=1), []
+    later = NOW + MIN_AGE + timedelta(days=1)
+    pages = []
     for _ in range(3):
         with db.write() as tx:
             pages.append(prune(tx, now=later, age=MIN_AGE))
-    assert pages == [Counter(events=PAGE, estimates=PAGE), Counter(events=8, estimates=5), Counter()]
+    assert pages == [
+        Counter(events=PAGE, estimates=PAGE),
+        Counter(events=8, estimates=5),
+        Counter(),
+    ]
     with db.read() as tx:
         assert tx.execute(estimate_log.select()).all() == []

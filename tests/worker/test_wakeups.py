@@ -1,4 +1,6 @@
-"""A worker that waits is woken by what others commit, however rarely it asks by itself, and stops on a signal."""
+"""A worker that waits is woken by what others commit, however rarely it asks by itself, and stops
+on a signal.
+"""
 
 import io
 import os
@@ -16,6 +18,7 @@ from frontdesk.access.model import Scope
 from frontdesk.config import Config
 from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
+from frontdesk.installation import run_options
 from frontdesk.log_output import LogOutput
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
@@ -32,6 +35,12 @@ from tests.worker.conftest import Post
 NEVER = 3600.0
 
 
+@pytest.fixture
+def base_address() -> str:
+    """On this machine, as the receiver of webhooks is."""
+    return "http://127.0.0.1:8000"
+
+
 def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
     """It asks by itself once an hour."""
     address = f"/v2/plans/{post.customer.plan_ids[0]}/eligibility"
@@ -41,8 +50,11 @@ def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
         thread.start()
         try:
             for number in range(3):
-                assert api.post(address, member_body(number, invite_immediately=True)).status_code == 201
-                wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023 - used at once
+                assert (
+                    api.post(address, member_body(number, invite_immediately=True)).status_code
+                    == 201
+                )
+                wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023
         finally:
             worker.stop()
             thread.join()
@@ -53,7 +65,8 @@ def test_files_wake_a_worker_that_waits_and_a_bad_one_holds_up_nobody(
 ) -> None:
     """Two wait when it starts."""
     monkeypatch.setattr(FileLoader, "poll_seconds", NEVER)
-    address, kind = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files", {"Content-Type": "text/csv"}
+    address = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
+    kind = {"Content-Type": "text/csv"}
 
     def upload(content: bytes) -> str:
         taken = api.request("POST", address, content=content, headers=kind)
@@ -63,9 +76,11 @@ def test_files_wake_a_worker_that_waits_and_a_bad_one_holds_up_nobody(
         return api.get(path).json()["data"]["state"]
 
     paths = [upload(content) for content in (b"no header\n", csv_of([row(1)]))]
-    loader = FileLoader(config, db, clock=lambda: NOW)
+    loader = FileLoader(db, run_options(config), clock=lambda: NOW)
     with loader, WorkListener(db.engine, loader.wake):
-        wait_until(lambda: [state(path) for path in paths] == ["failed", "done"], "those that waited")
+        wait_until(
+            lambda: [state(path) for path in paths] == ["failed", "done"], "those that waited"
+        )
         for number in (2, 3):
             path = upload(csv_of([row(number)]))
             wait_until(lambda: state(path) == "done", "the file")  # noqa: B023 - used at once
@@ -77,17 +92,19 @@ def test_a_member_wakes_a_sender_of_webhooks_that_waits(
     monkeypatch.setattr(WebhookSender, "poll_seconds", NEVER)
     manager = api.as_(second_token(db, customer.account_id, Scope.WEBHOOKS_MANAGE))
     sender = WebhookSender(config, db)
-    with receiving() as receiver:
+    with receiving() as receiver, sender, WorkListener(db.engine, sender.wake):
         assert manager.post("/v2/webhook-endpoints", {"url": receiver.url}).status_code == 201
-        with sender, WorkListener(db.engine, sender.wake):
-            for number in range(3):
-                api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number))
-                receiver.wait_for(number + 1)
-                wait_until(lambda: not sender._running, "the end of the turn")
-                time.sleep(2 * SHORTEST_WAIT_SECONDS)  # then it has looked again, and waits
+        receiver.wait_for(1)  # the test of its address
+        wait_until(lambda: not sender._running, "the end of the turn")
+        time.sleep(2 * SHORTEST_WAIT_SECONDS)
+        for number in range(3):
+            api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number))
+            receiver.wait_for(number + 2)
+            wait_until(lambda: not sender._running, "the end of the turn")
+            time.sleep(2 * SHORTEST_WAIT_SECONDS)  # then it has looked again, and waits
 
 
-def test_who_listens_is_woken_by_what_is_announced_before_a_close_also_after_its_connection_was_cut(
+def test_a_listener_is_woken_before_a_close_and_after_a_cut_connection(
     db: Database, postgres: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notifications, "RETRY_SECONDS", 0.05)
@@ -96,7 +113,8 @@ def test_who_listens_is_woken_by_what_is_announced_before_a_close_also_after_its
         assert woken.acquire(timeout=PATIENCE_SECONDS)
         if not db.is_sqlite:  # a file cuts nobody off
             postgres.kill_backends(str(db.engine.url.database))
-            assert woken.acquire(timeout=PATIENCE_SECONDS)  # what came meanwhile may be lost, so it looks
+            # what came meanwhile may be lost, so it looks
+            assert woken.acquire(timeout=PATIENCE_SECONDS)
         with closing(open_database(db.url)) as other:
             make_customer(other)
             other.announce_work()
@@ -124,7 +142,7 @@ def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
 
     monkeypatch.setattr(FileLoader, "step", step)
     started = time.monotonic()
-    with FileLoader(config, db):
+    with FileLoader(db, run_options(config)):
         for _ in range(3):
             assert steps.acquire(timeout=PATIENCE_SECONDS)
     assert time.monotonic() - started >= 2 * SHORTEST_WAIT_SECONDS

@@ -40,12 +40,15 @@ def read(post: Post) -> Values:
 
 
 def mail(found: Values) -> Values:
-    counts = {name.removeprefix("mail_total "): value for name, value in found.items() if "mail_" in name}
+    counts = {
+        name.removeprefix("mail_total "): value for name, value in found.items() if "mail_" in name
+    }
     assert counts.keys() == {*_RESULTS}
     return {name: value for name, value in counts.items() if value}
 
 
-REFUSED, AWAY = RelayRefused("recipient", permanent=True, code=550), RelayRefused("connect", permanent=False)
+REFUSED = RelayRefused("recipient", permanent=True, code=550)
+AWAY = RelayRefused("connect", permanent=False)
 FOR_NOW = RelayRefused("recipient", permanent=False, code=451)
 
 
@@ -104,14 +107,16 @@ def test_what_is_new_is_stored_when_the_worker_ends(post: Post) -> None:
     assert mail(read(post)) == {"sent": 1}
 
 
-def test_a_mail_that_another_worker_lost_is_counted_and_a_bounce_that_is_told_twice_once(post: Post) -> None:
+def test_lost_mails_are_counted_and_repeated_bounces_once(post: Post) -> None:
     post.enrol()
     worker = post.worker()
     worker.turn()
     [message] = post.mailer.messages
     for _ in range(2):
         with post.db.write() as tx:
-            receive_report(tx, DeliveryReport(message.message_id, ReportEvent.BOUNCED), now=post.clock())
+            receive_report(
+                tx, DeliveryReport(message.message_id, ReportEvent.BOUNCED), now=post.clock()
+            )
     with post.db.write() as tx:
         tx.execute(invitations.update().values(state="offered", due_at=post.clock()))
     worker.turn()
@@ -130,7 +135,9 @@ def test_files_are_counted_and_the_oldest_has_an_age(post: Post) -> None:
     post.clock.advance(5)
     found = read(post)
     states = {
-        name.removeprefix("files "): value for name, value in found.items() if name.startswith("files ")
+        name.removeprefix("files "): value
+        for name, value in found.items()
+        if name.startswith("files ")
     }
     assert states.pop("waiting") == 2
     assert {state for state, count in states.items() if count} == {"held"}
@@ -149,7 +156,10 @@ def test_the_age_of_a_feed_and_of_the_last_retention_is_told(post: Post) -> None
         ingest(tx, [joined], now=post.clock())
     post.clock.advance(90)
     found = read(post)
-    ages = found["retention_last_run_seconds"], found[f"feed_age_seconds {post.customer.account_id}"]
+    ages = (
+        found["retention_last_run_seconds"],
+        found[f"feed_age_seconds {post.customer.account_id}"],
+    )
     assert ages == (90, 90)
 
 

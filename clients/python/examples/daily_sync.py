@@ -1,7 +1,8 @@
 """Load the full list of a plan's members, every night: python daily_sync.py gold-2027 members.csv
 
-FRONTDESK_URL, FRONTDESK_CLIENT_ID and FRONTDESK_CLIENT_SECRET have the address and the credentials. Exit status: 0 every row
-was applied, 1 nothing was loaded, 3 some rows were refused, 4 a person has to decide about the file.
+FRONTDESK_URL, FRONTDESK_CLIENT_ID and FRONTDESK_CLIENT_SECRET have the address and the credentials.
+Exit status: 0 every row was applied, 1 nothing was loaded, 3 some rows were refused, 4 a person has
+to decide about the file.
 """
 
 import os
@@ -27,7 +28,9 @@ def main(address: str, client_id: str, client_secret: str, plan: str, path: str)
 
 
 if __name__ == "__main__":
-    settings = [os.environ.get(f"FRONTDESK_{name}", "") for name in ("URL", "CLIENT_ID", "CLIENT_SECRET")]
+    settings = [
+        os.environ.get(f"FRONTDESK_{name}", "") for name in ("URL", "CLIENT_ID", "CLIENT_SECRET")
+    ]
     if len(sys.argv) != 3 or not all(settings):
         sys.exit(__doc__)
     try:

@@ -415,7 +415,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook endpoint
-         * @description It gets the events that happen from now on, in their order. The answer has its `secret`, which is not shown again. An account has 10 endpoints at most.
+         * @description It is `unverified` until it answers a `webhook.test` with 2xx, which is sent at once. Then it gets the events that happen from now on, in their order. The answer has its `secret`, which is not shown again. An account has 10 endpoints at most.
          */
         post: operations["createWebhookEndpoint"];
         delete?: never;
@@ -447,7 +447,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description An absent field keeps its value. One that becomes `active` is sent what has waited, at once.
+         * @description An absent field keeps its value. One that becomes `active` is sent what has waited, at once. With another `url` it is `unverified` until that has answered a `webhook.test`; events wait.
          */
         patch: operations["changeWebhookEndpoint"];
         trace?: never;
@@ -483,7 +483,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test to a webhook endpoint
-         * @description It is an event `webhook.test`, behind the events that wait for the endpoint.
+         * @description It is an event `webhook.test`, behind the events that wait for the endpoint. An `unverified` endpoint is sent the test of its address again, at once.
          */
         post: operations["testWebhookEndpoint"];
         delete?: never;
@@ -856,7 +856,7 @@ export interface components {
              *     - `encrypted_workbook`: The workbook has a password: save it without one.
              *     - `no_sheet`: The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.
              *     - `sheet_too_large`: The sheet is too large to be read in bounded memory: delete cells far below or beside the table, or save it as CSV.
-             *     - `bad_json_array`: The JSON array has, or is followed by, something other than JSON values with commas between them.
+             *     - `bad_json_array`: The JSON array has, or is followed by, something other than JSON values with commas between them, or over 64 KiB of spaces in a row.
              *     - `line_too_long`: A line, row or segment is longer than any member can be.
              *     - `rows_run_together`: A quotation mark is not closed, so the ends of the rows are unknown.
              *     - `cut_off`: The file ends in the middle: send the whole file again.
@@ -878,11 +878,12 @@ export interface components {
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
              *     - `all_refused`: The first 10,000 rows were all refused, so the rest was not read.
+             *     - `too_many_rows`: The file could store more than the account may in a day, so nothing of it was applied: send it in parts on several days, or ask the operator for a larger quota.
              *     - `bad_mapping`: The mapping can't be used: correct the part that the message names.
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "overtaken" | "needs_mapping" | "only_compared" | "all_refused" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "overtaken" | "needs_mapping" | "only_compared" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -1485,6 +1486,7 @@ export interface components {
              *     - `by_operator`: An operator decided so.
              *     - `by_report`: A delivery report says so.
              *     - `complained`: The reader complained about the message.
+             *     - `immediate_limit`: The account's hourly limit of immediate invitations is reached; it leaves as soon as that allows.
              *     - `restored`: A backup was restored; whether it has been sent since then is not known. Without an invitation, why the member has none:
              *
              *     - `not_new`: The record existed already; only new members are invited.
@@ -1672,12 +1674,12 @@ export interface components {
         };
         /** @description A webhook endpoint to create. */
         NewWebhookEndpoint: {
-            /** @description An https address on the internet. A sandbox takes http on its own machine too. */
+            /** @description An https address on the internet. A sandbox on your own machine takes http on that machine too. */
             url: string;
             /** @description Types of the events that are sent; empty, which is the default, for all. */
             event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
-             * @description `paused`: nothing is sent, events wait.
+             * @description `active`: it is sent events once it has answered a `webhook.test` with 2xx. `paused`: nothing is sent, events wait.
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1689,7 +1691,7 @@ export interface components {
             /** @description Types of the events that are sent; empty for all. */
             event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
-             * @description `active`: what has waited is sent at once.
+             * @description `active`: what has waited is sent at once, to an address that is not verified after a test.
              * @enum {string}
              */
             state?: "active" | "paused";
@@ -1711,15 +1713,15 @@ export interface components {
             /** @description Empty for all. */
             event_types: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
-             * @description While it is `paused`, events wait for it, for 30 days at most.
+             * @description `unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`, events wait for it, for 30 days at most.
              * @enum {string}
              */
-            state: "active" | "paused";
+            state: "unverified" | "active" | "paused";
             /**
-             * @description `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days.
+             * @description `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no test with 2xx for a day.
              * @enum {string|null}
              */
-            paused_reason: "asked" | "gone" | "failing" | null;
+            paused_reason: "asked" | "gone" | "failing" | "unverified" | null;
             /** @description Attempts of the next event that have failed. */
             attempts: number;
             /**
@@ -1807,35 +1809,52 @@ export interface components {
              *     - `malformed_zipcode`: The zip code is malformed.
              *     - `too_many_keys`: metadata has more than 50 keys.
              *     - `empty_key`: metadata has a key without a character.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
              *     - `not_enrolled`: There is no such member under the plan (only in files, which can end or compare a member).
              *     - `not_unique`: Another record carries this value already.
              *     - `read_only`: The field can't be changed here.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              *     - `empty`: The upload has no content, or the batch no record.
              *     - `too_many_records`: The batch has more than 1,000 records.
+             *     - `too_many_blank_lines`: The batch has more than 1,000 blank lines.
              *     - `unknown_encoding`: The declared encoding is not one that is read (only with files).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `too_many_uploads`: The account has as many open uploads as it may have (429).
              *     - `too_many_files`: The account has as many eligibility files that wait or run as it may have (429).
              *     - `too_many_bytes`: The account's eligibility files that wait or run have as many bytes as they may have (413).
-             *     - `too_many_taken`: Too many records of the client had the value of another record; new keys are taken again tomorrow (429).
+             *     - `too_many_taken`: The record has another account's value, and too many records had one today; send it again tomorrow (429).
+             *     - `storage_used_up`: The account has stored as many bytes as it may in a day; writes are taken again tomorrow (429).
              *     - `suggestion_open`: Another mapping is being suggested for this account (429).
+             *     - `too_many_at_once`: Too many lists, batches, files or changes of the account are under way (429).
              *     - `report_open`: Another whole report is on its way to this client (429).
-             *     - `no_such_member`: No member of the account has this external_id; If-Match: * and only=update create none (404).
-             *     - `member_exists`: A member of the account has this external_id already; If-None-Match: * updates none (412).
-             *     - `other_plan`: The member is under another plan of the account; move=false moves none (409).
-             *     - `idempotency_in_flight`: A request with this Idempotency-Key is under way; send it again (409).
+             *     - `no_such_member`: No member of the account has this external_id, and the request creates none (404).
+             *     - `member_exists`: A member of the account has this external_id already, and the request updates none (412).
+             *     - `other_plan`: The member is under another plan of the account, and the request moves none (409).
+             *     - `idempotency_in_flight`: A request with this idempotency key is under way; send it again (409).
              *     - `wrong_state`: The thing is in a state in which that can't be done to it.
              *     - `second_person_needed`: The account wants another client or operator than the uploader for this.
              * @enum {string}
              */
-            code: "required" | "wrong_type" | "too_long" | "control_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "suggestion_open" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
+            code: "required" | "wrong_type" | "too_long" | "control_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
             /** @description The rule in words; it never repeats the value. */
             message: string;
             /** @description The similar name of a field or parameter that exists. */
             did_you_mean?: string;
+        };
+        /** @description What to do about a problem. */
+        ProblemRemedy: {
+            /**
+             * @description The word of the remedy.
+             * @enum {string}
+             */
+            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "rename_member" | "rename_members" | "show_member" | "stop_suppressing" | "update_member";
+            /** @description Method of the operation. */
+            method: string;
+            /** @description Its path; an id that the service does not know is a name in braces. */
+            path: string;
+            /** @description What its request has to be like. */
+            note?: string;
         };
         /** @description Problem details (RFC 9457). */
         Problem: {
@@ -1853,6 +1872,8 @@ export interface components {
             did_you_mean?: {
                 [key: string]: string;
             };
+            /** @description What to do about it, where one operation does it. */
+            remedy?: components["schemas"]["ProblemRemedy"];
         };
         /** @description An error of RFC 6749, section 5.2. */
         OAuthError: {
@@ -2935,7 +2956,9 @@ export interface components {
          */
         "Eligibility-Warnings": string;
         /**
-         * @description Whether the member is invited by e-mail: at once, in the account's batches (`queued`), or not, with the reason.
+         * @description Whether the member is invited by e-mail: at once, in the account's batches (`queued`), later than at once with the reason, or not, with the reason.
+         *
+         *     - `immediate_limit`: The account's hourly limit of immediate invitations is reached; it leaves as soon as that allows.
          *
          *     - `not_new`: The record existed already; only new members are invited.
          *     - `no_email`: The record has no e-mail address.
@@ -3008,6 +3031,7 @@ export type TokenRequest = components['schemas']['TokenRequest'];
 export type RevocationRequest = components['schemas']['RevocationRequest'];
 export type Token = components['schemas']['Token'];
 export type Fault = components['schemas']['Fault'];
+export type ProblemRemedy = components['schemas']['ProblemRemedy'];
 export type Problem = components['schemas']['Problem'];
 export type OAuthError = components['schemas']['OAuthError'];
 export type Health = components['schemas']['Health'];
@@ -3196,7 +3220,7 @@ export interface operations {
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -3398,12 +3422,12 @@ export interface operations {
              *     - `malformed_zipcode`: The zip code is malformed.
              *     - `too_many_keys`: metadata has more than 50 keys.
              *     - `empty_key`: metadata has a key without a character.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
              *     - `not_enrolled`: There is no such member under the plan (only in files, which can end or compare a member).
              *     - `not_unique`: Another record carries this value already.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -3563,10 +3587,11 @@ export interface operations {
              *
              *     - `empty`: The upload has no content, or the batch no record.
              *     - `too_many_records`: The batch has more than 1,000 records.
+             *     - `too_many_blank_lines`: The batch has more than 1,000 blank lines.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -3668,7 +3693,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -3756,7 +3781,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -3877,9 +3902,9 @@ export interface operations {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `expiry_before_effective`: expiry_date is before effective_date on the record as it would be.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -4003,9 +4028,9 @@ export interface operations {
              *     - `too_long`: The text is longer than the field allows.
              *     - `control_character`: The text contains a control character, a bidirectional one too, or half of a surrogate pair.
              *     - `not_unique`: Another record carries this value already.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -4085,7 +4110,7 @@ export interface operations {
              *     - `required`: The field is missing, null or blank, and must not be.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -4172,7 +4197,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -4346,8 +4371,8 @@ export interface operations {
              *     - `repeated`: A query parameter is given more than once.
              *     - `empty`: The upload has no content, or the batch no record.
              *     - `unknown_encoding`: The declared encoding is not one that is read (only with files).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -4427,7 +4452,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -4508,7 +4533,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -4592,11 +4617,11 @@ export interface operations {
              *     - `repeated_differently`: Another row has the same external_id and other values: keep one row, or make the identifier from more columns.
              *     - `no_medical_coverage`: The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
-             *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, free the number (frontdesk member rename), or name members in another way.
+             *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
              *     - `untidy_file`: The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older version, …
              *     - `not_found`: The account has no such plan.
-             *     - `too_many_taken`: Too many records of the client had a value of another account's record today; send the row again tomorrow (UTC).
+             *     - `too_many_taken`: The row has a value of another account's record, and too many records of the account had one today; send the row again tomorrow (UTC).
              *     - `not_now`: Other requests keep changing the same record; send the row again.
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
@@ -4656,7 +4681,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -4733,7 +4758,34 @@ export interface operations {
             };
             400: components["responses"]["TwoTokens"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["LacksEligibilityWrite"];
+            /**
+             * @description The token's scope is too narrow. The token lacks the scope of this endpoint.
+             *
+             *     Another person has to approve. The account wants another client or operator than the uploader for this.
+             *
+             *     The account is suspended. The account is suspended; the operator of the service can resume it.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Pragma: components["headers"]["Pragma"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                    "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                    "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             404: components["responses"]["NoSuchFile"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
@@ -4761,8 +4813,8 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -4881,9 +4933,9 @@ export interface operations {
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -4988,8 +5040,8 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -5096,8 +5148,8 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -5167,7 +5219,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5243,7 +5295,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5350,8 +5402,8 @@ export interface operations {
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5425,7 +5477,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5494,7 +5546,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5570,7 +5622,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5639,7 +5691,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5724,9 +5776,9 @@ export interface operations {
              *     - `required`: The field is missing, null or blank, and must not be.
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_allowed`: The value is not one of the allowed ones.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -5802,7 +5854,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5876,7 +5928,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -5966,9 +6018,9 @@ export interface operations {
              *
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_allowed`: The value is not one of the allowed ones.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -6048,8 +6100,8 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -6150,8 +6202,8 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {
@@ -6243,9 +6295,9 @@ export interface operations {
              *     - `required`: The field is missing, null or blank, and must not be.
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_allowed`: The value is not one of the allowed ones.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */
             422: {
                 headers: {
@@ -6346,7 +6398,7 @@ export interface operations {
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -6443,7 +6495,7 @@ export interface operations {
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
                 headers: {
@@ -6540,9 +6592,9 @@ export interface operations {
              *     - `control_character`: The text contains a control character, a bidirectional one too, or half of a surrogate pair.
              *     - `not_unique`: Another record carries this value already.
              *     - `read_only`: The field can't be changed here.
-             *     - `unknown_field`: There is no such field (only with Prefer: handling=strict).
-             *     - `unknown_parameter`: There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).
-             *     - `idempotency_key_reused`: The Idempotency-Key was sent before, with another request.
+             *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
+             *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              *     - `not_allowed`: The value is not one of the allowed ones.
              */
             422: {

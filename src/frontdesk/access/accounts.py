@@ -1,4 +1,5 @@
-"""Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation.
+"""Accounts and their API clients. The server makes each secret, shows it once, and keeps at most
+two alive for rotation.
 
 A revocation takes effect in every process within 5 s, the time for which tokens are cached.
 """
@@ -7,6 +8,7 @@ import re
 import secrets
 from datetime import datetime
 
+from frontdesk import codes
 from frontdesk.access import store
 from frontdesk.access.callers import digest, new_secret
 from frontdesk.access.model import Account, AccountState, ApiClient, ClientSecret, NewClient, Scope
@@ -29,8 +31,8 @@ def get_account(tx: Tx, account_id: int) -> Account:
 def set_state(tx: Tx, account_id: int, state: AccountState, *, now: datetime) -> Account:
     """Suspend, resume or close an account; its clients end when it is closed, its records stay.
 
-    While it is suspended, its tokens are refused, none is issued, and its files and mails wait. Raises NotFound; Suspended for an
-    account that is closed already: it stays so for good.
+    While it is suspended, its tokens are refused, none is issued, and its files and mails wait.
+    Raises NotFound; Suspended for an account that is closed already: it stays so for good.
     """
     if store.lock_account(tx, account_id).state is AccountState.CLOSED:
         raise Suspended("The account is closed for good.")
@@ -41,6 +43,15 @@ def set_state(tx: Tx, account_id: int, state: AccountState, *, now: datetime) ->
     return get_account(tx, account_id)
 
 
+def set_immediate_limit(tx: Tx, account_id: int, limit: int) -> Account:
+    """Change how many immediate invitations the account may send in any 60 minutes. Raises
+    NotFound.
+    """
+    store.lock_account(tx, account_id)
+    store.set_immediate_limit(tx, account_id, limit)
+    return get_account(tx, account_id)
+
+
 def refuse_unless_active(tx: Tx, account_id: int) -> None:
     """Raises NotFound, Suspended."""
     if (state := get_account(tx, account_id).state) is not AccountState.ACTIVE:
@@ -48,24 +59,48 @@ def refuse_unless_active(tx: Tx, account_id: int) -> None:
 
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
-    """The new client and its secret, which can't be read again. Raises Invalid for scopes that don't fit the owner; NotFound for
-    an unknown account; Suspended for a closed one."""
+    """The new client and its secret, which can't be read again. Raises Invalid for scopes that
+    don't fit the owner; NotFound for an unknown account; Suspended for a closed one.
+    """
     _check_owner(new)
-    if new.account_id is not None and store.lock_account(tx, new.account_id).state is AccountState.CLOSED:
+    if (
+        new.account_id is not None
+        and store.lock_account(tx, new.account_id).state is AccountState.CLOSED
+    ):
         raise Suspended("The account is closed for good.")
     client = store.insert_client(tx, new, client_id=secrets.token_hex(16), now=now)
     return client, _add_secret(tx, client, new.expires_at, now=now)
 
 
 def _check_owner(new: NewClient) -> None:
-    """A client with the scope `operator` belongs to the installation, any other client to an account."""
+    """A client with the scope `operator` belongs to the installation, any other client to an
+    account.
+    """
     is_operators = Scope.OPERATOR in new.scopes
     if is_operators and len(set(new.scopes)) > 1:
-        raise Invalid([Fault("scope", "not_alone", "must be operator alone: other scopes are of customers")])
+        raise Invalid(
+            [
+                Fault(
+                    "scope",
+                    codes.operators.NOT_ALONE,
+                    "must be operator alone: other scopes are of customers",
+                )
+            ]
+        )
     if is_operators and new.account_id is not None:
-        raise Invalid([Fault("account", "not_allowed", "must be left out where the scope is operator")])
+        raise Invalid(
+            [
+                Fault(
+                    "account",
+                    codes.faults.NOT_ALLOWED,
+                    "must be left out where the scope is operator",
+                )
+            ]
+        )
     if not is_operators and new.account_id is None:
-        raise Invalid([Fault("account", "required", "must be given, unless the scope is operator")])
+        raise Invalid(
+            [Fault("account", codes.faults.REQUIRED, "must be given, unless the scope is operator")]
+        )
 
 
 def find_client(tx: Tx, client_id: str) -> ApiClient | None:
@@ -82,9 +117,15 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
 
 
 def rotate_secret(
-    tx: Tx, client_id: str, *, now: datetime, leaked: bool = False, expires_at: datetime | None = None
+    tx: Tx,
+    client_id: str,
+    *,
+    now: datetime,
+    leaked: bool = False,
+    expires_at: datetime | None = None,
 ) -> str:
-    """A new secret beside the newest; older secrets stop working now. The new secret ends at `expires_at`.
+    """A new secret beside the newest; older secrets stop working now. The new secret ends at
+    `expires_at`.
 
     `leaked` ends every other secret and every token of the client, too. Raises NotFound.
     """
@@ -127,5 +168,7 @@ def revoke_client(tx: Tx, client_id: str, *, now: datetime) -> ApiClient:
 
 def _add_secret(tx: Tx, client: ApiClient, expires_at: datetime | None, *, now: datetime) -> str:
     secret = new_secret()
-    store.insert_secret(tx, client.id, secret_hash=digest(secret), created_at=now, expires_at=expires_at)
+    store.insert_secret(
+        tx, client.id, secret_hash=digest(secret), created_at=now, expires_at=expires_at
+    )
     return secret

@@ -1,12 +1,13 @@
 """Authenticates API clients by their secrets, and slows down guessing.
 
-All processes count failures in the database over the last five minutes: per client at one address, and per address over all
-clients. Above the limit wrong pairs are refused without being recorded, so guesses fill no table, and the limit always ends.
-The right secret is accepted after a pause (PAUSE_SECONDS): callers that share an address, behind a proxy or a company's gateway,
-must not lock each other out, and secrets of 256 random bits can't be guessed.
+All processes count failures in the database over the last five minutes: per client at one address,
+and per address over all clients. Above the limit wrong pairs are refused without being recorded, so
+guesses fill no table, and the limit always ends. The right secret is accepted after a pause
+(PAUSE_SECONDS): callers that share an address, behind a proxy or a company's gateway, must not lock
+each other out, and secrets of 256 random bits can't be guessed.
 
-Failures are not counted per client over all addresses: a stranger that fails from many addresses would lock the customer out.
-An IPv6 address counts as its /64, the range of one caller.
+Failures are not counted per client over all addresses: a stranger that fails from many addresses
+would lock the customer out. An IPv6 address counts as its /64, the range of one caller.
 """
 
 import hmac
@@ -33,15 +34,21 @@ _NO_SECRET = digest("")
 
 
 class Recognised(NamedTuple):
-    """A client with one of its live secrets. `is_first_today`: the secret's day of last use has to be stored."""
+    """A client with one of its live secrets. `is_first_today`: the secret's day of last use has to
+    be stored.
+    """
 
     client: ApiClient
     secret: int
     is_first_today: bool
 
 
-def recognise_client(tx: Tx, *, client_id: str, client_secret: str, now: datetime) -> Recognised | None:
-    """The client behind the pair; None for a wrong one. Reads only, so the right secret never waits for the writer."""
+def recognise_client(
+    tx: Tx, *, client_id: str, client_secret: str, now: datetime
+) -> Recognised | None:
+    """The client behind the pair; None for a wrong one. Reads only, so the right secret never waits
+    for the writer.
+    """
     client = find_client(tx, client_id)
     if client is not None and client.revoked_at is not None:
         client = None
@@ -60,9 +67,12 @@ def note_use(tx: Tx, recognised: Recognised, *, now: datetime) -> None:
 
 
 def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bool:
-    """Record a wrong pair; True if it was the last before the limit. Raises RateLimited above the limit."""
+    """Record a wrong pair; True if it was the last before the limit. Raises RateLimited above the
+    limit.
+    """
     client_at_address, at_address = _limits(client_id, address)
-    # Concurrent guesses are counted one after the other; otherwise all of them would pass below the limit.
+    # Concurrent guesses are counted one after the other; otherwise all of them would pass below the
+    # limit.
     store.lock_failures(tx, at_address)
     if wait := seconds_limited(tx, client_id=client_id, address=address, now=now):
         raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
@@ -73,11 +83,15 @@ def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bo
 def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> int:
     """Seconds until a wrong pair is checked again; 0 below the limit."""
     limits = _limits(client_id, address)
-    return max(_wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items())
+    return max(
+        _wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items()
+    )
 
 
 def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
-    """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer now."""
+    """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer
+    now.
+    """
     failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
     if len(failures) < limit:
         return 0
@@ -86,13 +100,17 @@ def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
 
 
 def _counted(now: datetime) -> tuple[datetime, datetime]:
-    """The span of times in which a failure counts. It reaches a window into the future, because clocks differ. A later failure
-    was recorded before a clock was set back, and must not lock a caller out."""
+    """The span of times in which a failure counts. It reaches a window into the future, because
+    clocks differ. A later failure was recorded before a clock was set back, and must not lock a
+    caller out.
+    """
     return now - _WINDOW, now + _WINDOW
 
 
 def _limits(client_id: str, address: str) -> dict[bytes, int]:
-    """The limits of the client's count at the address and of the address's, by hashed names: an address can be a person's."""
+    """The limits of the client's count at the address and of the address's, by hashed names: an
+    address can be a person's.
+    """
     network = network_of(address)
     return {
         digest(f"client:{network} {client_id}"): FAILURES_PER_CLIENT_AND_ADDRESS,

@@ -1,11 +1,13 @@
-"""The caller of a request: its bearer token, its requests of the minute, and what it may do one at a time only.
+"""The caller of a request: its bearer token, its requests of the minute, and what it may do one at
+a time only.
 
 A warm check of a token reads no database.
 
-Limits are per minute: a client's own over all processes, else the installation's. A process takes blocks of requests from a row
-that all processes share. Blocks shrink with the rest of the limit, so that few requests are reserved and not used. Under the
-installation's limit each process first uses a share of its own, without the database. So most clients never cause a write, and
-reads continue while the database takes no writes. Each process beyond the first may let a twentieth more through.
+Limits are per minute: a client's own over all processes, else the installation's. A process takes
+blocks of requests from a row that all processes share. Blocks shrink with the rest of the limit, so
+that few requests are reserved and not used. Under the installation's limit each process first uses
+a share of its own, without the database. So most clients never cause a write, and reads continue
+while the database takes no writes. Each process beyond the first may let a twentieth more through.
 """
 
 import asyncio
@@ -20,18 +22,22 @@ from time import monotonic
 from frontdesk.access import store
 from frontdesk.access.model import ApiClient, Caller, RequestAllowance, Scope, scope_text
 from frontdesk.clock import Clock
+from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import RateLimited, Unauthorized, Unavailable
 
 LIFETIME_SECONDS = 7200
-# Per client. A program may get a token for each run: the oldest token ends, while a refusal would stop the program for two hours.
-# The number is large enough for all processes of a customer.
+# Per client. A program may get a token for each run: the oldest token ends, while a refusal would
+# stop the program for two hours. The number is large enough for all processes of a customer.
 LIVE_TOKENS = 1000
-CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (docs/interface.md, Tokens)
+CACHE_SECONDS = (
+    5  # how long a revoked token may still pass in another process (docs/interface.md, Tokens)
+)
 CACHE_SIZE = 10_000
-# Monitoring reads the metrics while the database is away. A token that was revoked in another process shortly before is accepted
-# if this process verified it within this time (docs/operator.md).
+# Monitoring reads the metrics while the database is away. A token that was revoked in another
+# process shortly before is accepted if this process verified it within this time
+# (docs/operator.md).
 LATELY_SECONDS = 300
 
 # A block is at most this part of the limit, and of what is left of it.
@@ -49,7 +55,9 @@ def digest(secret: str) -> bytes:
 
 
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:
-    """A new token of the client, valid for 7200 s. The client's oldest ends if it has LIVE_TOKENS already."""
+    """A new token of the client, valid for 7200 s. The client's oldest ends if it has LIVE_TOKENS
+    already.
+    """
     token = new_secret()
     expires_at = now + timedelta(seconds=LIFETIME_SECONDS)
     row = {"token_hash": digest(token), "scopes": scope_text(scopes), "expires_at": expires_at}
@@ -58,16 +66,17 @@ def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: dat
 
 
 def revoke_token(tx: Tx, client: ApiClient, token: str) -> bool:
-    """End a token of this client; False if it was none. For another client's token, or an unknown one, there is no error
-    (RFC 7009)."""
+    """End a token of this client; False if it was none. For another client's token, or an unknown
+    one, there is no error (RFC 7009).
+    """
     return store.revoke_token(tx, client.id, digest(token))
 
 
 class TokenCheck:
     """`await check(token)` returns the caller behind a bearer token, for 5 s from memory.
 
-    The 5 s count from the call of `look_up`, which must begin its read after that. They are measured by the monotonic clock,
-    since the machine's may be set.
+    The 5 s count from the call of `look_up`, which must begin its read after that. They are
+    measured by the monotonic clock, since the machine's may be set.
     """
 
     def __init__(self, look_up: Callable[[bytes], Awaitable[Caller | None]], clock: Clock) -> None:
@@ -80,7 +89,8 @@ class TokenCheck:
     async def check(self, token: str) -> Caller:
         """Raises Unauthorized for a token that is unknown, expired or revoked."""
         token_hash = digest(token)
-        seen, asked_at = self._seen.get(token_hash), monotonic()
+        seen = self._seen.get(token_hash)
+        asked_at = monotonic()
         if seen is None or seen[1] <= asked_at:
             caller = await self._look_up_and_remember(token_hash, asked_at)
         else:
@@ -90,8 +100,9 @@ class TokenCheck:
         return caller
 
     def good_lately(self, token: str) -> Caller | None:
-        """The caller of an unexpired token that was verified in the 5 min before the last successful look-up. For use while the
-        database is away."""
+        """The caller of an unexpired token that was verified in the 5 min before the last
+        successful look-up. For use while the database is away.
+        """
         caller, good_until = self._seen.get(digest(token), (None, 0.0))
         if caller is None or caller.expires_at <= self._clock():
             return None
@@ -118,7 +129,9 @@ class TokenCheck:
 
 @dataclass(slots=True)
 class _Block:
-    """Requests `left` to this process in one minute, and those `free` for any process when it last took a block."""
+    """Requests `left` to this process in one minute, and those `free` for any process when it last
+    took a block.
+    """
 
     minute: int
     size: int = 1
@@ -127,7 +140,8 @@ class _Block:
 
 
 class RequestLimits:
-    """`admit_now` counts a request in memory; where it returns None, `await admit` asks the database.
+    """`admit_now` counts a request in memory; where it returns None, `await admit` asks the
+    database.
 
     `own_limit` is the client's own limit per minute, None where `default` counts.
     """
@@ -140,7 +154,9 @@ class RequestLimits:
         self._locks: dict[int, asyncio.Lock] = {}
 
     def admit_now(self, client: int, own_limit: int | None) -> RequestAllowance | None:
-        """The allowance after this request, or None if this process has to take a block first. Raises RateLimited."""
+        """The allowance after this request, or None if this process has to take a block first.
+        Raises RateLimited.
+        """
         limit = own_limit or self._default
         minute, second = divmod(int(self._clock().timestamp()), 60)
         block = self._blocks.get(client)
@@ -185,13 +201,18 @@ class RequestLimits:
 class OneAtATime:
     """Allows one operation per id at a time. `field`, `code` and `detail` are those of the refusal."""
 
-    def __init__(self, field: str, code: str, detail: str) -> None:
-        self._fault, self._detail = (field, code), detail
+    def __init__(self, field: str, code: Code, detail: str) -> None:
+        self._fault = (field, code)
+        self._detail = detail
         self._busy: set[int] = set()
 
     def begin(self, id_: int) -> Callable[[], None]:
-        """Begin the operation. Returns the function that ends it, from any thread. Raises RateLimited."""
+        """Begin the operation. Returns the function that ends it, from any thread. Raises
+        RateLimited.
+        """
         if id_ in self._busy:
-            raise RateLimited(self._detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=self._fault)
+            raise RateLimited(
+                self._detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=self._fault
+            )
         self._busy.add(id_)
         return lambda: self._busy.discard(id_)

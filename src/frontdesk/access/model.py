@@ -1,7 +1,7 @@
 """Accounts, their API clients, their secrets, and what a client's token allows.
 
-Secrets and tokens are 256 random bits each; only the SHA-256 is stored. A slow password hash would add no security and cost
-220 ms a request (docs/decisions/0004).
+Secrets and tokens are 256 random bits each; only the SHA-256 is stored. A slow password hash would
+add no security and cost 220 ms a request (docs/decisions/0004).
 """
 
 from collections.abc import Collection, Iterable
@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 
 class Scope(StrEnum):
-    """A right of a token. `customer` allows the whole /v2 but reading members, events and webhooks, which a client is given by
-    name, as it is the reset of a sandbox; `operator` is for clients without an account."""
+    """A right of a token. `customer` allows the whole /v2 but reading members, events and webhooks,
+    which a client is given by name, as it is the reset of a sandbox; `operator` is for clients
+    without an account.
+    """
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
@@ -27,14 +29,18 @@ class Scope(StrEnum):
 
 
 class AccountState(StrEnum):
-    """Whether the account works. While `suspended`, its tokens are refused, its files and mails wait; `closed` is for good."""
+    """Whether the account works. While `suspended`, its tokens are refused, its files and mails
+    wait; `closed` is for good.
+    """
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
     CLOSED = "closed"
 
 
-WORKING = (None, AccountState.ACTIVE)  # states in which a token passes; an operator's has no account
+IMMEDIATE_HOURLY_LIMIT = 1000  # unless an operator sets another
+# states in which a token passes; an operator's has no account
+WORKING = (None, AccountState.ACTIVE)
 _CUSTOMER = {Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE}
 
 
@@ -64,6 +70,7 @@ class Account:
     name: str
     created_at: datetime
     state: AccountState
+    immediate_hourly_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,9 @@ class ClientSecret:
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A new API client: an account's, or an operator's without an account. Its first secret ends at `expires_at`."""
+    """A new API client: an account's, or an operator's without an account. Its first secret ends at
+    `expires_at`.
+    """
 
     account_id: int | None
     name: str
@@ -93,8 +102,9 @@ class NewClient:
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """A system that calls the API: an account's, or an operator's without an account. `client_id` is public;
-    `requests_per_minute` is its own limit."""
+    """A system that calls the API: an account's, or an operator's without an account. `client_id`
+    is public; `requests_per_minute` is its own limit.
+    """
 
     id: int
     account_id: int | None
@@ -108,8 +118,9 @@ class ApiClient:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account, the client and the rights behind a token. `client` is the client's database id. An operator's client has no
-    account."""
+    """The account, the client and the rights behind a token. `client` is the client's database id.
+    An operator's client has no account.
+    """
 
     account_id: int | None
     client_id: str
@@ -121,7 +132,9 @@ class Caller:
 
 
 class RequestAllowance(NamedTuple):
-    """Requests `remaining` of this minute's `limit`, as seen by this process; the minute ends in `reset_seconds`."""
+    """Requests `remaining` of this minute's `limit`, as seen by this process; the minute ends in
+    `reset_seconds`.
+    """
 
     limit: int
     remaining: int

@@ -32,7 +32,9 @@ from frontdesk.db.sets import SameKey
 from frontdesk.errors import NotFound
 
 MOST_DELETED = 100  # tokens, by one request for another
-_FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
+_FAILURES_LOCK = (
+    0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
+)
 
 
 def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
@@ -65,13 +67,23 @@ def set_account_state(tx: Tx, account_id: int, state: AccountState) -> None:
     tx.execute(update(accounts).where(accounts.c.id == account_id).values(state=state))
 
 
+def set_immediate_limit(tx: Tx, account_id: int, limit: int) -> None:
+    tx.execute(
+        update(accounts).where(accounts.c.id == account_id).values(immediate_hourly_limit=limit)
+    )
+
+
 def insert_client(tx: Tx, new: NewClient, *, client_id: str, now: datetime) -> ApiClient:
     row = {name: getattr(new, name) for name in ("account_id", "name", "requests_per_minute")}
     row |= {"client_id": client_id, "scopes": scope_text(new.scopes), "created_at": now}
-    return _client(tx.execute(insert(api_clients).values(row).returning(api_clients)).mappings().one())
+    return _client(
+        tx.execute(insert(api_clients).values(row).returning(api_clients)).mappings().one()
+    )
 
 
-def list_clients(tx: Tx, account_id: int | None = None, *, client_id: str | None = None) -> list[ApiClient]:
+def list_clients(
+    tx: Tx, account_id: int | None = None, *, client_id: str | None = None
+) -> list[ApiClient]:
     query = select(api_clients).order_by(api_clients.c.id)
     if account_id is not None:
         query = query.where(api_clients.c.account_id == account_id)
@@ -85,7 +97,9 @@ def _client(row: RowMapping) -> ApiClient:
 
 
 def lock_client(tx: Tx, client: int) -> None:
-    """Other changes of the client wait until this transaction ends; its tokens can be used and issued meanwhile."""
+    """Other changes of the client wait until this transaction ends; its tokens can be used and
+    issued meanwhile.
+    """
     query = select(api_clients.c.id).where(api_clients.c.id == client)
     tx.execute(query.with_for_update(key_share=True))
 
@@ -132,7 +146,9 @@ def revoke_tokens(tx: Tx, client: int, now: datetime) -> int:
 
 def revoke_client(tx: Tx, client: int, *, now: datetime) -> None:
     never = api_clients.c.revoked_at.is_(None)
-    tx.execute(update(api_clients).where((api_clients.c.id == client) & never).values(revoked_at=now))
+    tx.execute(
+        update(api_clients).where((api_clients.c.id == client) & never).values(revoked_at=now)
+    )
     revoke_secrets(tx, client, keep_newest=0, now=now)
     revoke_tokens(tx, client, now)
 
@@ -142,10 +158,14 @@ def _is_live(client: int) -> ColumnElement[bool]:
 
 
 def replace_tokens(tx: Tx, client: int, *, keep_newest: int, now: datetime, **row: object) -> None:
-    """Delete the client's expired tokens, and up to 100 of the oldest beyond `keep_newest`; insert the new one."""
+    """Delete the client's expired tokens, and up to 100 of the oldest beyond `keep_newest`; insert
+    the new one.
+    """
     mine = access_tokens.c.api_client_id == client
     tx.execute(delete(access_tokens).where(mine, access_tokens.c.expires_at < now))
-    newest = select(access_tokens.c.token_hash).where(mine).order_by(access_tokens.c.expires_at.desc())
+    newest = (
+        select(access_tokens.c.token_hash).where(mine).order_by(access_tokens.c.expires_at.desc())
+    )
     if beyond := list(tx.execute(newest.offset(keep_newest).limit(MOST_DELETED)).scalars()):
         tx.execute(delete(access_tokens).where(access_tokens.c.token_hash.in_(beyond)))
     tx.execute(insert(access_tokens).values(api_client_id=client, created_at=now, **row))
@@ -158,9 +178,9 @@ _CALLER = (
         accounts.c.state,
     )
     .select_from(
-        access_tokens.join(api_clients, SameKey(api_clients.c.id, access_tokens.c.api_client_id)).join(
-            accounts, SameKey(accounts.c.id, api_clients.c.account_id), isouter=True
-        )
+        access_tokens.join(
+            api_clients, SameKey(api_clients.c.id, access_tokens.c.api_client_id)
+        ).join(accounts, SameKey(accounts.c.id, api_clients.c.account_id), isouter=True)
     )
     .where(api_clients.c.revoked_at.is_(None))
     .where(access_tokens.c.token_hash == bindparam("token_hash"))
@@ -187,7 +207,9 @@ def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:
 
 
 def lock_failures(tx: Tx, subject_hash: bytes) -> None:
-    """One transaction at a time counts and records failures of the subject (on SQLite a writer is alone anyway)."""
+    """One transaction at a time counts and records failures of the subject (on SQLite a writer is
+    alone anyway).
+    """
     if tx.dialect.name != "sqlite":
         key = int.from_bytes(subject_hash[:4], signed=True)
         tx.execute(select(func.pg_advisory_xact_lock(_FAILURES_LOCK, key)))
@@ -197,9 +219,12 @@ def failures_within(
     tx: Tx, subject_hash: bytes, *, window: tuple[datetime, datetime], limit: int
 ) -> list[datetime]:
     """The times of the subject's newest failures, newest first, at most `limit` of them."""
-    (after, until), columns = window, failed_attempts.c
+    after, until = window
+    columns = failed_attempts.c
     mine = columns.subject_hash == subject_hash
-    query = select(columns.failed_at).where(mine, columns.failed_at > after, columns.failed_at <= until)
+    query = select(columns.failed_at).where(
+        mine, columns.failed_at > after, columns.failed_at <= until
+    )
     query = query.order_by(columns.failed_at.desc()).limit(limit)
     return list(tx.execute(query).scalars())
 
@@ -207,22 +232,27 @@ def failures_within(
 def add_failures(
     tx: Tx, subjects: Iterable[bytes], *, now: datetime, window: tuple[datetime, datetime]
 ) -> None:
-    """Insert the failures, and delete up to 20 outside the window, by the primary key: more than one attempt adds. So the
-    table stays small, and the cost of an attempt does not grow."""
+    """Insert the failures, and delete up to 20 outside the window, by the primary key: more than
+    one attempt adds. So the table stays small, and the cost of an attempt does not grow.
+    """
     after, until = window
     oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(20)
     # Another process is already deleting locked rows, and waiting for it could be a deadlock.
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
-    tx.execute(insert(failed_attempts), [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects])
+    tx.execute(
+        insert(failed_attempts), [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects]
+    )
 
 
 def take_allowance(
     tx: Tx, client: int, minute: int, *, block: int, limit: int, share: int
 ) -> tuple[int, int]:
-    """Take up to `block` of the client's requests of this minute: at most one part in `share` of the rest, and at least one
-    while there is one. Returns how many were taken, and how many are left for any process."""
+    """Take up to `block` of the client's requests of this minute: at most one part in `share` of
+    the rest, and at least one while there is one. Returns how many were taken, and how many are
+    left for any process.
+    """
     mine = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute == minute)
     taken = tx.execute(select(request_allowances.c.taken).where(mine).with_for_update()).scalar()
     left = max(0, limit - (taken or 0))
@@ -231,7 +261,9 @@ def take_allowance(
         tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
         return got, left - got
     # The last minute's row stays: a process with a slower clock may still count there.
-    past = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute < minute - 1)
+    past = (request_allowances.c.api_client_id == client) & (
+        request_allowances.c.minute < minute - 1
+    )
     tx.execute(delete(request_allowances).where(past))
     tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=got))
     return got, left - got

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Index, Integer, LargeBinary, String, Table
 
-from frontdesk.access.model import AccountState
+from frontdesk.access.model import IMMEDIATE_HOURLY_LIMIT, AccountState
 from frontdesk.db.schema import Id, IsoDate, UtcTime, key, metadata, optional, required, words
 
 accounts = Table(
@@ -12,6 +12,9 @@ accounts = Table(
     *required(String(255), "name"),
     *required(UtcTime(), "created_at"),
     *required(words(AccountState, 16), "state"),
+    # The most immediate invitations in any 60 minutes; the account's deliverability settings don't
+    # touch it.
+    *required(Integer(), "immediate_hourly_limit", server_default=str(IMMEDIATE_HOURLY_LIMIT)),
 )
 
 api_clients = Table(

@@ -1,116 +1,147 @@
-"""The content of /problems: every problem, fault code, warning and reason, with an example of each.
-
-assets/code_examples.json has the request that leads to a fault or warning, and the fault.
-"""
+"""The content of /problems: every problem, code and reason, with an example of each."""
 
 import json
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from markupsafe import Markup
 
-from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
-from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
-from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.web.problems import CONFLICT_CODES, INTENT_CODES, PROBLEMS, QUOTA_CODES, problem_content
+from frontdesk import codes
+from frontdesk.codes import Code, Example, Where
+from frontdesk.invitations.model import NotInvitedReason, QueuedReason
+from frontdesk.web.problems import PROBLEMS, problem_content, shown_sentence
 
 REQUEST_ID = "5f0c1a2b00000001"
 _PATH = "/v2/plans/1/eligibility"
 _CODE = Markup('<dt id="{}"><code>{}</code></dt><dd>{}<pre tabindex="0"><code>{}</code></pre></dd>')
 
 
-@cache
-def code_examples() -> dict[str, dict[str, Any]]:
-    """By code: `request` (method and path), `headers`, `body`, and the `fault` that the request leads to."""
-    path = files("frontdesk.api").joinpath("assets/code_examples.json")
-    examples: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return examples
+class CodeEntry(NamedTuple):
+    """A word of the page, what it means, and an example of an answer that has it."""
 
-
-def _problem(base_url: str, kind: str, _text: str) -> str:
-    return _json(problem_content(base_url, kind, "", instance=_PATH, request_id=REQUEST_ID))
-
-
-def _fault(_base_url: str, code: str, text: str) -> str:
-    example = code_examples().get(code, {})
-    return _sent(example) + _json(
-        {"errors": [example.get("fault", {"field": "", "code": code, "message": text})]}
-    )
-
-
-def _warning(_base_url: str, code: str, _text: str) -> str:
-    return _sent(code_examples().get(code, {})) + f"Eligibility-Warnings: {code}"
-
-
-def _reason(_base_url: str, code: str, _text: str) -> str:
-    return f"Invitation: none; reason={code}"
-
-
-def _report_line(_base_url: str, code: str, text: str) -> str:
-    return _json(
-        {"row": 2, "external_id": "AB 123356", "outcome": "…", "code": code, "field": "…", "hint": text}
-    )
-
-
-def _file_problem(_base_url: str, code: str, text: str) -> str:
-    return _json({"data": {"type": "eligibility_files", "problem": {"code": code, "message": text}}})
+    word: str
+    text: str
+    example: str
 
 
 class CodeSection(NamedTuple):
-    """Codes with their texts. Their anchors have a prefix where some codes have the name of another section's code. `example`
-    gives the example of a code from the base URL, the code and its text."""
+    """Codes under one heading. Their anchors have a prefix where some codes have the name of
+    another section's code.
+    """
 
     heading: str
     prefix: str
-    codes: Mapping[str, str]
-    example: Callable[[str, str, str], str]
+    entries: Iterable[CodeEntry]
 
 
-SECTIONS = (
-    CodeSection(
-        "Problems",
-        "",
-        {kind: f"{each.status}. {each.title}. {each.happens}" for kind, each in PROBLEMS.items()},
-        _problem,
-    ),
-    CodeSection(
-        "Fault codes, in errors[].code", "", FAULT_CODES | QUOTA_CODES | INTENT_CODES | CONFLICT_CODES, _fault
-    ),
-    CodeSection("Warnings, in Eligibility-Warnings", "", WARNINGS, _warning),
-    CodeSection(
-        "Why a member is not invited, in Invitation",
-        "",
-        {str(reason): reason.description for reason in NotInvitedReason},
-        _reason,
-    ),
-    CodeSection("More codes, in the report of a file", "row-", REPORT_CODES, _report_line),
-    CodeSection("Why a file failed or is held, in problem.code", "file-", FILE_PROBLEMS, _file_problem),
-)
+def sections(base_url: str) -> list[CodeSection]:
+    """The sections of the page, in its order."""
+    return [
+        CodeSection("Problems", "", _problems(base_url)),
+        _section("Fault codes, in errors[].code", Where.FAULT),
+        _section("Warnings, in Eligibility-Warnings", Where.WARNING),
+        CodeSection(
+            "Why a member is not invited, in Invitation",
+            "",
+            [
+                CodeEntry(reason, reason.description, f"Invitation: none; reason={reason}")
+                for reason in NotInvitedReason
+            ],
+        ),
+        CodeSection(
+            "Why an immediate invitation waits, in Invitation",
+            "",
+            [
+                CodeEntry(reason, reason.description, f"Invitation: queued; reason={reason}")
+                for reason in QueuedReason
+            ],
+        ),
+        _section("More codes, in the report of a file", Where.ROW, prefix="row-"),
+        _section("Why a file failed or is held, in problem.code", Where.FILE, prefix="file-"),
+    ]
 
 
 def codes_content(base_url: str) -> Markup:
     """The page's content. The anchor of each code is its name, with the prefix of its section."""
     content = Markup("<h1>Codes of errors</h1>")
-    for section in SECTIONS:
+    for section in sections(base_url):
         entries = (
-            _CODE.format(section.prefix + code, code, text, section.example(base_url, code, text))
-            for code, text in section.codes.items()
+            _CODE.format(section.prefix + entry.word, entry.word, entry.text, entry.example)
+            for entry in section.entries
         )
-        content += Markup("<h2>{}</h2><dl>{}</dl>").format(section.heading, Markup("").join(entries))
+        content += Markup("<h2>{}</h2><dl>{}</dl>").format(
+            section.heading, Markup("").join(entries)
+        )
     return content
 
 
-def _sent(example: Mapping[str, Any]) -> str:
-    """The request of the example, as text."""
-    if not example:
-        return ""
-    body = example.get("body", "")
+def example_of(code: Code) -> str:
+    """The request that leads to the code, if one is known, and the part of the answer with it."""
+    sent = _request(code.example) if code.example else ""
+    return sent + _ANSWERS[code.where](code)
+
+
+def _section(heading: str, where: Where, *, prefix: str = "") -> CodeSection:
+    # Kinds of problems that are codes too stand in the section of problems.
+    entries = [
+        CodeEntry(code, shown_sentence(code), example_of(code))
+        for code in codes.of(where)
+        if not code.is_kind
+    ]
+    return CodeSection(heading, prefix, entries)
+
+
+def _problems(base_url: str) -> Iterable[CodeEntry]:
+    for kind, problem in PROBLEMS.items():
+        content = problem_content(base_url, kind, "", instance=_PATH, request_id=REQUEST_ID)
+        text = f"{problem.status}. {problem.title}. {problem.sentence}"
+        yield CodeEntry(kind, text, _json(content))
+
+
+def _request(example: Example) -> str:
+    """The request as text: method and path, headers, body."""
+    lines = [example.request, *(f"{name}: {value}" for name, value in example.headers.items())]
+    body = example.body
     text = body if isinstance(body, str) else _json(body)
-    lines = [example["request"], *(f"{name}: {value}" for name, value in example.get("headers", {}).items())]
-    return "\n".join([*lines, *(["", text.rstrip()] if text else []), "", ""])
+    if text:
+        lines += ["", text.rstrip()]
+    return "\n".join([*lines, "", ""])
+
+
+def _faults(code: Code) -> str:
+    message = code.example.rule if code.example else shown_sentence(code)
+    field = code.example.field if code.example else ""
+    return _json({"errors": [{"field": field, "code": code, "message": message}]})
+
+
+def _report_line(code: Code) -> str:
+    line = {"row": 2, "external_id": "AB 123356", "outcome": "…"}
+    return _json(line | {"code": code, "field": "…", "hint": code.sentence})
+
+
+def _file(code: Code) -> str:
+    problem = {"code": code, "message": code.sentence}
+    return _json({"data": {"type": "eligibility_files", "problem": problem}})
+
+
+def _oauth_error(code: Code) -> str:
+    return _json({"error": code, "error_description": code.sentence})
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+# The part of an answer that shows a code, by where the code stands.
+_ANSWERS: Mapping[Where, Callable[[Code], str]] = codes.complete(
+    Where,
+    {
+        Where.FAULT: _faults,
+        Where.WARNING: "Eligibility-Warnings: {}".format,
+        Where.ROW: _report_line,
+        Where.FILE: _file,
+        Where.QUEUE_EVENT: _faults,
+        Where.OAUTH: _oauth_error,
+        Where.OPERATOR: _faults,
+    },
+)

@@ -1,10 +1,12 @@
-"""The operations of the OpenAPI document as a collection for Postman and the programs that import its files (format 2.1)."""
+"""The operations of the OpenAPI document as a collection for Postman and the programs that import
+its files (format 2.1).
+"""
 
 import json
 import re
 from typing import Any
 
-from frontdesk.api.notation import Schema
+from frontdesk.interface.schema import Schema
 
 FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 _AFTER_ANSWER = 'pm.collectionVariables.set("token", pm.response.json().access_token);'
@@ -12,20 +14,29 @@ _CREDENTIALS = ("client_id", "client_secret")
 
 
 def postman_collection(document: Schema) -> Schema:
-    """A folder for each tag. The variables `client_id` and `client_secret` have to be filled in; the request for a token keeps
-    it in the variable `token`."""
+    """A folder for each tag. The variables `client_id` and `client_secret` have to be filled in;
+    the request for a token keeps it in the variable `token`.
+    """
     folders: dict[str, list[Schema]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             folders[operation["tags"][0]].append(_item(path, method, operation, document))
-    values = {"base_url": document["servers"][0]["url"], "client_id": "", "client_secret": "", "token": ""}
+    values = {
+        "base_url": document["servers"][0]["url"],
+        "client_id": "",
+        "client_secret": "",
+        "token": "",
+    }
     return {
         "info": {
             "name": document["info"]["title"],
             "description": document["info"]["description"],
             "schema": FORMAT,
         },
-        "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}", "type": "string"}]},
+        "auth": {
+            "type": "bearer",
+            "bearer": [{"key": "token", "value": "{{token}}", "type": "string"}],
+        },
         "variable": [{"key": key, "value": value} for key, value in values.items()],
         "item": [{"name": name, "item": items} for name, items in folders.items()],
     }
@@ -59,17 +70,25 @@ def _item(path: str, method: str, operation: Schema, document: Schema) -> Schema
         request["body"] = _body(media_type, content)
     item = {"name": operation["summary"], "request": request}
     if operation["operationId"] == "issueToken":
-        item["event"] = [{"listen": "test", "script": {"type": "text/javascript", "exec": [_AFTER_ANSWER]}}]
+        item["event"] = [
+            {"listen": "test", "script": {"type": "text/javascript", "exec": [_AFTER_ANSWER]}}
+        ]
     return item
 
 
 def _parameter(parameter: Schema) -> Schema:
     value = parameter.get("example", parameter["schema"].get("example", ""))
-    return {"key": parameter["name"], "value": str(value), "description": parameter.get("description", "")}
+    return {
+        "key": parameter["name"],
+        "value": str(value),
+        "description": parameter.get("description", ""),
+    }
 
 
 def _body(media_type: str, content: Schema) -> Schema:
-    """The first example as the body. Those of /oauth are forms with the variables of the collection."""
+    """The first example as the body. Those of /oauth are forms with the variables of the
+    collection.
+    """
     example: Any = next(iter(content.get("examples", {}).values()), {"value": {}})["value"]
     if media_type == "application/x-www-form-urlencoded":
         filled = example | {name: "{{" + name + "}}" for name in _CREDENTIALS}
@@ -77,5 +96,7 @@ def _body(media_type: str, content: Schema) -> Schema:
             "mode": "urlencoded",
             "urlencoded": [{"key": key, "value": str(value)} for key, value in filled.items()],
         }
-    text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=1)
+    text = (
+        example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=1)
+    )
     return {"mode": "raw", "raw": text}

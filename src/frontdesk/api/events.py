@@ -1,25 +1,42 @@
 """The feed of events: what has happened to the account's members (docs/interface.md, Events)."""
 
-from frontdesk import audit, events
-from frontdesk.api.eligibility_files import enveloped
+from frontdesk import audit, codes, events
+from frontdesk.access.model import Scope
+from frontdesk.api.envelope import enveloped_page
+from frontdesk.api.paths import Path
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.events.model import EVENTS_PER_PAGE, FEED_START, EventPlace
+from frontdesk.interface import present
+from frontdesk.interface.operations import Answer, Group
+from frontdesk.interface.parameters import EVENT_PAGE_AFTER, EVENT_PAGE_SIZE
+from frontdesk.interface.types import events as types
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 
+GROUP = Group("Events", "What has happened, for programs that keep a copy.")
 
+
+@GROUP.get(
+    Path.EVENTS,
+    scope=Scope.EVENTS_READ,
+    is_bulk=True,
+    parameters=[EVENT_PAGE_SIZE, EVENT_PAGE_AFTER],
+    answers={200: Answer("The events, the oldest first.", types.Events)},
+    faults=[codes.faults.NOT_ALLOWED, codes.faults.REPEATED],
+)
 async def list_events(app: App, request: Request) -> Response:
-    """List the account's events. Answers a page of them, the oldest first; `links.next` has the next page while more events
-    follow. Ask again later with the `id` of the last event that you have: no event is left out, and none comes twice. The
-    first request begins the feed; earlier changes are not in it. Events are kept for 30 days.
+    """List the account's events.
 
-    Parameters: event_page_size event_page_after
-    200 Events: The events, the oldest first.
-    Faults: not_allowed repeated
+    Answers a page of them, the oldest first; `links.next` has the next page while more events
+    follow. Ask again later with the `id` of the last event that you have: no event is left out, and
+    none comes twice. The first request begins the feed; earlier changes are not in it. Events are
+    kept for 30 days.
     """
-    query, account_id, requester = request.parameters, request.account_id, requester_of(app, request)
+    query = request.parameters
+    account_id = request.account_id
+    requester = requester_of(app, request)
 
     def begin(tx: Tx) -> None:
         if events.begin_feed(tx, account_id, requester.now):
@@ -29,7 +46,9 @@ async def list_events(app: App, request: Request) -> Response:
         await app.write(begin)
     size = query.get("page[size]", EVENTS_PER_PAGE)
     after = EventPlace.parse(query["page[after]"]) if "page[after]" in query else FEED_START
-    found = await app.ask(lambda tx: events.list_events(tx, account_id, after=after, limit=size + 1))
-    shown = [event.serialize() for event in found[:size]]
+    found = await app.ask_much(
+        lambda tx: events.list_events(tx, account_id, after=after, limit=size + 1)
+    )
+    shown = [present.event(event) for event in found[:size]]
     after_id = shown[-1]["id"] if len(found) > size else None
-    return enveloped(app, request, shown, size=size, after=after_id)
+    return await enveloped_page(app, request, shown, size=size, after=after_id)

@@ -4,30 +4,44 @@ import asyncio
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
+from frontdesk.access.model import Scope
+from frontdesk.api.paths import Path
 from frontdesk.app import App
+from frontdesk.codes import Kind
 from frontdesk.db.checks import HEAD, can_use, other_schema, revision_of
 from frontdesk.errors import Unavailable
+from frontdesk.interface.operations import Answer, Content, Group
+from frontdesk.interface.types import problems as types
 from frontdesk.processes import DRAINING
 from frontdesk.web.request import Request
 from frontdesk.web.response import NO_STORE, Response, json_response
 
-_UP = "1 while the database answers this process; 0 while it does not, and no metric is read from it."
+GROUP = Group("Operation", "For operators of the service.")
+
+_UP = (
+    "1 while the database answers this process; 0 while it does not, and no metric is read from it."
+)
 
 
+@GROUP.get(Path.HEALTH, answers={200: Answer("The process runs.", types.Health)})
 async def is_alive(_app: App, _request: Request) -> Response:
-    """Check that the process runs. Answers without asking the database.
+    """Check that the process runs.
 
-    200 Health: The process runs.
+    Answers without asking the database.
     """
     return json_response({"status": "ok"})
 
 
+@GROUP.get(
+    Path.READINESS,
+    answers={200: Answer("The database answers and is up to date.", types.Health)},
+    problems=[Kind.UNAVAILABLE],
+)
 async def is_ready(app: App, _request: Request) -> Response:
-    """Check that the service can serve. Asks the database whether it answers, has this version's schema and stores what is
-    written. A process that is to end is not ready: it is `draining`.
+    """Check that the service can serve.
 
-    200 Health: The database answers and is up to date.
-    Problems: unavailable
+    Asks the database whether it answers, has this version's schema and stores what is written. A
+    process that is to end is not ready: it is `draining`.
     """
 
     def probe() -> tuple[str | None, bool]:
@@ -46,13 +60,20 @@ async def is_ready(app: App, _request: Request) -> Response:
     return json_response({"status": "ready", "revision": revision})
 
 
+@GROUP.get(
+    Path.METRICS,
+    scope=Scope.OPERATOR,
+    outlives_database=True,
+    answers={200: Answer("Prometheus text.", Content(("text/plain",)))},
+)
 async def metrics(app: App, _request: Request) -> Response:
-    """Read the metrics for Prometheus. Counts and durations by route, without personal data. While the database is away,
-    those that are kept in memory.
+    """Read the metrics for Prometheus.
 
-    200 text/plain: Prometheus text.
+    Counts and durations by route, without personal data. While the database is away, those that are
+    kept in memory.
     """
-    availability, stored = CollectorRegistry(), b""
+    availability = CollectorRegistry()
+    stored = b""
     up = Gauge("frontdesk_database_up", _UP, registry=availability)
     try:
         await app.probe("up", lambda: revision_of(app.db))

@@ -1,31 +1,44 @@
 """The caller as the service sees it (docs/interface.md, Your client)."""
 
 from frontdesk.access.accounts import get_account, get_client
-from frontdesk.api.eligibility_files import enveloped
+from frontdesk.api.envelope import enveloped
+from frontdesk.api.oauth import GROUP
+from frontdesk.api.paths import Path
 from frontdesk.app import App
+from frontdesk.codes import Kind
 from frontdesk.db import Tx
+from frontdesk.interface.operations import Answer
+from frontdesk.interface.types import callers as types
 from frontdesk.text import wire_time
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 
 
+@GROUP.get(
+    Path.CALLER,
+    any_scope=True,
+    answers={200: Answer("The client and its account.", types.CallerEnvelope)},
+    problems=[Kind.SUSPENDED],
+)
 async def show_caller(app: App, request: Request) -> Response:
-    """Read your own client. Answers the account and the client of the token, its scopes, the environment, and the requests that
-    are left in this minute. Any scope is enough.
+    """Read your own client.
 
-    200 CallerEnvelope: The client and its account.
-    Problems: suspended
+    Answers the account and the client of the token, its scopes, the environment, and the requests
+    that are left in this minute. Any scope is enough.
     """
-    caller, allowance = request.caller, request.allowance
+    caller = request.caller
+    allowance = request.allowance
 
-    def read(tx: Tx) -> tuple[str, str | None]:
-        account = None if caller.account_id is None else get_account(tx, caller.account_id).name
-        return get_client(tx, caller.client_id).name, account
+    def read(tx: Tx) -> tuple[str, types.CallerAccount | None]:
+        name = get_client(tx, caller.client_id).name
+        if caller.account_id is None:
+            return name, None
+        return name, {"id": caller.account_id, "name": get_account(tx, caller.account_id).name}
 
     client, account = await app.ask(read)
-    data = {
+    data: types.CallerBody = {
         "type": "callers",
-        "account": None if account is None else {"id": caller.account_id, "name": account},
+        "account": account,
         "client": {"client_id": caller.client_id, "name": client},
         "scopes": sorted(caller.scopes),
         "environment": app.config.environment,

@@ -1,107 +1,199 @@
-"""Stored members and their histories, as their account reads them. Each answer that shows a member is recorded in the audit trail
-before it is sent (docs/interface.md, Read members)."""
+"""Stored members and their histories, as their account reads them. Each answer that shows a member
+is recorded in the audit trail before it is sent (docs/interface.md, Read members).
+"""
 
-import hashlib
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
 
-from frontdesk.api.eligibility_files import enveloped
+from frontdesk import codes
+from frontdesk.access.model import Scope
+from frontdesk.api.envelope import digest_of, enveloped_page, enveloped_read
+from frontdesk.api.paths import Path
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.eligibility import reading
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import MemberFilter
 from frontdesk.errors import Fault, Invalid
-from frontdesk.plans import get_plan
+from frontdesk.interface import present
+from frontdesk.interface.operations import Answer, Group
+from frontdesk.interface.parameters import (
+    CACHE_CONTROL,
+    ETAG,
+    HISTORY_PAGE_AFTER,
+    HISTORY_PAGE_SIZE,
+    IF_NONE_MATCH,
+    MEMBER_ELIGIBLE_ON,
+    MEMBER_EMAIL,
+    MEMBER_EXTERNAL_ID,
+    MEMBER_MEMBER_ID,
+    MEMBER_PAGE_AFTER,
+    MEMBER_PAGE_SIZE,
+    MEMBER_UPDATED_SINCE,
+)
+from frontdesk.interface.types import members as types
+from frontdesk.plans import find_plan
 from frontdesk.web.endpoint import record_read
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 
+GROUP = Group("Members", "Stored members and their histories.")
+
 PER_PAGE = 100
+READ_TOGETHER = 100
 
 
+@GROUP.get(
+    Path.MEMBER,
+    scope=Scope.ELIGIBILITY_READ,
+    parameters=[IF_NONE_MATCH],
+    answers={
+        200: Answer("The member.", types.EligibilityRecordEnvelope, headers=[ETAG, CACHE_CONTROL]),
+        304: Answer(
+            "Nothing has changed since the `ETag` was sent.", headers=[ETAG, CACHE_CONTROL]
+        ),
+    },
+)
 async def show_eligible_member(app: App, request: Request) -> Response:
-    """Read a member. Answers the record with every field, whether the member is eligible today (UTC), and how far the invitation
-    is. The audit trail records the reading.
+    """Read a member.
 
-    Parameters: if_none_match
-    200 EligibilityRecordEnvelope [ETag Cache-Control]: The member.
-    304 [ETag Cache-Control]: Nothing has changed since the `ETag` was sent.
+    Answers the record with every field, whether the member is eligible today (UTC), and how far the
+    invitation is. The audit trail records the reading.
     """
-    member_id, place, today = _member_id(request), _place(request), _today(app)
+    member_id = _member_id(request)
+    place = _place(request)
+    today = _today(app)
     record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, today=today))
     await record_read(app, request, "member.read", member_id)
     data = orjson.dumps(record)
-    tag = b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
-    headers = ((b"etag", tag), (b"cache-control", b"private, no-cache"))
-    if request.knows(tag):
-        return Response(304, b"", headers)
-    links = orjson.dumps({"self": app.config.base_url + request.target})
-    return Response(200, b'{"links":%s,"data":%s}' % (links, data), headers)
+    return enveloped_read(app, request, data, b'"%s"' % digest_of(data))
 
 
+@GROUP.get(
+    Path.MEMBERS,
+    scope=Scope.ELIGIBILITY_READ,
+    is_bulk=True,
+    parameters=[
+        MEMBER_EXTERNAL_ID,
+        MEMBER_MEMBER_ID,
+        MEMBER_EMAIL,
+        MEMBER_UPDATED_SINCE,
+        MEMBER_ELIGIBLE_ON,
+        MEMBER_PAGE_SIZE,
+        MEMBER_PAGE_AFTER,
+    ],
+    answers={200: Answer("The members, by id.", types.EligibilityRecords)},
+    faults=[codes.faults.NOT_ALLOWED, codes.faults.NOT_A_DATE, codes.faults.REPEATED],
+)
 async def list_eligible_members(app: App, request: Request) -> Response:
-    """List the members of a plan. Answers a page of them, by id. With `external_id`, `member_id` or `email` it answers the member
-    of the plan that has this value, if there is one. With a filter a page may hold few members, or none, although more follow:
-    read on while `links.next` is present. The audit trail records the reading.
+    """List the members of a plan.
 
-    Parameters: member_external_id member_member_id member_email member_updated_since member_eligible_on member_page_size
-        member_page_after
-    200 EligibilityRecords: The members, by id.
-    Faults: not_allowed not_a_date repeated
+    Answers a page of them, by id. With `external_id`, `member_id` or `email` it answers the member
+    of the plan that has this value, if there is one. With a filter a page may hold few members, or
+    none, although more follow: read on while `links.next` is present. The audit trail records the
+    reading.
     """
-    query, place, today = request.parameters, _place(request), _today(app)
-    names, size = _names(query), query.get("page[size]", PER_PAGE)
+    query = request.parameters
+    place = _place(request)
+    today = _today(app)
+    names = _names(query)
+    size = query.get("page[size]", PER_PAGE)
     since = _time(query, "updated_since", "time in UTC, YYYY-MM-DDThh:mm:ssZ")
     day = _time(query, "eligible_on", "date, YYYY-MM-DD")
     on = None if day is None else day.date().isoformat()
-    wanted = MemberFilter(**place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=on)
+    filter_ = MemberFilter(
+        **place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=on
+    )
 
-    def read(tx: Tx) -> reading.Page:
-        get_plan(tx, place["account_id"], place["plan_id"])
-        if names:
-            return reading.find_records(tx, *names, **place, today=today), None
-        return reading.list_records(tx, wanted, size=size, today=today)
+    await app.lookups.ask(find_plan(place["account_id"], place["plan_id"]))
+    if names is None:
+        page = await _read_in_parts(app, filter_, size=size, today=today)
+    else:
+        find = partial(reading.find_records, field=names[0], value=names[1], **place, today=today)
+        page = await app.ask_much(find), None
+    return await _listed(app, request, page, size=size)
 
-    return await _listed(app, request, await app.ask(read), size=size)
 
-
-async def find_eligible_members(app: App, request: Request) -> Response:
-    """Find a member of any plan. Answers the account's member that has this `external_id`, `member_id` or `email`, if there is
-    one. The audit trail records the reading.
-
-    Parameters: member_external_id member_member_id member_email
-    200 EligibilityRecords: The member, or none.
-    Faults: required not_allowed repeated
+async def _read_in_parts(app: App, filter_: MemberFilter, *, size: int, today: str) -> reading.Page:
+    """A page, read a few members at a time: the thread that reads a thousand keeps the
+    interpreter's lock for most of 25 ms, and each short request would have to wait for it many
+    times.
     """
-    names, today, account_id = _names(request.parameters), _today(app), request.account_id
+    time_slice = app.slices.begin()
+    records: list[reading.Shown] = []
+    after_id: int | None = filter_.after_id
+    while after_id is not None and len(records) < size:
+        part = filter_._replace(after_id=after_id)
+        count = min(size - len(records), READ_TOGETHER)
+        found, after_id = await app.ask_much(
+            partial(reading.list_records, filter_=part, size=count, today=today)
+        )
+        records += found
+        if len(found) < count:
+            break
+        await time_slice.pause_if_due()
+    return records, after_id
+
+
+@GROUP.get(
+    Path.MEMBERS_OF_ACCOUNT,
+    scope=Scope.ELIGIBILITY_READ,
+    parameters=[MEMBER_EXTERNAL_ID, MEMBER_MEMBER_ID, MEMBER_EMAIL],
+    answers={200: Answer("The member, or none.", types.EligibilityRecords)},
+    faults=[codes.faults.REQUIRED, codes.faults.NOT_ALLOWED, codes.faults.REPEATED],
+)
+async def find_eligible_members(app: App, request: Request) -> Response:
+    """Find a member of any plan.
+
+    Answers the account's member that has this `external_id`, `member_id` or `email`, if there is
+    one. The audit trail records the reading.
+    """
+    names = _names(request.parameters)
+    today = _today(app)
+    account_id = request.account_id
     if names is None:
         rule = "is required; instead it may be member_id or email"
-        raise Invalid([Fault("external_id", "required", rule)])
+        raise Invalid([Fault("external_id", codes.faults.REQUIRED, rule)])
     found = await app.ask(
-        lambda tx: reading.find_records(tx, *names, account_id=account_id, plan_id=None, today=today)
+        lambda tx: reading.find_records(
+            tx, *names, account_id=account_id, plan_id=None, today=today
+        )
     )
     return await _listed(app, request, (found, None))
 
 
+@GROUP.get(
+    Path.MEMBER_HISTORY,
+    scope=Scope.ELIGIBILITY_READ,
+    is_bulk=True,
+    parameters=[HISTORY_PAGE_SIZE, HISTORY_PAGE_AFTER],
+    answers={200: Answer("The changes, the oldest first.", types.EligibilityChanges)},
+    faults=[codes.faults.NOT_ALLOWED, codes.faults.REPEATED],
+)
 async def list_eligible_member_history(app: App, request: Request) -> Response:
-    """List the changes of a member. Answers a page of them, the oldest first: when, by which client, request or file, and of each
-    changed field the value before and after. The audit trail records the reading.
+    """List the changes of a member.
 
-    Parameters: history_page_size history_page_after
-    200 EligibilityChanges: The changes, the oldest first.
-    Faults: not_allowed repeated
+    Answers a page of them, the oldest first: when, by which client, request or file, and of each
+    changed field the value before and after. The audit trail records the reading.
     """
-    member_id, place, query = _member_id(request), _place(request), request.parameters
-    after_id, size = query.get("page[after]", 0), query.get("page[size]", PER_PAGE)
-    page = await app.ask(
-        lambda tx: reading.read_history(tx, member_id, **place, after_id=after_id, size=size)
-    )
+    member_id = _member_id(request)
+    place = _place(request)
+    query = request.parameters
+    after_id = query.get("page[after]", 0)
+    size = query.get("page[size]", PER_PAGE)
+
+    def read(tx: Tx) -> tuple[list[types.EligibilityChange], int | None]:
+        entries, next_after = reading.read_history(
+            tx, member_id, **place, after_id=after_id, size=size
+        )
+        return [present.change(entry) for entry in entries], next_after
+
+    data, next_after = await app.ask_much(read)
     await record_read(app, request, "member.history_read", member_id)
-    data, next_after = page
-    return enveloped(app, request, data, size=size, after=next_after)
+    return await enveloped_page(app, request, data, size=size, after=next_after)
 
 
 async def _listed(app: App, request: Request, page: reading.Page, *, size: int = 0) -> Response:
@@ -110,29 +202,36 @@ async def _listed(app: App, request: Request, page: reading.Page, *, size: int =
     if len(records) == 1:
         await record_read(app, request, "member.read", records[0]["id"])
     elif records:
-        await record_read(app, request, "members.read", request.path_id("plan_id"), count=len(records))
-    return enveloped(app, request, records, size=size, after=next_after)
+        await record_read(
+            app, request, "members.read", request.path_id("plan_id"), count=len(records)
+        )
+    return await enveloped_page(app, request, records, size=size, after=next_after)
 
 
 def _names(query: dict[str, Any]) -> tuple[str, str] | None:
-    """The unique field that the query gives, and its value. Raises Invalid if anything is given with it."""
+    """The unique field that the query gives, and its value. Raises Invalid if anything is given
+    with it.
+    """
     name = next((each for each in UNIQUE if each in query), None)
     if name is None:
         return None
     if faults := [
-        Fault(each, "not_allowed", f"can't be given with {name}") for each in query if each != name
+        Fault(each, codes.faults.NOT_ALLOWED, f"can't be given with {name}")
+        for each in query
+        if each != name
     ]:
         raise Invalid(faults)
     return name, query[name]
 
 
 def _time(query: dict[str, Any], name: str, rule: str) -> datetime | None:
-    """The time or day of the parameter in whole seconds: JavaScript writes milliseconds. None without it. Raises Invalid for a
-    day that does not exist."""
+    """The time or day of the parameter in whole seconds: JavaScript writes milliseconds. None
+    without it. Raises Invalid for a day that does not exist.
+    """
     try:
         return datetime.fromisoformat(query[name]).replace(microsecond=0) if name in query else None
     except ValueError:
-        raise Invalid([Fault(name, "not_a_date", f"must be a real {rule}")]) from None
+        raise Invalid([Fault(name, codes.faults.NOT_A_DATE, f"must be a real {rule}")]) from None
 
 
 def _member_id(request: Request) -> int:

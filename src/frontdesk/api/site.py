@@ -1,6 +1,8 @@
-"""The documentation at /docs: its pages from Markdown, their layout with a side bar, the index of their search, /llms.txt.
+"""The documentation at /docs: its pages from Markdown, their layout with a side bar, the index of
+their search, /llms.txt.
 
-assets/docs has a link to each published file. A link to a file that isn't published, such as a decision, becomes plain text.
+assets/docs has a link to each published file. A link to a file that isn't published, such as a
+decision, becomes plain text.
 """
 
 import json
@@ -50,7 +52,9 @@ _TABLE = '<div class="table" tabindex="0" role="region" aria-label="Table {}"><t
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """A page. `headings` are its level-2 headings by anchor. `sections` have the anchor, heading and text of each part."""
+    """A page. `headings` are its level-2 headings by anchor. `sections` have the anchor, heading
+    and text of each part.
+    """
 
     slug: str
     title: str
@@ -72,7 +76,9 @@ class SitePage:
 
 @cache
 def pages(base_url: str) -> dict[str, SitePage]:
-    """Every page by its slug, for the service at `base_url`. It takes 0.2 s once: call it in a thread."""
+    """Every page by its slug, for the service at `base_url`. It takes 0.2 s once: call it in a
+    thread.
+    """
     slugs = [slug for section in SECTIONS.values() for slug in section]
     return {slug: _read_page(slug, base_url) for slug in slugs}
 
@@ -82,12 +88,15 @@ def layout(base_url: str, title: str, content: Markup, *, current: SitePage | No
     known = pages(base_url)
     sections = {name: [known[slug] for slug in slugs] for name, slugs in SECTIONS.items()}
     template = page_template("frontdesk.api", "site.html")
-    return template.render(title=title, content=content, sections=sections, current=current).encode()
+    return template.render(
+        title=title, content=content, sections=sections, current=current
+    ).encode()
 
 
 def search_index(base_url: str, others: Sequence[tuple[str, str, str, str]]) -> bytes:
-    """The index of the search: path, page, heading, first words and other words of each part, as JSON. `others` are the parts
-    of other pages: path, page, heading, text."""
+    """The index of the search: path, page, heading, first words and other words of each part, as
+    JSON. `others` are the parts of other pages: path, page, heading, text.
+    """
     own = [
         (f"{page.path}#{anchor}" if anchor else page.path, page.title, heading, text)
         for page in pages(base_url).values()
@@ -100,16 +109,21 @@ def llms_text(base_url: str) -> bytes:
     """The list of pages for programs that read documentation (llmstxt.org)."""
     home = pages(base_url)[HOME]
     lines = [f"# {home.title}", "", f"> {home.summary}", ""]
-    lines.append(f"The OpenAPI 3.1 document: {base_url}/openapi.json. Codes of errors: {base_url}/problems.")
+    lines.append(
+        f"The OpenAPI 3.1 document: {base_url}/openapi.json. Codes of errors: {base_url}/problems."
+    )
     for name, slugs in SECTIONS.items():
         lines += ["", f"## {name}", ""]
         listed = [pages(base_url)[slug] for slug in slugs]
-        lines += [f"- [{page.title}]({base_url}/docs/{page.slug}.md): {page.summary}" for page in listed]
+        lines += [
+            f"- [{page.title}]({base_url}/docs/{page.slug}.md): {page.summary}" for page in listed
+        ]
     return "\n".join([*lines, ""]).encode()
 
 
 def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, str, str, str]:
-    start, rest = text[:SNIPPET_LETTERS], text[SNIPPET_LETTERS:]
+    start = text[:SNIPPET_LETTERS]
+    rest = text[SNIPPET_LETTERS:]
     words = dict.fromkeys(re.findall(r"\w[\w.-]*", rest.lower()))
     return path, title, heading, start, " ".join(words)
 
@@ -117,25 +131,35 @@ def _entry(path: str, title: str, heading: str, text: str) -> tuple[str, str, st
 def _read_page(slug: str, base_url: str) -> SitePage:
     folder = "guides" if slug in SECTIONS["Guides"] else ""
     text = _REASONS.sub("", _source(slug) + "\n")
-    markdown = _LINK.sub(lambda link: _site_link(link, folder), text).replace(EXAMPLE_BASE_URL, base_url)
+    markdown = _LINK.sub(lambda link: _site_link(link, folder), text).replace(
+        EXAMPLE_BASE_URL, base_url
+    )
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
     parts = list(_parts(tokens, anchors))
     headings = [
-        (anchors[at], tokens[at + 1].content.replace("`", "")) for at in anchors if tokens[at].tag == "h2"
+        (anchors[at], tokens[at + 1].content.replace("`", ""))
+        for at in anchors
+        if tokens[at].tag == "h2"
     ]
-    content = Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 # HTML of the source is escaped
+    # HTML of the source is escaped.
+    content = Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704
     return SitePage(slug, parts[0][1], markdown, content, headings, parts)
 
 
 def _site_link(link: re.Match[str], folder: str) -> str:
-    """A link to another file of the repository as a link of the site, or its text if that file isn't published. `folder` is
-    that of the page's file in docs."""
+    """A link to another file of the repository as a link of the site, or its text if that file
+    isn't published. `folder` is that of the page's file in docs.
+    """
     text, path, anchor = link.groups("")
     file = posixpath.normpath(posixpath.join(folder, path))
     slug = NAMED_LIKE_A_GUIDE.get(file, PurePosixPath(file).stem.lower())
-    return f"[{text}](/docs/{slug}{anchor})" if any(slug in slugs for slugs in SECTIONS.values()) else text
+    return (
+        f"[{text}](/docs/{slug}{anchor})"
+        if any(slug in slugs for slugs in SECTIONS.values())
+        else text
+    )
 
 
 @cache
@@ -143,7 +167,9 @@ def _reader() -> "MarkdownIt":
     from markdown_it import MarkdownIt  # a process that shows no page does without it
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.add_render_rule("fence", lambda _self, tokens, at, *_rest: _EXAMPLE.format(tokens[at].content))
+    reader.add_render_rule(
+        "fence", lambda _self, tokens, at, *_rest: _EXAMPLE.format(tokens[at].content)
+    )
     reader.add_render_rule(
         "table_open", lambda _self, tokens, at, *_rest: _TABLE.format(tokens[at].map[0] + 1)
     )
@@ -165,11 +191,15 @@ def _add_anchors(tokens: Sequence["Token"]) -> Iterator[tuple[int, str]]:
 
 def _parts(tokens: Sequence["Token"], anchors: dict[int, str]) -> Iterator[tuple[str, str, str]]:
     """Anchor, heading and text of each part of a page. The first part has no anchor."""
-    anchor, heading, texts = "", "", list[str]()
+    anchor = ""
+    heading = ""
+    texts = list[str]()
     for at, token in enumerate(tokens):
         if at in anchors and heading:
             yield anchor, heading, " ".join(texts)
-            anchor, heading, texts = anchors[at], "", []
+            anchor = anchors[at]
+            heading = ""
+            texts = []
         text = "".join(each.content or " " for each in token.children or []) or token.content
         if not heading and token.type == "inline":
             heading = text

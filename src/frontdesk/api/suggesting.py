@@ -1,33 +1,41 @@
-"""Makes the suggestion for a file that came over HTTP in a process of its own, with limits of memory and time.
+"""Makes the suggestion for a file that came over HTTP in a process of its own, with limits of
+memory and time.
 
-The process's standard input is the file, which can be sought in; its argument has the options as JSON. Its standard output gets
-the suggestion as JSON, or `[code, message]` of what makes the file unreadable.
+The process's standard input is the file, which can be sought in; its argument has the options as
+JSON. Its standard output gets the suggestion as JSON, or `[code, message]` of what makes the file
+unreadable.
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
 from typing import IO, Any
 
+from frontdesk import codes
+from frontdesk.codes import Where
 from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 
-MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
+MEMORY_BYTES = 512 * 1024 * 1024
+PROCESSOR_SECONDS = 20
+NICENESS = 10  # the service itself goes first
 SECONDS = 8  # less than an answer may take
 _COMMAND = [sys.executable, "-m", "frontdesk.api.suggesting"]
 _TOO_LARGE = (
-    "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
+    "The file takes too long or too much memory to be looked at. "
+    "Send a copy with its first 100 rows."
 )
 
 
 def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
     """`suggest_mapping(file, **options)`, for a file that can be sought in.
 
-    Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if the process was ended
-    from outside.
+    Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if
+    the process was ended from outside.
     """
     command = [*_COMMAND, json.dumps(options)]
     try:
@@ -36,22 +44,31 @@ def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
             command, stdin=file, stdout=subprocess.PIPE, timeout=SECONDS, check=False, **DETACHED
         )
     except subprocess.TimeoutExpired:
-        raise Unreadable("too_large", _TOO_LARGE) from None
+        raise Unreadable(codes.files.TOO_LARGE, _TOO_LARGE) from None
     if ended.returncode in OF_THE_FILE:
-        raise Unreadable("too_large", _TOO_LARGE)
+        raise Unreadable(codes.files.TOO_LARGE, _TOO_LARGE)
     if ended.returncode:
         raise Unavailable("The process that makes the suggestion ended early.")
     answer = json.loads(ended.stdout)
     if isinstance(answer, dict):
         return answer
     code, message = answer
-    raise Unavailable(message) if code == Unavailable.kind else Unreadable(code, message)
+    raise (
+        Unavailable(message)
+        if code == Unavailable.kind
+        else Unreadable(codes.CODES[Where.FILE, code], message)
+    )
 
 
 def main() -> None:
-    # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
+    os.nice(NICENESS)
+    # The process that reads a workbook sets limits of its own, so only those that it may raise are
+    # set here.
     if sys.platform == "linux":
-        for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):
+        for kind, limit in (
+            (resource.RLIMIT_AS, MEMORY_BYTES),
+            (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+        ):
             resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     options = json.loads(sys.argv[1])

@@ -1,11 +1,14 @@
-"""The audit trail as a file of JSON lines that shows any later change: each line carries a digest of all lines up to it.
+"""The audit trail as a file of JSON lines that shows any later change: each line carries a digest
+of all lines up to it.
 
-`chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first line), a line feed, and the
-line itself without `chain`. A line has exactly one form: its names sorted, no space, the escapes of orjson. If a line is changed,
-dropped or added, every later digest differs, and so does the last digest, which is stored elsewhere.
+`chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first
+line), a line feed, and the line itself without `chain`. A line has exactly one form: its names
+sorted, no space, the escapes of orjson. If a line is changed, dropped or added, every later digest
+differs, and so does the last digest, which is stored elsewhere.
 
-A file that begins after a pruning has a first line with the id of the last pruned entry and its digest in the full chain. This
-line is part of the chain, so the last digest also covers the beginning.
+A file that begins after a pruning has a first line with the id of the last pruned entry and its
+digest in the full chain. This line is part of the chain, so the last digest also covers the
+beginning.
 """
 
 import hashlib
@@ -25,8 +28,9 @@ class TrailPruning(NamedTuple):
 
 
 class ChainEnd(NamedTuple):
-    """The last good line: its digest, the id of its entry, the bytes and the entries up to its end, and the pruning that the file
-    begins after. Empty before the first line."""
+    """The last good line: its digest, the id of its entry, the bytes and the entries up to its end,
+    and the pruning that the file begins after. Empty before the first line.
+    """
 
     chain: str = ""
     entry_id: int = 0
@@ -76,6 +80,10 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
 def _line(row: dict[str, Any], end: ChainEnd, *, entry_id: int) -> tuple[bytes, ChainEnd]:
     text = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
     chain = hashlib.sha256(end.chain.encode() + b"\n" + text).hexdigest()
-    line = orjson.dumps({**row, "chain": chain}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
-    size, entries = end.size_bytes + len(line), end.entries + ("id" in row)  # the first line may be no entry
+    line = orjson.dumps(
+        {**row, "chain": chain}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+    )
+    size = end.size_bytes + len(line)
+    # The first line may be no entry.
+    entries = end.entries + ("id" in row)
     return line, end._replace(chain=chain, entry_id=entry_id, size_bytes=size, entries=entries)

@@ -1,4 +1,6 @@
-"""The table of audit entries; rows are only ever added (the database refuses to change or delete one)."""
+"""The table of audit entries; rows are only ever added (the database refuses to change or delete
+one).
+"""
 
 from sqlalchemy import String, Table
 

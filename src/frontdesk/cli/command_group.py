@@ -1,4 +1,6 @@
-"""Commands as functions that return their output. Each gets --json, and a transaction if it needs one."""
+"""Commands as functions that return their output. Each gets --json, and a transaction if it needs
+one.
+"""
 
 import getpass
 import os
@@ -13,7 +15,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from frontdesk import audit
+from frontdesk import audit, codes
 from frontdesk.access.accounts import get_account
 from frontdesk.audit import Requester
 from frontdesk.cli.options import Json
@@ -35,7 +37,9 @@ Transaction = Callable[[Function], Output]  # `ask` or `change`
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The context of a command that changes data: a transaction, its time, and the person responsible for it."""
+    """The context of a command that changes data: a transaction, its time, and the person
+    responsible for it.
+    """
 
     tx: Tx
     requester: Requester
@@ -45,7 +49,12 @@ class CommandContext:
         return self.requester.now
 
     def record(
-        self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
+        self,
+        action: str,
+        *,
+        account_id: int | None = None,
+        subject_id: int | None = None,
+        **detail: Any,
     ) -> None:
         """Add an audit entry to the transaction. `detail` may hold names and ids only."""
         audit.record_action(self.tx, self.requester, action, account_id, subject_id, **detail)
@@ -60,7 +69,9 @@ def opened_database(config: Config, *, index_scans: bool = False) -> closing[Dat
 def migrated_database(
     config: Config, *, index_scans: bool = False, tell: Callable[..., Any] | None = None
 ) -> Iterator[Database]:
-    """The database with tables that this version can use, else FrontdeskError; with `tell`, after `wait_for_server`."""
+    """The database with tables that this version can use, else FrontdeskError; with `tell`, after
+    `wait_for_server`.
+    """
     with opened_database(config, index_scans=index_scans) as db:
         if tell is not None:
             wait_for_server(db, tell)
@@ -73,7 +84,9 @@ def migrated_database(
             raise FrontdeskError(f"{error.detail} {remedy}", code=error.code) from None
         if not is_usable:
             failure = other_schema(revision)
-            raise FrontdeskError(f"{failure.what} {failure.remedy}", code="other_revision")
+            raise FrontdeskError(
+                f"{failure.what} {failure.remedy}", code=codes.operators.OTHER_REVISION
+            )
         yield db
 
 
@@ -98,7 +111,9 @@ def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
 
 
 def new_request() -> Requester:
-    """The person at this command line, with the id and the time of the call. In a container the user may have no name."""
+    """The person at this command line, with the id and the time of the call. In a container the
+    user may have no name.
+    """
     try:
         name = getpass.getuser()
     except (OSError, KeyError):
@@ -108,7 +123,8 @@ def new_request() -> Requester:
 
 
 class CommandGroup(typer.Typer):
-    """The commands of one subject; `COMMANDS` in app.py has its help. The account of `--account` has to exist.
+    """The commands of one subject; `COMMANDS` in app.py has its help. The account of `--account`
+    has to exist.
 
     A command's `example` is what its help shows behind `frontdesk`, the group and the command.
     """
@@ -122,8 +138,11 @@ class CommandGroup(typer.Typer):
         """Add a command that reads. Its first parameter is the transaction."""
         return partial(self._add, name, example, transaction=ask)
 
-    def change(self, name: str, example: str, *, wants_option: bool = False) -> Callable[[Function], None]:
-        """Add a command that writes. Its first parameter is a CommandContext; a lost race calls it again.
+    def change(
+        self, name: str, example: str, *, wants_option: bool = False
+    ) -> Callable[[Function], None]:
+        """Add a command that writes. Its first parameter is a CommandContext; a lost race calls it
+        again.
 
         With `wants_option`, a call without any of the options that may be left out is misuse.
         """
@@ -144,7 +163,9 @@ class CommandGroup(typer.Typer):
 def printing(
     function: Function, transaction: Transaction | None = None, *, wants_option: bool = False
 ) -> Callable[..., None]:
-    """A command that prints what `function` returns; with `transaction`, `ask` or `change`, it is called in there."""
+    """A command that prints what `function` returns; with `transaction`, `ask` or `change`, it is
+    called in there.
+    """
     parameters = list(signature(function, eval_str=True).parameters.values())
     if transaction is not None:
         del parameters[0]

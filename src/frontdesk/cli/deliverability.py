@@ -1,5 +1,6 @@
-"""`frontdesk deliverability` and `template`: whether, how fast and from which sender an account's batched invitations go out, and
-what stands in them."""
+"""`frontdesk deliverability` and `template`: whether, how fast and from which sender an account's
+batched invitations go out, and what stands in them.
+"""
 
 import re
 from dataclasses import asdict
@@ -9,12 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from frontdesk import codes
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.layout import Part, field_table, heading
 from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, opened_file, settings
 from frontdesk.db import Tx
-from frontdesk.eligibility.fields import parse_email
+from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, get_template, model, set_deliverability
 from frontdesk.invitations import message as templates
@@ -35,7 +37,9 @@ def _number(sentence: str) -> Any:
     return option(sentence, min=1, max=2**31 - 1)  # what both databases' integers hold
 
 
-@deliverability.change("set", "--account 1 --enabled --batch-size 50 --hourly-limit 500", wants_option=True)
+@deliverability.change(
+    "set", "--account 1 --enabled --batch-size 50 --hourly-limit 500", wants_option=True
+)
 def set_(  # noqa: PLR0913 - one parameter per option
     context: CommandContext,
     account: AccountId,
@@ -44,7 +48,9 @@ def set_(  # noqa: PLR0913 - one parameter per option
         bool | None, option("Whether batched invitations go out.", "--enabled/--disabled")
     ] = None,
     batch_size: Annotated[int | None, _number("Messages in one batch.")] = None,
-    batch_interval_seconds: Annotated[int | None, _number("Seconds from one batch to the next.")] = None,
+    batch_interval_seconds: Annotated[
+        int | None, _number("Seconds from one batch to the next.")
+    ] = None,
     hourly_limit: Annotated[int | None, _number("Most messages in any 60 minutes.")] = None,
     sender_name: Annotated[str | None, option("Name in From; empty text clears it.")] = None,
     sender_address: Annotated[str | None, option("Address in From; empty text clears it.")] = None,
@@ -53,13 +59,19 @@ def set_(  # noqa: PLR0913 - one parameter per option
     ] = None,
 ) -> Output:
     """Change an account's deliverability settings. An option that is left out keeps its value."""
-    texts = _texts(sender_name=sender_name, sender_address=sender_address, registration_url=registration_url)
+    texts = _texts(
+        sender_name=sender_name, sender_address=sender_address, registration_url=registration_url
+    )
     numbers = given(
-        batch_size=batch_size, batch_interval_seconds=batch_interval_seconds, hourly_limit=hourly_limit
+        batch_size=batch_size,
+        batch_interval_seconds=batch_interval_seconds,
+        hourly_limit=hourly_limit,
     )
     changes = given(enabled=enabled) | numbers | texts
     changed = set_deliverability(context.tx, account, **changes)
-    context.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
+    context.record(
+        "deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes)
+    )
     return describe(asdict(changed))
 
 
@@ -74,44 +86,59 @@ def check(
     selector: Annotated[str, option("Selector of your relay's DKIM key.")] = "",
     resolver: Annotated[str, option("Resolver, if not the usual one.", metavar="HOST:PORT")] = "",
 ) -> Output:
-    """Check the DNS records of FRONTDESK_MAIL_FROM's domain: MX, SPF, DKIM, DMARC. Status 1 if there is a problem."""
+    """Check the DNS records of FRONTDESK_MAIL_FROM's domain: MX, SPF, DKIM, DMARC. Status 1 if
+    there is a problem.
+    """
     from dns.exception import DNSException
 
     try:
         found = check_records(_finder(resolver), settings().mail_from.rpartition("@")[2], selector)
     except (DNSException, ValueError) as error:
-        fail(f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver IPV4:PORT")
+        fail(
+            f"The resolver gives no answer ({type(error).__name__}). Name another: --resolver IPV4:PORT"
+        )
     nouns = {"problems": "Problem", "warnings": "Warning"}
-    told = [f"{nouns[key]}: {each['what']}\nRemedy: {each['mend']}" for key in nouns for each in found[key]]
-    told = told or ["All is well: receivers can tell that this mail is yours."]
+    lines = [
+        f"{nouns[key]}: {each['what']}\nRemedy: {each['remedy']}"
+        for key in nouns
+        for each in found[key]
+    ]
+    lines = lines or ["All is well: receivers can tell that this mail is yours."]
     status = FAILED if found["problems"] else 0
-    return Output({"ok": not status} | found, [field_table(found["records"]), *told], status)
+    return Output({"ok": not status} | found, [field_table(found["records"]), *lines], status)
 
 
 def _finder(address: str) -> Find:
-    """Finds records by the resolver at the address, else by the machine's. Raises ValueError; `find` raises DNSException."""
+    """Finds records by the resolver at the address, else by the machine's. Raises ValueError;
+    `find` raises DNSException.
+    """
     from dns.resolver import NXDOMAIN, Resolver
 
     resolver = Resolver(configure=not address)
     if address:
         host, port = f"{address}:53".split(":")[:2]
-        resolver.nameservers, resolver.port = [host], int(port)
+        resolver.nameservers = [host]
+        resolver.port = int(port)
 
     def find(name: str, kind: str, start: str = "") -> list[str]:
         try:
             found = [*resolver.resolve(name, kind, raise_on_no_answer=False, search=False)]
         except NXDOMAIN:
             return []
-        texts = (re.sub(r'" "|^"|"$', "", str(each)) for each in found)  # TXT has several quoted parts
+        # TXT has several quoted parts
+        texts = (re.sub(r'" "|^"|"$', "", str(each)) for each in found)
         return [text for text in texts if text.lower().startswith(start)]
 
     return find
 
 
 def _texts(**sent: str | None) -> dict[str, str | None]:
-    """The texts that were given, in their stored form; a blank one is None. Raises Invalid with every fault."""
+    """The texts that were given, in their stored form; a blank one is None. Raises Invalid with
+    every fault.
+    """
     parsers = {"sender_name": _name, "sender_address": parse_email, "registration_url": _url}
-    texts, faults = {}, []
+    texts = {}
+    faults = []
     for field, text in given(**sent).items():
         try:
             texts[field] = parsers[field](text) if trimmed(text) else None
@@ -125,7 +152,7 @@ def _texts(**sent: str | None) -> dict[str, str | None]:
 def _name(text: str) -> str:
     name = parse_text(text, limit=TEXT_LENGTH)
     if ENCODED_WORD in name:
-        raise Rejected("not_allowed", f"must not contain {ENCODED_WORD}")
+        raise Rejected(codes.faults.NOT_ALLOWED, f"must not contain {ENCODED_WORD}")
     return name
 
 
@@ -134,13 +161,18 @@ def _url(text: str) -> str:
     try:
         parts = urlsplit(url)
         is_web_address = (
-            parts.scheme == "https" and bool(parts.hostname) and " " not in url and "@" not in parts.netloc
+            parts.scheme == "https"
+            and bool(parts.hostname)
+            and " " not in url
+            and "@" not in parts.netloc
         )
     except ValueError:  # such as an unclosed [ around an IPv6 address
         is_web_address = False
     if not is_web_address:
-        message = "must be an absolute https address without a user, such as https://join.example.com"
-        raise Rejected("malformed_url", message)
+        message = (
+            "must be an absolute https address without a user, such as https://join.example.com"
+        )
+        raise Rejected(codes.operators.MALFORMED_URL, message)
     return url
 
 
@@ -166,14 +198,18 @@ def change_template(
         bool, option("First go back to the product's templates, in all parts.", "--default")
     ] = False,
 ) -> Output:
-    """Change the templates of an account's invitations. A part that is left out stays; text without HTML is sent alone.
+    """Change the templates of an account's invitations. A part that is left out stays; text without
+    HTML is sent alone.
 
-    Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{ unsubscribe_link }} and {% if %}.
+    Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{
+    unsubscribe_link }} and {% if %}.
     """
     changes: dict[str, str | None] = dict.fromkeys(PARTS) if reset else {}
     changes |= given(subject=subject, text=_content(text), html=_content(html))
     changed = templates.set_template(context.tx, account, now=context.now, **changes)
-    context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
+    context.record(
+        "template.changed", account_id=account, subject_id=account, fields=sorted(changes)
+    )
     return _described(changed)
 
 
@@ -218,7 +254,9 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
         {plan_id: model.SenderProfile(plan.name, *sender, get_template(tx, plan.account_id))},
         format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
     )
-    return compose(invitation, context, base_url=base_url, mail_from="invitations@example.com").content
+    return compose(
+        invitation, context, base_url=base_url, mail_from="invitations@example.com"
+    ).content
 
 
 def _content(path: Path | None) -> str | None:
@@ -233,11 +271,11 @@ def _described(template: model.MessageTemplate) -> Output:
     own = {part: source for part, source in asdict(template).items() if source is not None}
     parts = {part: own.get(part) or templates.default_part(part) for part in PARTS}
     sends_html = "html" in own or "text" not in own
-    told: list[Part] = []
+    lines: list[Part] = []
     for part, source in parts.items():
         origin = "the account's own" if part in own else "the product's"
         sent = part != "html" or sends_html
-        told.append(heading(f"{part} ({origin if sent else 'none: the mail is text alone'})"))
-        told.append(f"{source.strip()}\n" if sent else "")
-    told.append("Names: " + ", ".join(templates.NAMES) + ".")
-    return Output(parts | ({} if sends_html else {"html": None}) | {"own": list(own)}, told)
+        lines.append(heading(f"{part} ({origin if sent else 'none: the mail is text alone'})"))
+        lines.append(f"{source.strip()}\n" if sent else "")
+    lines.append("Names: " + ", ".join(templates.NAMES) + ".")
+    return Output(parts | ({} if sends_html else {"html": None}) | {"own": list(own)}, lines)

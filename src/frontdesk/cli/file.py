@@ -1,7 +1,7 @@
 """`frontdesk file`: load, show, approve and undo eligibility files (docs/files.md).
 
-Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or would be held (dry run); 1 it could not be
-read, or was stopped.
+Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or would be held
+(dry run); 1 it could not be read, or was stopped.
 """
 
 import json
@@ -19,36 +19,71 @@ from urllib.parse import unquote
 import typer
 from rich.progress import MofNCompleteColumn
 
+from frontdesk import codes, usage
 from frontdesk.audit import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import Part, json_text, progress, table
-from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, given, id_argument, id_option, option
-from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
+from frontdesk.cli.options import (
+    AccountId,
+    Json,
+    OnlyAccount,
+    PlanId,
+    given,
+    id_argument,
+    id_option,
+    option,
+)
+from frontdesk.cli.output import (
+    FAILED,
+    MISUSED,
+    Output,
+    describe,
+    fail,
+    listing,
+    opened_file,
+    settings,
+)
+from frontdesk.cli.remedies import command_for
 from frontdesk.clock import system_clock
+from frontdesk.codes import Remedy, Where
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import actions, get_file_settings, list_mappings, model, set_file_settings
 from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
-from frontdesk.files.claims import options_of
-from frontdesk.files.report import ReportFilter, read_report, serialize_file
+from frontdesk.files.report import ReportFilter, read_report
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format
 from frontdesk.formats.source import START_BYTES, check_start
+from frontdesk.installation import run_options
+from frontdesk.interface import present
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
 
-SOME_REFUSED, IS_HELD = 3, 4
+SOME_REFUSED = 3
+IS_HELD = 4
 POLL_SECONDS = 0.5
 
-_ENDED = {model.FileState.DONE, model.FileState.FAILED, model.FileState.HELD, model.FileState.CANCELLED}
-_STEPS = {model.FileStep.CHECK: "checking", model.FileStep.APPLY: "applying", model.FileStep.END: "ending"}
+_ENDED = {
+    model.FileState.DONE,
+    model.FileState.FAILED,
+    model.FileState.HELD,
+    model.FileState.CANCELLED,
+}
+_STEPS = {
+    model.FileStep.CHECK: "checking",
+    model.FileStep.APPLY: "applying",
+    model.FileStep.END: "ending",
+}
 
 FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
 FilePath = Annotated[
-    Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised.")
+    Path,
+    typer.Argument(
+        metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised."
+    ),
 ]
 FormatOption = Annotated[
     Format | None, option("Its format; by default its first letters decide.", "--format")
@@ -73,11 +108,15 @@ def load(  # noqa: PLR0913 - one parameter per option
     format_: FormatOption = None,
     mode: Annotated[
         FileMode | None,
-        option("`full` ends members that the file omits, `compare` writes nothing; an 834 has a mode."),
+        option(
+            "`full` ends members that the file omits, `compare` writes nothing; an 834 has a mode."
+        ),
     ] = None,
     *,
     dry_run: Annotated[bool, option("Make the report, but write no member.", "--dry-run")] = False,
-    mapping: Annotated[Path | None, _json_file("JSON file: the names in this sender's files.")] = None,
+    mapping: Annotated[
+        Path | None, _json_file("JSON file: the names in this sender's files.")
+    ] = None,
     mapping_name: Annotated[
         str | None, option("A mapping of the account (see `file mappings`).", metavar="NAME")
     ] = None,
@@ -85,12 +124,19 @@ def load(  # noqa: PLR0913 - one parameter per option
     sheet: Sheet = None,
     header_row: Annotated[
         int | None,
-        option("The row of the columns' names. Default: it is found.", metavar="N", min=1, max=SEARCHED_ROWS),
+        option(
+            "The row of the columns' names. Default: it is found.",
+            metavar="N",
+            min=1,
+            max=SEARCHED_ROWS,
+        ),
     ] = None,
 ) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row."""
     if mapping is not None and mapping_name is not None:
-        fail("--mapping and --mapping-name both give a mapping: use one of the two.", status=MISUSED)
+        fail(
+            "--mapping and --mapping-name both give a mapping: use one of the two.", status=MISUSED
+        )
     own = None if mapping is None else _read_mapping(mapping)
     if path.is_file():  # a pipe can be read once only
         with path.open("rb") as stream:
@@ -101,8 +147,8 @@ def load(  # noqa: PLR0913 - one parameter per option
 
     def begin(context: CommandContext) -> model.EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
-        said = (own, mode, dry_run, mapping_name, sheet, header_row, path.name)
-        new = model.NewFile(account_id, plan, format_, encoding, *said)
+        options = (own, mode, dry_run, mapping_name, sheet, header_row, path.name)
+        new = model.NewFile(account_id, plan, format_, encoding, *options)
         return actions.begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)
@@ -124,7 +170,7 @@ def list_(
 ) -> Output:
     """List eligibility files, newest first."""
     found = actions.find_files(tx, model.FileFilter(account, limit, plan, state))
-    items = [serialize_file(file) for file in found]
+    items = [present.file(file) for file in found]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
@@ -132,25 +178,30 @@ def list_(
 @commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem."""
-    return describe(serialize_file(get_file(tx, model.FileKey(file_id))))
+    return describe(present.file(get_file(tx, model.FileKey(file_id))))
 
 
 @commands.command("report")
 def report(  # noqa: PLR0913 - one parameter per option
     file_id: FileId,
     *,
-    format_: Annotated[Literal["csv", "jsonl"], option("The format of the report.", "--format")] = "csv",
+    format_: Annotated[
+        Literal["csv", "jsonl"], option("The format of the report.", "--format")
+    ] = "csv",
     outcome: Annotated[
         str | None, option("Only lines with this outcome, such as would_end.", metavar="WORD")
     ] = None,
     code: Annotated[str | None, option("Only lines with this code.", metavar="CODE")] = None,
-    external_id: Annotated[str | None, option("Only the rows of this member.", metavar="EXTERNAL_ID")] = None,
+    external_id: Annotated[
+        str | None, option("Only the rows of this member.", metavar="EXTERNAL_ID")
+    ] = None,
     out: Annotated[
         str, option("The file to write; by default stdout.", metavar="PATH", show_default=False)
     ] = "-",
     as_json: Json = False,
 ) -> None:
-    """Write the outcome of each row, with its code, its changes and a hint. `--json` is `--format jsonl`.
+    """Write the outcome of each row, with its code, its changes and a hint. `--json` is `--format
+    jsonl`.
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
@@ -162,14 +213,18 @@ def report(  # noqa: PLR0913 - one parameter per option
 
     with migrated_database(settings()) as db:
         change_in(db, record_read)
-        with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            wanted = ReportFilter(outcome, code, external_id)
-            stream.writelines(read_report(db, file_id, wanted, as_csv=as_csv))
+        with opened_file(
+            out, "wb", "The report can't be written: {}. Give another --out."
+        ) as stream:
+            filter_ = ReportFilter(outcome, code, external_id)
+            stream.writelines(read_report(db, file_id, filter_, as_csv=as_csv))
 
 
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
-    """Let a held file continue: it moves the members of other plans that it lists, and ends those that a full file omits."""
+    """Let a held file continue: it moves the members of other plans that it lists, and ends those
+    that a full file omits.
+    """
     return _act_on(file_id, actions.approve_file)
 
 
@@ -193,7 +248,9 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
-    """Undo a file's changes, except of records changed since. The undo is a file too, and can be undone."""
+    """Undo a file's changes, except of records changed since. The undo is a file too, and can be
+    undone.
+    """
     return _act_on(file_id, actions.undo_file)
 
 
@@ -206,23 +263,36 @@ def mapping_(
     ] = None,
     set_: Annotated[Path | None, _json_file("JSON file with the new mapping.", "--set")] = None,
     *,
-    default: Annotated[bool, option("With --set: use it for files without a mapping.", "--default")] = False,
+    default: Annotated[
+        bool, option("With --set: use it for files without a mapping.", "--default")
+    ] = False,
     clear: Annotated[bool, option("Remove the mapping.", "--clear")] = False,
 ) -> Output:
-    """Show, set or remove a mapping of an account's files. A mapping that is sent with a file overrides it."""
+    """Show, set or remove a mapping of an account's files. A mapping that is sent with a file
+    overrides it.
+    """
     if set_ is not None and clear:
-        fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
+        fail(
+            "--set gives the account a mapping and --clear removes it: give one of the two.",
+            status=MISUSED,
+        )
     if default and set_ is None:
         fail("--default needs --set.", status=MISUSED)
-    usual = next((each.name for each in list_mappings(context.tx, account) if each.is_default), None)
+    usual = next(
+        (each.name for each in list_mappings(context.tx, account) if each.is_default), None
+    )
     key = model.MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
         is_default = True if default or name is None else None
-        actions.save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
+        content = _read_mapping(set_)
+        actions.check_mapping(key.name, content)
+        actions.save_mapping(context.tx, key, content, context.requester, default=is_default)
     elif clear and (name or usual):
         actions.delete_mapping(context.tx, key, context.requester)
     if clear or not (name or usual or set_):
-        return Output(None, ["The account has no mapping: its files use the names of the interface."])
+        return Output(
+            None, ["The account has no mapping: its files use the names of the interface."]
+        )
     found = actions.get_mapping(context.tx, key).mapping
     return Output(found, [json_text(found)])
 
@@ -234,13 +304,18 @@ def settings_(
     *,
     reopen_absent: Annotated[
         bool | None,
-        option("Whether a later full file reopens members that were ended by absence. Default: yes."),
+        option(
+            "Whether a later full file reopens members that were ended by absence. Default: yes."
+        ),
     ] = None,
     second_approver: Annotated[
-        bool | None, option("Whether a held file needs another approver than its uploader. Default: no.")
+        bool | None,
+        option("Whether a held file needs another approver than its uploader. Default: no."),
     ] = None,
 ) -> Output:
-    """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
+    """Show how the files of an account are treated, or change it. An option that is left out keeps
+    its value.
+    """
     if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
         set_file_settings(context.tx, account, **changes)
         context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
@@ -250,7 +325,7 @@ def settings_(
 @commands.query("mappings", "--account 1")
 def mappings(tx: Tx, account: AccountId) -> Output:
     """List the mappings of an account's files."""
-    items = [actions.serialize_mapping(each) for each in list_mappings(tx, account)]
+    items = [present.mapping(each) for each in list_mappings(tx, account)]
     return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
 
 
@@ -261,18 +336,21 @@ def suggest(
     sheet: Sheet = None,
     encoding: Encoding = "utf-8",
     out: Annotated[
-        str | None, option("A file to write the mapping to, for `file load --mapping`.", metavar="F")
+        str | None,
+        option("A file to write the mapping to, for `file load --mapping`.", metavar="F"),
     ] = None,
 ) -> Output:
-    """Suggest a mapping for a file: the likely field of each column with a confidence, and the rows that would still be refused.
-    Nothing is loaded, and no value of a member is shown.
+    """Suggest a mapping for a file: the likely field of each column with a confidence, and the rows
+    that would still be refused. Nothing is loaded, and no value of a member is shown.
     """
     today = system_clock().date().isoformat()
     with path.open("rb") as stream:
         found = suggest_mapping(stream, today=today, format=format_, encoding=encoding, sheet=sheet)
     mapping = json_text(found["mapping"])
     if out is not None:
-        with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
+        with opened_file(
+            out, "wb", "The mapping can't be written: {}. Give another --out."
+        ) as target:
             target.write(mapping.encode())
     if found["format"] == Format.X12:
         figures = table(found["references"], "reference people with_others looks_like_ssn")
@@ -300,8 +378,12 @@ def _act_on(file_id: int, action: Callable[..., model.EligibilityFile]) -> Outpu
     return _work_on(lambda context: action(context.tx, model.FileKey(file_id), context.requester))
 
 
-def _work_on(begin: Callable[[CommandContext], model.EligibilityFile], path: Path | None = None) -> Output:
-    """Work to its end on the file that `begin` gives, with the content at `path`. The result has its exit status."""
+def _work_on(
+    begin: Callable[[CommandContext], model.EligibilityFile], path: Path | None = None
+) -> Output:
+    """Work to its end on the file that `begin` gives, with the content at `path`. The result has
+    its exit status.
+    """
     with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, begin)
         if path is not None:
@@ -316,8 +398,16 @@ def _work_on(begin: Callable[[CommandContext], model.EligibilityFile], path: Pat
 
 def summary(file: model.EligibilityFile) -> list[str]:
     """The result of the file in sentences, with the commands that come next."""
-    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
-    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in model.COUNTS if file.counts.get(name))
+    kind = (
+        "Undo"
+        if file.undoes_id
+        else "Dry run: nothing was written. File"
+        if file.dry_run
+        else "File"
+    )
+    counted = ", ".join(
+        f"{file.counts[name]:,} {name}" for name in model.COUNTS if file.counts.get(name)
+    )
     has_failed = file.state is model.FileState.FAILED
     nothing = "nothing was applied" if file.needs_mapping or has_failed else "no rows"
     became = f"{'has failed' if has_failed else f'is {file.state}'}: {counted or nothing}"
@@ -328,13 +418,21 @@ def summary(file: model.EligibilityFile) -> list[str]:
         )
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
+        code = codes.find(Where.FILE, file.problem["code"])
+        if code is not None and code.remedy is Remedy.RENAME_MEMBERS:
+            lines.append(command_for(code.remedy, {}))
     if file.needs_mapping and file.problem is not None:
         suggestion = file.problem["suggestion"]
         lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
         lines += suggestion["reasons"]
-        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+        accept = (
+            f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file "
+            f"accept {file.id} --mapping F"
+        )
         lines.append(
-            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
+            "Load the file with a mapping: frontdesk file load … --mapping F"
+            if file.dry_run
+            else accept
         )
     elif file.needs_approval:
         decide = (
@@ -350,7 +448,9 @@ def summary(file: model.EligibilityFile) -> list[str]:
     ]
     if file.ignored:
         lines.append(
-            "Columns or keys that are no field were left out: " + ", ".join(map(unquote, file.ignored)) + "."
+            "Columns or keys that are no field were left out: "
+            + ", ".join(map(unquote, file.ignored))
+            + "."
         )
     if file.counts.get(model.REFUSED) or file.counts.get(model.WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
@@ -358,7 +458,7 @@ def summary(file: model.EligibilityFile) -> list[str]:
 
 
 def _described(file: model.EligibilityFile, status: int = 0) -> Output:
-    return Output(serialize_file(file), summary(file), status)
+    return Output(present.file(file), summary(file), status)
 
 
 def _upload(db: Database, file: model.EligibilityFile, path: Path) -> None:
@@ -372,7 +472,7 @@ def _upload(db: Database, file: model.EligibilityFile, path: Path) -> None:
         upload.finish(Requester(file.client, file.request_id, system_clock()))
     except Invalid:
         upload.discard()
-        raise FrontdeskError("The file is empty.", code="empty") from None
+        raise FrontdeskError("The file is empty.", code=codes.operators.EMPTY) from None
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
@@ -381,26 +481,31 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         body = None
     if not isinstance(body, dict):
-        raise FrontdeskError("The mapping is not a JSON object in UTF-8.", code="malformed_mapping")
+        raise FrontdeskError(
+            "The mapping is not a JSON object in UTF-8.", code=codes.operators.MALFORMED_MAPPING
+        )
     try:
         parse_mapping(body)
     except Invalid as error:
         sentences = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
-        raise FrontdeskError("\n".join(sentences), code="invalid_mapping") from None
+        raise FrontdeskError("\n".join(sentences), code=codes.operators.INVALID_MAPPING) from None
     return body
 
 
 def work_on(db: Database, config: Config, file_id: int) -> model.EligibilityFile:
-    """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
+    """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises
+    FrontdeskError.
+    """
     with progress(MofNCompleteColumn()) as bar, _stop_signals() as signals:
         task = bar.add_task("waiting", total=None)
 
         def show(step: model.FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = options_of(config, should_stop=lambda: bool(signals), on_progress=show)
+        options = run_options(config, should_stop=lambda: bool(signals), on_progress=show)
         try:
             while True:
+                usage.counter_of(db.engine).save_rest(db, system_clock())
                 worked = run_next(db, system_clock, options, only=file_id)
                 file = db.ask(lambda tx: get_file(tx, model.FileKey(file_id)))
                 if file.state in _ENDED or signals:
@@ -410,15 +515,16 @@ def work_on(db: Database, config: Config, file_id: int) -> model.EligibilityFile
                 time.sleep(POLL_SECONDS)
         except Unavailable as error:
             how = f"{error.detail} The file goes on with: frontdesk file resume {file_id}"
-            raise FrontdeskError(how, code="unavailable") from None
+            raise FrontdeskError(how, code=codes.operators.UNAVAILABLE) from None
 
 
 @contextmanager
 def _stop_signals() -> Iterator[list[int]]:
-    """The Ctrl-C and SIGTERM so far. The work stops after the current chunk, so that the next worker need not wait for the
-    lease.
+    """The Ctrl-C and SIGTERM so far. The work stops after the current chunk, so that the next
+    worker need not wait for the lease.
 
-    Not an Event: a handler that sets it can interrupt the thread that is about to wait for it, and never ends.
+    Not an Event: a handler that sets it can interrupt the thread that is about to wait for it, and
+    never ends.
     """
     signals: list[int] = []
 

@@ -1,7 +1,9 @@
-"""`frontdesk invitations`, `suppression`, `bounces` and `mailbox`: invitations, suppressed addresses, bounces, caught mails.
+"""`frontdesk invitations`, `suppression`, `bounces` and `mailbox`: invitations, suppressed
+addresses, bounces, caught mails.
 
-Addresses are masked, unless `suppression list` gets `--full`; `member show` has them. `bounces` reads what came back to the
-installation's mail address. `mailbox` shows the mails that a sandbox caught instead of sending them.
+Addresses are masked, unless `suppression list` gets `--full`; `member show` has them. `bounces`
+reads what came back to the installation's mail address. `mailbox` shows the mails that a sandbox
+caught instead of sending them.
 """
 
 import sys
@@ -9,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,15 +20,29 @@ from urllib.parse import urlencode
 
 import typer
 
-from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
+from frontdesk.cli.command_group import (
+    CommandContext,
+    CommandGroup,
+    change,
+    change_in,
+    migrated_database,
+)
 from frontdesk.cli.layout import Part, field_table, picked, table
-from frontdesk.cli.options import WHO_NAMES, AccountId, OnlyAccount, argument, id_argument, option, read_text
+from frontdesk.cli.options import (
+    WHO_NAMES,
+    AccountId,
+    OnlyAccount,
+    argument,
+    id_argument,
+    option,
+    read_text,
+)
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.eligibility import list_history
-from frontdesk.eligibility.fields import parse_email
+from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import (
@@ -56,19 +73,29 @@ _STEP = ("at", "from", "to", "reason", "code")
 _RESEND = "To send it after all: frontdesk invitations resend {0}"
 # The next step, by the reason of the last one, else by the state.
 _ADVICE: dict[str | None, str] = {
-    model.InvitationState.SENT: "Look its Message-ID up in the relay's log, and look into the reader's spam folder.",
-    model.InvitationState.AMBIGUOUS: "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)",
+    model.InvitationState.SENT: (
+        "Look its Message-ID up in the relay's log, and look into the reader's spam folder."
+    ),
+    model.InvitationState.AMBIGUOUS: (
+        "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)"
+    ),
     model.InvitationState.FAILED: f"Correct the cause. {_RESEND}",
-    model.InvitationStep.SUPPRESSED: f"To allow the suppressed address: frontdesk suppression remove ADDRESS. {_RESEND}",
+    model.InvitationStep.SUPPRESSED: (
+        f"To allow the suppressed address: frontdesk suppression remove ADDRESS. {_RESEND}"
+    ),
     model.InvitationStep.BY_OPERATOR: _RESEND,
     model.InvitationStep.MERGED: _RESEND,
 }
-_LATER = "Only a new member is invited, so a later change of the record or the settings brought no mail."
+_LATER = (
+    "Only a new member is invited, so a later change of the record or the settings brought no mail."
+)
 _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
 MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
-Address = Annotated[str, argument("ADDRESS", "The address; - reads addresses from stdin, one a line.")]
+Address = Annotated[
+    str, argument("ADDRESS", "The address; - reads addresses from stdin, one a line.")
+]
 
 invitations = CommandGroup("invitations")
 suppression = CommandGroup("suppression")
@@ -81,15 +108,21 @@ def list_(
     tx: Tx,
     account: OnlyAccount = None,
     state: Annotated[model.InvitationState | None, option("Only those in this state.")] = None,
-    limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
-    member: Annotated[str | None, option(f"Only of this member: {WHO_NAMES}.", metavar="WHO")] = None,
+    limit: Annotated[
+        int, option("Most invitations to list, the newest first.", min=1, max=10_000)
+    ] = 100,
+    member: Annotated[
+        str | None, option(f"Only of this member: {WHO_NAMES}.", metavar="WHO")
+    ] = None,
 ) -> Output:
     """List invitations, newest first."""
     if member is None:
         found = list_invitations(tx, account_id=account, state=state, limit=limit)
     else:
         named = find_member(tx, read_text("member", member), account)
-        own = find_of_members(tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])])
+        own = find_of_members(
+            tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])]
+        )
         found = [each for each in sorted(own, reverse=True) if state in (None, each.state)][:limit]
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
@@ -130,7 +163,9 @@ def settle(
 
 @invitations.query("forecast", "--account 1")
 def forecast(tx: Tx, account: AccountId) -> Output:
-    """Show an account's pending mails, batched and immediate, its mails of the last hour, and when the last will be sent."""
+    """Show an account's pending mails, batched and immediate, its mails of the last hour, and when
+    the last will be sent.
+    """
     return describe(asdict(delivery.forecast(tx, account, now=system_clock())))
 
 
@@ -147,14 +182,15 @@ def release(
     context: CommandContext,
     *,
     keep_back: Annotated[
-        bool, option("Mark unsettled invitations as ambiguous: they may have been sent.", "--keep-back")
+        bool,
+        option("Mark unsettled invitations as ambiguous: they may have been sent.", "--keep-back"),
     ] = False,
 ) -> Output:
     """Deliver again, after `invitations hold` or after a backup was restored (docs/operations.md)."""
-    kept = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
+    held_back = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
     protocol.release(context.tx)
-    context.record("invitations.released", kept_back=kept)
-    return describe({"held": False, "kept_back": kept})
+    context.record("invitations.released", kept_back=held_back)
+    return describe({"held": False, "kept_back": held_back})
 
 
 def _recorded(context: CommandContext, action: str, invitation_id: int) -> Output:
@@ -165,12 +201,22 @@ def _recorded(context: CommandContext, action: str, invitation_id: int) -> Outpu
 
 
 def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
-    """An invitation, its timeline and reports, without its address and the relay's words, which may name the address."""
+    """An invitation, its timeline and reports, without its address and the relay's words, which may
+    name the address.
+    """
     invitation, events = delivery.get_invitation(tx, invitation_id)
     names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
-    timeline = [dict(zip(_STEP, each, strict=True)) | {"why": each.reason.description} for each in events]
-    reports = [picked(each, "event status") for each in find_reports(tx, [invitation.message_id or ""])]
-    more = {"enhanced_code": enhanced_code(invitation.relay_words), "reports": reports, "timeline": timeline}
+    timeline = [
+        dict(zip(_STEP, each, strict=True)) | {"why": each.reason.description} for each in events
+    ]
+    reports = [
+        picked(each, "event status") for each in find_reports(tx, [invitation.message_id or ""])
+    ]
+    more = {
+        "enhanced_code": enhanced_code(invitation.relay_words),
+        "reports": reports,
+        "timeline": timeline,
+    }
     return _item(invitation) | picked(invitation, names) | more
 
 
@@ -181,7 +227,9 @@ def parts_of(item: dict[str, Any]) -> list[Part]:
 
 
 def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
-    """The member's invitations and its address's suppression, and why no mail came. `ids`: also of those merged with it."""
+    """The member's invitations and its address's suppression, and why no mail came. `ids`: also of
+    those merged with it.
+    """
     found = find_of_members(tx, ids)
     own = next((each for each in found if each.member_id == member["id"]), None)
     address = (own and own.address_folded) or member["email_folded"] or ""
@@ -191,61 +239,113 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     elif own.state is model.InvitationState.PENDING:
         reason, why = _why_pending(tx, own, member, is_suppressed=suppression is not None)
     else:
-        step = "suppressed" if suppression and own.state is model.InvitationState.FAILED else own.reason
+        step = (
+            "suppressed"
+            if suppression and own.state is model.InvitationState.FAILED
+            else own.reason
+        )
         advice = _ADVICE.get(step, _ADVICE.get(own.state, "")).format(own.id)
         if member["uniqueness_scope"] < 0:
             advice = "" if own.state.value == "cancelled" else "The member is erased or withdrawn."
         reports = find_reports(tx, [own.message_id or ""])
-        said = "".join(f" Reported: {each.event} ({each.status or 'no status'})." for each in reports)
-        reason, since = own.reason or own.state, wire_time(own.updated_at)
-        why = f"Invitation {own.id} is {own.state} (since {since}). {_last_step(own)}{said} {advice}"
+        reply = "".join(
+            f" Reported: {each.event} ({each.status or 'no status'})." for each in reports
+        )
+        reason = own.reason or own.state
+        since = wire_time(own.updated_at)
+        why = (
+            f"Invitation {own.id} is {own.state} (since {since}). {_last_step(own)}{reply} {advice}"
+        )
     return {
         "mail": {"reason": reason, "why": why.strip()},
         "suppression": suppression and picked(suppression, "reason created_at"),
-        "invitations": [details(tx, each.id) | picked(each, "address relay_words") for each in found],
+        "invitations": [
+            details(tx, each.id) | picked(each, "address relay_words") for each in found
+        ],
     }
 
 
 def _last_step(own: model.Invitation) -> str:
     """The reason of the last step, and what the relay said."""
-    code, words = own.relay_code, own.relay_words or ""
-    said = f" The relay said: {code} {words}".rstrip(" .") + "." if code else ""
-    return (own.reason.description if own.reason else "") + said
+    code = own.relay_code
+    words = own.relay_words or ""
+    reply = f" The relay said: {code} {words}".rstrip(" .") + "." if code else ""
+    return (own.reason.description if own.reason else "") + reply
 
 
-def _why_pending(tx: Tx, own: model.Invitation, member: Values, *, is_suppressed: bool) -> tuple[str, str]:
-    """The first thing that keeps it from leaving."""
-    account_id, config, now = own.account_id, settings(), system_clock()
-    plan, outlook = get_plan(tx, account_id, own.plan_id), delivery.forecast(tx, account_id, now=now)
-    has_ended = (member["expiry_date"] or "9999") < stored_time(now)[:10]
-    has_relay = config.smtp_url is not None or config.environment is Environment.SANDBOX
-    due_at, last = own.due_at or now, outlook.last_at and wire_time(outlook.last_at)
-    wait = f"{_last_step(own)} Due since {wire_time(due_at)}. Does a worker run? Does the relay answer (frontdesk check)?"
+def _why_pending(
+    tx: Tx, own: model.Invitation, member: Values, *, is_suppressed: bool
+) -> tuple[str, str]:
+    """The first thing that keeps it from leaving: its word, and a sentence."""
+    now = system_clock()
+    if is_suppressed:
+        return "suppressed", "The address is suppressed, so the invitation will be cancelled."
+    if (member["expiry_date"] or "9999") < stored_time(now)[:10]:
+        return "expired", "The member's access has ended, so the invitation will be cancelled."
+    outlook = delivery.forecast(tx, own.account_id, now=now)
+    if outlook.held:
+        return "held", f"Mail is held ({outlook.held}): frontdesk invitations release [--keep-back]"
+    if outlook.suspended:
+        resume = f"frontdesk account resume {own.account_id}"
+        return "suspended", f"The account is suspended: {resume}"
+    config = settings()
+    if config.smtp_url is None and config.environment is Environment.PRODUCTION:
+        return "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."
+    due_at = own.due_at or now
+    if due_at > now:
+        return _why_not_yet(own, due_at)
+    if own.delivery is model.Delivery.IMMEDIATE:
+        return _why_not_sent_at_once(own, outlook, due_at)
+    return _why_not_in_a_batch(tx, own, outlook)
+
+
+def _why_not_yet(own: model.Invitation, due_at: datetime) -> tuple[str, str]:
+    if own.reason is model.InvitationStep.MAILBOX_LIMIT:
+        return "mailbox_limit", f"{_last_step(own)} That is at {wire_time(due_at)}."
+    return "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."
+
+
+def _why_not_sent_at_once(
+    own: model.Invitation, outlook: model.DeliveryForecast, due_at: datetime
+) -> tuple[str, str]:
+    if outlook.immediate_this_hour < outlook.immediate_limit:
+        ask = "Does a worker run? Does the relay answer (frontdesk check)?"
+        return "worker", f"{_last_step(own)} Due since {wire_time(due_at)}. {ask}"
+    last = outlook.last_at and wire_time(outlook.last_at)
+    more = f"frontdesk account limit {own.account_id} --immediate-per-hour NUMBER"
+    return "immediate_limit", (
+        f"The account has its {outlook.immediate_limit} immediate mails for this hour. "
+        f"While a worker runs, it leaves by {last}. To allow more: {more}"
+    )
+
+
+def _why_not_in_a_batch(
+    tx: Tx, own: model.Invitation, outlook: model.DeliveryForecast
+) -> tuple[str, str]:
+    if not outlook.enabled:
+        enable = f"frontdesk deliverability set --account {own.account_id} --enabled"
+        return "disabled", f"The account's batches are off: {enable}"
+    if not get_plan(tx, own.account_id, own.plan_id).accepting_patients:
+        return "plan_inactive", "Its plan accepts no patients, so it waits."
+    last = outlook.last_at and wire_time(outlook.last_at)
     limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
-    enable = f"frontdesk deliverability set --account {account_id} --enabled"
-    obstacles = [
-        (is_suppressed, "suppressed", "The address is suppressed, so the invitation will be cancelled."),
-        (has_ended, "expired", "The member's access has ended, so the invitation will be cancelled."),
-        (outlook.held, "held", f"Mail is held ({outlook.held}): frontdesk invitations release [--keep-back]"),
-        (outlook.suspended, "suspended", f"The account is suspended: frontdesk account resume {account_id}"),
-        (not has_relay, "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."),
-        (due_at > now, "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."),
-        (own.delivery is model.Delivery.IMMEDIATE, "worker", wait),
-        (not outlook.enabled, "disabled", f"The account's batches are off: {enable}"),
-        (not plan.accepting_patients, "plan_inactive", "Its plan accepts no patients, so it waits."),
-        (True, "batch", f"It waits for its batch and {limit}. While a worker runs, it leaves by {last}."),
-    ]
-    return next((reason, why) for applies, reason, why in obstacles if applies)
+    return "batch", f"It waits for its batch and {limit}. While a worker runs, it leaves by {last}."
 
 
 def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
-    """By the values that the member came with, as far as the history still has them, and the account's settings of today."""
+    """By the values that the member came with, as far as the history still has them, and the
+    account's settings of today.
+    """
     if member["uniqueness_scope"] < 0:
-        step = model.InvitationStep.WITHDRAWN if member["external_id"] else model.InvitationStep.ERASED
+        step = (
+            model.InvitationStep.WITHDRAWN if member["external_id"] else model.InvitationStep.ERASED
+        )
         return step, step.description
-    account_id, day = member["account_id"], stored_time(member["created_at"])[:10]
+    account_id = member["account_id"]
+    day = stored_time(member["created_at"])[:10]
     first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
-    came = first if "external_id" in first else member  # retention removes the values of the history
+    # retention removes the values of the history
+    came = first if "external_id" in first else member
     context = find_invitation_context(tx, account_ids=[account_id], addresses=[address])()
     decision = decide_invitation(
         is_new=True,
@@ -293,7 +393,9 @@ def list_suppressed(
     tx: Tx,
     *,
     full: Annotated[bool, option("Show whole addresses, not masked ones.", "--full")] = False,
-    limit: Annotated[int, option("Most addresses to list, in their order.", min=1, max=1_000_000)] = 100,
+    limit: Annotated[
+        int, option("Most addresses to list, in their order.", min=1, max=1_000_000)
+    ] = 100,
 ) -> Output:
     """List the suppressed addresses, each with its reason."""
     name, shown = ("address", str) if full else ("address_masked", masked)
@@ -303,7 +405,9 @@ def list_suppressed(
 
 
 def _addresses(argument: str) -> Iterator[str]:
-    """The addresses of the argument or of stdin. Raises Invalid, with the number of the line that is no address."""
+    """The addresses of the argument or of stdin. Raises Invalid, with the number of the line that
+    is no address.
+    """
     lines = [argument] if argument != "-" else sys.stdin.read().splitlines()
     for number, line in enumerate(lines, 1):
         try:
@@ -314,7 +418,9 @@ def _addresses(argument: str) -> Iterator[str]:
             raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 
 
-def _change_each(argument: str, change_one: Callable[[CommandContext, str], bool], done: str) -> Output:
+def _change_each(
+    argument: str, change_one: Callable[[CommandContext, str], bool], done: str
+) -> Output:
     addresses = [*_addresses(argument)]
 
     def work(context: CommandContext) -> int:
@@ -333,8 +439,11 @@ def address(
     provider: Annotated[MailProvider, argument("PROVIDER", "The mail provider.")],
     signer: Annotated[str, option("The topic of SES, or the verification key of SendGrid.")] = "",
 ) -> Output:
-    """Show the address that a mail provider is to call with bounces and complaints. It holds a secret."""
-    secret, base_url = settings().link_secret, settings().base_url
+    """Show the address that a mail provider is to call with bounces and complaints. It holds a
+    secret.
+    """
+    secret = settings().link_secret
+    base_url = settings().base_url
     if not secret or bool(signer) is (provider == "postmark"):
         fail("Set FRONTDESK_LINK_SECRET, and give --signer for ses and sendgrid, not for postmark.")
     query = f"?{urlencode({'signer': signer})}" if signer else ""
@@ -346,7 +455,8 @@ def address(
 def read(
     path: Annotated[str, argument("PATH", "An mbox file or a single message; - reads stdin.")],
 ) -> Output:
-    """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
+    """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or
+    complain.
 
     Reading the same file again changes nothing. Mail that is no report of ours is skipped.
     """
@@ -383,11 +493,14 @@ def refuse_in_production() -> None:
 
 @mailbox.query("list", "--limit 20")
 def list_mails(
-    tx: Tx, limit: Annotated[int, option("Most mails to list, the newest first.", min=1, max=10_000)] = 100
+    tx: Tx,
+    limit: Annotated[int, option("Most mails to list, the newest first.", min=1, max=10_000)] = 100,
 ) -> Output:
     """List the caught mails, newest first."""
     items = [picked(message, _MESSAGE_FIELDS) for message in list_messages(tx, limit=limit)]
-    return listing(items, "id recipient subject outcome caught_at", nothing="Nothing has been caught yet.")
+    return listing(
+        items, "id recipient subject outcome caught_at", nothing="Nothing has been caught yet."
+    )
 
 
 @mailbox.query("show", "1")
@@ -404,7 +517,9 @@ def show_mail(tx: Tx, message_id: MessageId) -> Output:
 def open_(
     tx: Tx,
     message_id: MessageId,
-    output: Annotated[Path | None, option("Write it there and don't open a browser.", metavar="FILE")] = None,
+    output: Annotated[
+        Path | None, option("Write it there and don't open a browser.", metavar="FILE")
+    ] = None,
 ) -> Output:
     """Open one mail in the browser, as its reader would see it."""
     decoded = decode_message(get_message(tx, message_id).content)

@@ -25,7 +25,8 @@ UNWRAPPED_COLUMNS = 10_000
 Item = Mapping[str, Any]
 Part = str | Text | Table  # of what people read: a sentence, a heading, a table
 
-# Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
+# Columns that keep to one line on a narrow terminal, so that they can be read and copied: text
+# gives way first.
 _COPIED = {"id", "client_id", "state", "delivery"}
 
 
@@ -35,15 +36,20 @@ def picked(thing: object, names: str) -> dict[str, Any]:
 
 
 def json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)  # all but times are plain
+    # all but times are plain
+    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)
 
 
 def table(items: Sequence[Item], columns: str) -> Table:
-    """A row for each item. `group.name` looks inside; what ends in `_seconds` reads as minutes, in `_share` as a percentage."""
+    """A row for each item. `group.name` looks inside; what ends in `_seconds` reads as minutes, in
+    `_share` as a percentage.
+    """
     rows = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
     names = columns.split()
     for name in names:
-        head = name.removesuffix("_seconds").removesuffix("_share").replace(".", " ").replace("_", " ")
+        head = (
+            name.removesuffix("_seconds").removesuffix("_share").replace(".", " ").replace("_", " ")
+        )
         rows.add_column(head, overflow="fold", no_wrap=name in _COPIED or name.endswith("_at"))
     for item in items:
         rows.add_row(*(_cell(reduce(getitem, name.split("."), item), name) for name in names))
@@ -73,7 +79,9 @@ def _cell(value: Any, column: str = "") -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, Mapping):
-        return Text("\n").join(Text.assemble(f"{name}: ", _cell(inner)) for name, inner in value.items())
+        return Text("\n").join(
+            Text.assemble(f"{name}: ", _cell(inner)) for name, inner in value.items()
+        )
     if isinstance(value, list | tuple):
         return Text(", ").join(map(_cell, value))
     return Text(str(value))
@@ -89,8 +97,12 @@ def heading(text: str) -> Text:
 
 
 def say(part: Part) -> None:
-    """Print a sentence, a heading or a table for people. Only a table is fitted to the terminal's width."""
-    console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
+    """Print a sentence, a heading or a table for people. Only a table is fitted to the terminal's
+    width.
+    """
+    console().print(
+        Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table)
+    )
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -101,7 +113,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def progress(*more: ProgressColumn) -> Progress:
-    """A bar on stderr that shows how far a command is; on a terminal only. `more` columns stand before the time left."""
+    """A bar on stderr that shows how far a command is; on a terminal only. `more` columns stand
+    before the time left.
+    """
     screen = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeRemainingColumn())
     return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)

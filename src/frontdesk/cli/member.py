@@ -1,5 +1,6 @@
-"""`frontdesk member`: a member's record and history; members that may be one person; erasure, export and legal hold
-(docs/erasure.md). Only these commands show a person's data on a terminal."""
+"""`frontdesk member`: a member's record and history; members that may be one person; erasure,
+export and legal hold (docs/erasure.md). Only these commands show a person's data on a terminal.
+"""
 
 import csv
 import io
@@ -15,13 +16,30 @@ import typer
 from frontdesk.cli.command_group import CommandContext, CommandGroup, migrated_database, new_request
 from frontdesk.cli.invitations import describe_mail, parts_of
 from frontdesk.cli.layout import Part, field_table, heading, picked, progress, table
-from frontdesk.cli.options import LARGEST_ID, WHO_NAMES, OnlyAccount, argument, end_of, option, read_text
-from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, listing, opened_file, settings
+from frontdesk.cli.options import (
+    LARGEST_ID,
+    WHO_NAMES,
+    OnlyAccount,
+    argument,
+    end_of,
+    option,
+    read_text,
+)
+from frontdesk.cli.output import (
+    FAILED,
+    MISUSED,
+    Output,
+    describe,
+    fail,
+    listing,
+    opened_file,
+    settings,
+)
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
-from frontdesk.eligibility.enrol import dry_run as dry_runs
+from frontdesk.eligibility.dry_run import dry_run as dry_runs
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RENAMED, UNCHANGED, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
@@ -31,14 +49,17 @@ from frontdesk.privacy import erasure, find_holds, report_rows_of
 from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
 
-_INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
+# columns that serve the database only
+_INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")
 REFERENCE_LENGTH = 100
 
 ExternalId = Annotated[
     str, argument("EXTERNAL_ID", "The member's external_id; letter case and inner spaces count.")
 ]
 Who = Annotated[str, argument("WHO", f"The member: {WHO_NAMES}.")]
-AfterPair = Annotated[tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")]
+AfterPair = Annotated[
+    tuple[int, int], option("Go on after this pair of ids.", metavar="ID OTHER_ID")
+]
 ById = Annotated[bool, option("The argument is the member's id, and not its external_id.", "--id")]
 RENAMED_TOGETHER = 500
 LONGEST_CSV = 64 * 2**20  # bytes
@@ -50,7 +71,9 @@ commands = CommandGroup("member")
 
 @commands.change("show", "robin@example.com --account 1")
 def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Output:
-    """Show a member: why no mail came, the record, its invitation, files and history. The audit trail records the reading."""
+    """Show a member: why no mail came, the record, its invitation, files and history. The audit
+    trail records the reading.
+    """
     tx = context.tx
     member = find_member(tx, read_text("WHO", who), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
@@ -91,16 +114,24 @@ def eligible(
     as_known_on: Annotated[
         datetime | None,
         option(
-            "Ignore changes recorded after this: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
+            (
+                "Ignore changes recorded after this: a date or a time (UTC, "
+                "2026-03-15T12:00:00Z), to its end. Default: now."
+            ),
             metavar="TIME",
             parser=end_of,
         ),
     ] = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Show from the history whether a member was eligible on a day: as known now, or as known at a time."""
-    name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
-    return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())
+    """Show from the history whether a member was eligible on a day: as known now, or as known at a
+    time.
+    """
+    name = read_text("EXTERNAL_ID", external_id)
+    day = on.date().isoformat()
+    return describe(
+        find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict()
+    )
 
 
 @commands.standalone("duplicates", "--account 1 --limit 20")
@@ -110,10 +141,15 @@ def duplicates(
     limit: Annotated[int, option("How many pairs at most.", min=1, max=1000)] = 100,
     after: AfterPair = (0, 0),
 ) -> Output:
-    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
+    """List pairs of open members that may be one person: the same names and birth date, or the same
+    family and birth date.
+    """
     with migrated_database(settings()) as db, progress() as bar:
-        track, today = partial(bar.track, description="searching"), system_clock().date().isoformat()
-        pairs = people.find_duplicates(db, account, after=after, limit=limit, today=today, track=track)
+        track = partial(bar.track, description="searching")
+        today = system_clock().date().isoformat()
+        pairs = people.find_duplicates(
+            db, account, after=after, limit=limit, today=today, track=track
+        )
     more = [f"More: --after {pairs[-1].id} {pairs[-1].other_id}"] if len(pairs) == limit else []
     rows = [pair._asdict() for pair in pairs]
     return listing(rows, _PAIR, *more, nothing="No two open members look alike.")
@@ -128,18 +164,22 @@ def merge(
     account: OnlyAccount = None,
     undo: Annotated[bool, option("Undo the merge.", "--undo")] = False,
 ) -> Output:
-    """Merge two members: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
-    tx, requester = context.tx, context.requester
-    kept, dropped = _pair(tx, keep, drop, account)
-    keep_id, drop_id = kept["id"], dropped["id"]
+    """Merge two members: the first stays as it is, and the external_id of the OTHER leads to it
+    from now on.
+    """
+    tx = context.tx
+    requester = context.requester
+    survivor, dropped = _pair(tx, keep, drop, account)
+    keep_id = survivor["id"]
+    drop_id = dropped["id"]
     erasure.require_not_held(tx, [keep_id, drop_id])
     if undo:
-        people.unmerge(tx, kept, dropped, requester, uniqueness=settings().uniqueness)
-        said = f"Members {keep_id} and {drop_id} are two again."
+        people.unmerge(tx, survivor, dropped, requester, uniqueness=settings().uniqueness)
+        sentence = f"Members {keep_id} and {drop_id} are two again."
     else:
-        people.merge(tx, kept, dropped, requester)
-        said = f"Member {drop_id} leads to member {keep_id}. Take it back with --undo."
-    return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
+        people.merge(tx, survivor, dropped, requester)
+        sentence = f"Member {drop_id} leads to member {keep_id}. Take it back with --undo."
+    return Output({"kept": keep_id, "merged": None if undo else drop_id}, [sentence])
 
 
 @commands.change("distinct", '"AB 123356" "AB 900001" --account 1')
@@ -160,30 +200,41 @@ def rename(
     *,
     account: OnlyAccount = None,
     csv_file: Annotated[
-        str | None, option("A CSV file with the columns old,new; - is stdin.", "--csv", metavar="FILE")
+        str | None,
+        option("A CSV file with the columns old,new; - is stdin.", "--csv", metavar="FILE"),
     ] = None,
     dry_run: Annotated[bool, option("Change nothing; report the outcomes.", "--dry-run")] = False,
 ) -> Output:
-    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members."""
+    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered
+    its members.
+    """
     if (csv_file is None) is (old is None or new is None):
         fail("Give either OLD and NEW, or --csv.", status=MISUSED)
     one = (old or "", new or "")
-    pairs = _read_pairs(csv_file) if csv_file else [(read_text("OLD", one[0]), read_text("NEW", one[1]))]
+    pairs = (
+        _read_pairs(csv_file)
+        if csv_file
+        else [(read_text("OLD", one[0]), read_text("NEW", one[1]))]
+    )
     outcomes = _rename(pairs, account, is_dry=dry_run)
     rows = [{"row": number, "outcome": outcome} for number, outcome in enumerate(outcomes, 1)]
     failed = [row for row in rows if row["outcome"] not in (RENAMED, UNCHANGED)]
     would = "would be renamed" if dry_run else "renamed"
-    said = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
+    sentence = f"{outcomes.count(RENAMED)} of {len(rows)} {would}."
     parts = [table(failed, "row outcome")] if failed else []
-    return Output(rows, [*parts, said], status=FAILED if failed else 0)
+    return Output(rows, [*parts, sentence], status=FAILED if failed else 0)
 
 
 def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[str]:
-    config, requester, outcomes = settings(), new_request(), list[str]()
+    config = settings()
+    requester = new_request()
+    outcomes = list[str]()
     rehearsal = dry_runs(config.uniqueness) if is_dry else nullcontext()
     with migrated_database(config) as db, progress() as bar, rehearsal as dry:
 
-        def decide(tx: Tx, submissions: Sequence[Submission]) -> Iterable[Enrolled | FrontdeskError]:
+        def decide(
+            tx: Tx, submissions: Sequence[Submission]
+        ) -> Iterable[Enrolled | FrontdeskError]:
             if dry is None:
                 return enrol(tx, submissions, now=requester.now, uniqueness=config.uniqueness)
             dry.begin_chunk()
@@ -221,8 +272,12 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[people.Values, people.Values]:
-    return people.lock_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
+def _pair(
+    tx: Tx, first: str, second: str, account: int | None
+) -> tuple[people.Values, people.Values]:
+    return people.lock_pair(
+        tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account
+    )
 
 
 @commands.standalone("erase", '"AB 123356" --account 1 --yes')
@@ -233,27 +288,33 @@ def erase(
     account: OnlyAccount = None,
     yes: Annotated[bool, option("Erase. Without it, only list the records.", "--yes")] = False,
 ) -> Output:
-    """Erase all values of a person: record, history, invitations, reports. Ids and times stay. It can't be undone."""
+    """Erase all values of a person: record, history, invitations, reports. Ids and times stay. It
+    can't be undone.
+    """
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id))
         ids = [person.member_id for person in persons]
         named = ", ".join(map(str, ids))
         if not yes:
-            said = f"Member {named} of account {persons[0].account_id} would be erased for good. Repeat it with --yes."
-            return Output({"would_erase": ids}, [said])
+            sentence = (
+                f"Member {named} of account {persons[0].account_id} would be erased for good. "
+                "Repeat it with --yes."
+            )
+            return Output({"would_erase": ids}, [sentence])
         erased = erasure.erase_person(db, persons, new_request())
         rows = [picked(each, "member_id account_id erased_at cause is_new") for each in erased]
     is_new = any(each.is_new for each in erased)
-    said = f"Member {named} is erased." if is_new else f"Member {named} had been erased before."
+    sentence = f"Member {named} is erased." if is_new else f"Member {named} had been erased before."
     left = "Backups still hold it, and PostgreSQL's files until they are cleaned: docs/erasure.md."
-    return Output(rows, [said, left])
+    return Output(rows, [sentence, left])
 
 
 @commands.standalone("export", '"AB 123356" --account 1 --json')
 def export(external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount = None) -> Output:
     """Show all stored data of a person, by table. The export is recorded in the audit trail."""
     with migrated_database(settings()) as db:
-        persons, request = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id)), new_request()
+        persons = db.ask(lambda tx: _persons(tx, external_id, account, by_id=by_id))
+        request = new_request()
         found = [export_person(db, person, request) for person in persons]
     parts: list[Part] = []
     for each in found:
@@ -278,19 +339,29 @@ def hold(
     persons = _persons(context.tx, external_id, account, by_id=by_id)
     is_new = [erasure.place_hold(context.tx, each, case, context.requester) for each in persons]
     held, named = _changed(persons, is_new)
-    return Output({"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."])
+    return Output(
+        {"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."]
+    )
 
 
 @commands.change("release", '"AB 123356" --account 1')
 def release(
-    context: CommandContext, external_id: ExternalId, *, by_id: ById = False, account: OnlyAccount = None
+    context: CommandContext,
+    external_id: ExternalId,
+    *,
+    by_id: ById = False,
+    account: OnlyAccount = None,
 ) -> Output:
     """End a legal hold."""
     persons = _persons(context.tx, external_id, account, by_id=by_id)
     was_held = [erasure.release_hold(context.tx, each, context.requester) for each in persons]
     released, named = _changed(persons, was_held)
-    said = f"Member {named} is no longer under legal hold." if released else "It was not under legal hold."
-    return Output({"released": released}, [said])
+    sentence = (
+        f"Member {named} is no longer under legal hold."
+        if released
+        else "It was not under legal hold."
+    )
+    return Output({"released": released}, [sentence])
 
 
 def _changed(persons: Sequence[Person], has_changed: Sequence[bool]) -> tuple[list[int], str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from frontdesk import codes
 from frontdesk.errors import Fault, Invalid
 from frontdesk.text import Rejected, parse_text
 
@@ -13,7 +14,9 @@ TEXT_LENGTH = 255
 
 
 def checked_id(value: int | None) -> int | None:
-    """An identifier within the range of both databases. A range of typer would fill each help with 19 digits."""
+    """An identifier within the range of both databases. A range of typer would fill each help with
+    19 digits.
+    """
     if value is not None and not 1 <= value <= LARGEST_ID:
         raise typer.BadParameter(f"must be a whole number from 1 to {LARGEST_ID}")
     return value
@@ -42,18 +45,25 @@ def start_of(text: str) -> datetime:
 
 
 def end_of(text: str) -> datetime:
-    """The last moment of the day or of the second: answers give whole seconds, and a change in one was known then."""
+    """The last moment of the day or of the second: answers give whole seconds, and a change in one
+    was known then.
+    """
     return _span(text)[1]
 
 
 def _span(text: str) -> tuple[datetime, datetime]:
-    for form, length in (("%Y-%m-%d", timedelta(days=1)), ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1))):
+    for form, length in (
+        ("%Y-%m-%d", timedelta(days=1)),
+        ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1)),
+    ):
         try:
             start = datetime.strptime(text, form).replace(tzinfo=UTC)
             return start, start + length - timedelta(microseconds=1)
         except (ValueError, OverflowError):
             continue
-    raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
+    raise typer.BadParameter(
+        "must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z"
+    )
 
 
 WHO_NAMES = "its external_id, member_id, e-mail address or id, tried in this order"
@@ -70,7 +80,7 @@ def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:
     except Rejected as rejected:
         raise Invalid([Fault(field, rejected.code, rejected.message)]) from None
     if not text:
-        raise Invalid([Fault(field, "required", "must not be blank")])
+        raise Invalid([Fault(field, codes.faults.REQUIRED, "must not be blank")])
     return text
 
 

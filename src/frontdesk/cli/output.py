@@ -1,4 +1,5 @@
-"""The output of every command: text for people, JSON for programs, errors as sentences, exit statuses.
+"""The output of every command: text for people, JSON for programs, errors as sentences, exit
+statuses.
 
 Status 0: done; 1: not done, with the reason and the remedy on stderr; 2: wrong usage.
 """
@@ -16,20 +17,12 @@ import typer
 from rich.text import Text
 
 from frontdesk.cli.layout import Item, Part, console, field_table, json_text, say, table
+from frontdesk.cli.remedies import command_for
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, Unavailable
 
-FAILED, MISUSED = 1, 2
-
-# The next step after an error, by its code.
-_REMEDIES = {
-    "no_such_account": "`frontdesk account list` shows those there are.",
-    "no_such_provider_group": "`frontdesk provider-group list` shows those there are.",
-    "no_such_api_client": "`frontdesk client list` shows those there are, and which are revoked.",
-    "no_such_invitation": "`frontdesk invitations list` shows the newest.",
-    "no_such_message": "`frontdesk mailbox list` shows the newest.",
-    "no_such_plan": "`frontdesk plan list` shows those there are.",
-}
+FAILED = 1
+MISUSED = 2
 
 
 def settings(variables: Mapping[str, str] | None = None) -> Config:
@@ -48,7 +41,9 @@ def fail(message: str, *, status: int = FAILED) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output of a command: `value` as JSON for programs, or `parts` under each other for people; and its status."""
+    """The output of a command: `value` as JSON for programs, or `parts` under each other for
+    people; and its status.
+    """
 
     value: object
     parts: Iterable[Part]
@@ -71,7 +66,9 @@ def describe(item: Item, *notes: str) -> Output:
 
 
 def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> Output:
-    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`; for people then the notes."""
+    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`; for
+    people then the notes.
+    """
 
     def parts() -> Iterator[Part]:  # made for people only: --json may print a million objects
         yield table(items, columns) if items else nothing
@@ -81,15 +78,22 @@ def listing(items: Sequence[Item], columns: str, *notes: str, nothing: str) -> O
 
 
 @contextmanager
-def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str) -> Iterator[BinaryIO]:
-    """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError.
+def opened_file(
+    path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str
+) -> Iterator[BinaryIO]:
+    """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the
+    reason, on an OSError.
 
     A file that is made is its user's alone, whatever the umask: reports and mails name members.
     """
     standard = sys.stdin if mode == "rb" else sys.stdout
     private = partial(os.open, mode=0o600)
     try:
-        with nullcontext(standard.buffer) if path == "-" else open(path, mode, opener=private) as stream:
+        with (
+            nullcontext(standard.buffer)
+            if path == "-"
+            else open(path, mode, opener=private) as stream
+        ):
             yield cast(BinaryIO, stream)
             stream.flush()
     except BrokenPipeError:  # the reader has enough
@@ -107,7 +111,7 @@ def sentence(error: FrontdeskError) -> str:
         return f"{error.detail} {'' if error.outcome_unknown else 'Nothing was changed. '}{remedy}"
     if isinstance(error, Conflict):
         return f"{error.detail} Run the command again."
-    return f"{error.detail} {_REMEDIES.get(error.code, '')}".strip()
+    return f"{error.detail} {command_for(error.remedy, error.ids)}".strip()
 
 
 def _option(field: str) -> str:

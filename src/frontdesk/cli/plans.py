@@ -1,4 +1,5 @@
-"""`frontdesk plan`, `provider-group` and `duty`: plans, the groups of doctors that serve them, and the doctors on duty.
+"""`frontdesk plan`, `provider-group` and `duty`: plans, the groups of doctors that serve them, and
+the doctors on duty.
 
 Doctors are opaque references; no name is stored.
 """
@@ -7,11 +8,20 @@ from typing import Annotated, Any
 
 from frontdesk import plans
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import AccountId, OnlyAccount, given, id_argument, id_option, option, read_text
+from frontdesk.cli.options import (
+    AccountId,
+    OnlyAccount,
+    given,
+    id_argument,
+    id_option,
+    option,
+    read_text,
+)
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
+from frontdesk.interface import present
 from frontdesk.plans.changes import change_plan, create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import list_on_duty
@@ -22,7 +32,9 @@ ProviderGroupId = Annotated[
     int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
 ]
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
-DoctorReference = Annotated[str, option("Reference of the doctor, such as a staff number.", metavar="REF")]
+DoctorReference = Annotated[
+    str, option("Reference of the doctor, such as a staff number.", metavar="REF")
+]
 
 plan = CommandGroup("plan")
 provider_group = CommandGroup("provider-group")
@@ -34,11 +46,15 @@ def create(  # noqa: PLR0913 - one parameter per option
     context: CommandContext,
     account: AccountId,
     provider_group: ProviderGroupId,
-    external_id: Annotated[str, option("Its identifier outside the service; unique in the account.")],
+    external_id: Annotated[
+        str, option("Its identifier outside the service; unique in the account.")
+    ],
     name: Annotated[str, option("Name of the plan.")],
     description: Annotated[str | None, option("Description of the plan.")] = None,
     *,
-    not_accepting: Annotated[bool, option("It does not accept patients yet.", "--not-accepting")] = False,
+    not_accepting: Annotated[
+        bool, option("It does not accept patients yet.", "--not-accepting")
+    ] = False,
 ) -> Output:
     """Create a plan and print it with its id."""
     texts: Any = _texts(name=name, description=description, external_id=external_id)
@@ -53,7 +69,9 @@ def list_(tx: Tx, account: OnlyAccount = None) -> Output:
     """List the plans of one account or of all."""
     items = [_item(each) for each in plans.list_plans(tx, account)]
     nothing = "There is no plan. Make one: frontdesk plan create --help"
-    return listing(items, "id account_id external_id name active provider_group.name", nothing=nothing)
+    return listing(
+        items, "id account_id external_id name active provider_group.name", nothing=nothing
+    )
 
 
 @plan.query("show", "1")
@@ -61,7 +79,7 @@ def show(tx: Tx, plan_id: PlanArgument) -> Output:
     """Show one plan, with its queue as it is now."""
     found = plans.get_plan(tx, None, plan_id)
     queue = queue_state(tx, found.account_id, system_clock())[plan_id]
-    return describe(_item(found) | {"queue_info": queue.info.serialize()})
+    return describe(_item(found) | {"queue_info": present.queue(queue.info)})
 
 
 @plan.change("set", '1 --name "Gold 2026" --not-accepting', wants_option=True)
@@ -82,7 +100,9 @@ def set_(
     before = plans.get_plan(context.tx, None, plan_id, lock=True)
     after, changed = change_plan(context.tx, before, changes)
     if changed:
-        context.record("plan.changed", account_id=after.account_id, subject_id=plan_id, fields=changed)
+        context.record(
+            "plan.changed", account_id=after.account_id, subject_id=plan_id, fields=changed
+        )
     return describe(_item(after))
 
 
@@ -95,28 +115,32 @@ def _texts(**sent: str | None) -> dict[str, Any]:
 
 
 def _item(plan: Plan) -> dict[str, Any]:
-    return {"id": plan.id, "type": "plans", "account_id": plan.account_id} | plan.serialize()
+    return {"id": plan.id, "type": "plans", "account_id": plan.account_id, **present.plan(plan)}
 
 
 @provider_group.change("create", '--name "Example Doctors" --external-id doctors-1')
 def create_group(
     context: CommandContext,
     name: Annotated[str, option("Name of the group.")],
-    external_id: Annotated[str | None, option("Its identifier outside the service; unique.")] = None,
+    external_id: Annotated[
+        str | None, option("Its identifier outside the service; unique.")
+    ] = None,
 ) -> Output:
     """Create a provider group and print it with its id."""
     identifier = read_text("external_id", external_id) if external_id else None
     called = read_text("name", name)
     group = create_provider_group(context.tx, name=called, external_id=identifier, now=context.now)
     context.record("provider_group.created", subject_id=group.id)
-    return describe(group.serialize())
+    return describe(present.provider_group(group))
 
 
 @provider_group.query("list", "")
 def list_groups(tx: Tx) -> Output:
     """List all provider groups."""
-    items = [group.serialize() for group in plans.list_provider_groups(tx)]
-    nothing = "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
+    items = [present.provider_group(group) for group in plans.list_provider_groups(tx)]
+    nothing = (
+        "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
+    )
     return listing(items, "id name external_id created_at", nothing=nothing)
 
 
@@ -127,7 +151,9 @@ def on(context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorR
 
 
 @duty.change("off", "--provider-group 1 --doctor dr-17")
-def off(context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorReference) -> Output:
+def off(
+    context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorReference
+) -> Output:
     """Take a doctor off duty."""
     return _set_duty(context, provider_group, doctor, on_duty=False)
 
@@ -140,10 +166,16 @@ def list_duties(tx: Tx) -> Output:
 
 
 def _set_duty(context: CommandContext, group: int, doctor: str, *, on_duty: bool) -> Output:
-    reference, state = read_text("doctor", doctor), "on duty" if on_duty else "off duty"
+    reference = read_text("doctor", doctor)
+    state = "on duty" if on_duty else "off duty"
     changed = set_duty(context.tx, group, reference, on_duty=on_duty, now=context.now)
     if changed:
         context.record(f"doctor.{state.replace(' ', '_')}", subject_id=group, doctor=reference)
-    outcome = {"provider_group_id": group, "doctor": reference, "on_duty": on_duty, "changed": changed}
+    outcome = {
+        "provider_group_id": group,
+        "doctor": reference,
+        "on_duty": on_duty,
+        "changed": changed,
+    }
     already = "" if changed else "already "
     return Output(outcome, [f"Doctor {reference} of provider group {group} is {already}{state}."])

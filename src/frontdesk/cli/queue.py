@@ -1,5 +1,6 @@
-"""`frontdesk queue`: the plans' encounter queues, as they are now and as the estimates had them. Patients are opaque references;
-no name is stored."""
+"""`frontdesk queue`: the plans' encounter queues, as they are now and as the estimates had them.
+Patients are opaque references; no name is stored.
+"""
 
 import re
 import sys
@@ -16,7 +17,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from frontdesk.cli.command_group import CommandContext, CommandGroup, ask, change_in, migrated_database
+from frontdesk.cli.command_group import (
+    CommandContext,
+    CommandGroup,
+    ask,
+    change_in,
+    migrated_database,
+)
 from frontdesk.cli.layout import Part, console, heading, minutes_text, table
 from frontdesk.cli.options import OnlyAccount, PlanId, option, read_text
 from frontdesk.cli.output import Output, listing, settings
@@ -24,6 +31,7 @@ from frontdesk.cli.queue_backtest import accuracy_item, backtest
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
+from frontdesk.interface import present
 from frontdesk.plans import get_plan, list_plans
 from frontdesk.queues import list_outcomes, list_waiting
 from frontdesk.queues.ingest import set_waiting
@@ -35,7 +43,10 @@ from frontdesk.queues.upkeep import rebuild as rebuild_all
 from frontdesk.text import wire_time
 
 Patient = Annotated[
-    str, option("Opaque reference of the patient; never a name, an e-mail or a phone number.", metavar="REF")
+    str,
+    option(
+        "Opaque reference of the patient; never a name, an e-mail or a phone number.", metavar="REF"
+    ),
 ]
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
@@ -73,7 +84,11 @@ def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) ->
         action = "queue.joined" if waiting else "queue.left"
         context.record(action, account_id=account_id, subject_id=plan, patient=reference)
     outcome = {"plan_id": plan, "patient": reference, "waiting": waiting, "changed": changed}
-    states = {(True, True): "now waits", (True, False): "waits already", (False, True): "waits no longer"}
+    states = {
+        (True, True): "now waits",
+        (True, False): "waits already",
+        (False, True): "waits no longer",
+    }
     state = states.get((waiting, changed), "was not waiting")
     return Output(outcome, [f"Patient {reference} {state} in the queue of plan {plan}."])
 
@@ -87,10 +102,16 @@ def list_(tx: Tx) -> Output:
 
 @commands.change("rebuild", "")
 def rebuild(context: CommandContext) -> Output:
-    """Rebuild the waiting patients and the doctors on duty from the stored events; new events wait meanwhile."""
+    """Rebuild the waiting patients and the doctors on duty from the stored events; new events wait
+    meanwhile.
+    """
     outcome = rebuild_all(context.tx)
     context.record("queue.rebuilt", **outcome)
-    found = "{mended} rows were wrong and are corrected." if outcome["mended"] else "All rows were correct."
+    found = (
+        "{mended} rows were wrong and are corrected."
+        if outcome["mended"]
+        else "All rows were correct."
+    )
     sentence = "The events lead to {encounters} encounters and {doctors} doctors. " + found
     return Output(outcome, [sentence.format_map(outcome)])
 
@@ -105,10 +126,13 @@ def prune(
 
     Workers delete data that is older than 90 days; use this command for a shorter time.
     """
-    age, outcome = _age(older_than), Counter(events=0, encounters=0, estimates=0)
+    age = _age(older_than)
+    outcome = Counter(events=0, encounters=0, estimates=0)
     with migrated_database(settings()) as db:
         # A page at a time, so that new events wait for a moment only.
-        while page := change_in(db, lambda context: prune_page(context.tx, now=context.now, age=age)):
+        while page := change_in(
+            db, lambda context: prune_page(context.tx, now=context.now, age=age)
+        ):
             outcome.update(page)
         change_in(db, lambda context: context.record("queue.pruned", **outcome, days=age.days))
     sentence = "Deleted: {events} events of {encounters} encounters, {estimates} estimates."
@@ -144,7 +168,9 @@ def _watched(account: int | None, every: float) -> Iterator[Part]:
     with migrated_database(settings()) as db, Live(console=console(), auto_refresh=False) as live:
         while True:
             with suppress(Unavailable):  # the last board stays until the database answers again
-                live.update(Group(*_board_parts(db.ask(lambda tx: board(tx, account)))), refresh=True)
+                live.update(
+                    Group(*_board_parts(db.ask(lambda tx: board(tx, account)))), refresh=True
+                )
             time.sleep(every)
 
 
@@ -152,10 +178,13 @@ def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
     """Each plan with its queue, and the accuracy of the last hour's estimates."""
     now = system_clock()
     queues = queue_state(tx, account_id, now)
-    measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))}
+    measured = {
+        of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))
+    }
     items = []
     for plan in list_plans(tx, account_id):
-        queue, of_plan = queues[plan.id], measured.get(plan.id)
+        queue = queues[plan.id]
+        of_plan = measured.get(plan.id)
         item = {
             "plan_id": plan.id,
             "external_id": plan.external_id,
@@ -163,8 +192,8 @@ def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
             "provider_group_id": plan.provider_group.id,
             "doctors": queue.doctors,
             "doctors_with_patients": queue.in_visit,
-            **queue.info.serialize(),
-            "interval": queue.info.serialize_interval(),
+            **present.queue(queue.info),
+            "interval": present.queue_interval(queue.info),
             "last_hour": {
                 "matched": of_plan.matched if of_plan else 0,
                 "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
@@ -188,15 +217,18 @@ def _wait_text(item: dict[str, Any]) -> str:
 
 
 def _interval_text(item: dict[str, Any]) -> str | None:
-    low, high = item["interval"]["low"], item["interval"]["high"]
+    low = item["interval"]["low"]
+    high = item["interval"]["high"]
     return f"{minutes_text(low).removesuffix(' min')} to {minutes_text(high)}" if high else None
 
 
 @commands.query("accuracy", "--hours 24")
 def accuracy(
-    tx: Tx, hours: Annotated[int, option("How far to look back, in hours.", min=1, max=24 * 90)] = 24
+    tx: Tx,
+    hours: Annotated[int, option("How far to look back, in hours.", min=1, max=24 * 90)] = 24,
 ) -> Output:
-    """Compare the estimates with the waits that followed: the first patient that joined under each estimate.
+    """Compare the estimates with the waits that followed: the first patient that joined under each
+    estimate.
 
     A bias above zero means that patients waited less than estimated.
     """
@@ -205,8 +237,12 @@ def accuracy(
     by_hour = _by_hour(outcomes)
     result = {"hours": hours, "plans": items, "by_hour": by_hour}
     if not items:
-        return Output(result, [f"No patient with an estimate of the last {hours} h has been seen yet."])
-    return Output(result, [table(items, ACCURACY_COLUMNS), table(by_hour, "hour matched mean_error_seconds")])
+        return Output(
+            result, [f"No patient with an estimate of the last {hours} h has been seen yet."]
+        )
+    return Output(
+        result, [table(items, ACCURACY_COLUMNS), table(by_hour, "hour matched mean_error_seconds")]
+    )
 
 
 def _by_hour(outcomes: Sequence[WaitOutcome]) -> list[dict[str, Any]]:

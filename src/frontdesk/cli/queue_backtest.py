@@ -1,4 +1,6 @@
-"""`frontdesk queue backtest`: replays past events, and shows the error of the wait estimate. Stores nothing."""
+"""`frontdesk queue backtest`: replays past events, and shows the error of the wait estimate. Stores
+nothing.
+"""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rich.progress import MofNCompleteColumn
 
+from frontdesk.backtest import judge
+from frontdesk.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.layout import Item, Part, heading, picked, progress, table
 from frontdesk.cli.options import option
@@ -16,8 +20,6 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
-from frontdesk.queues.backtest import judge
-from frontdesk.queues.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 
@@ -29,9 +31,11 @@ COLUMNS = f"matched mean_wait_seconds {ERRORS} coverage_share best_rival below_b
 
 
 class _Past(NamedTuple):
-    """The replayed past: the events, the names of their plans, and the time from which patients count, in seconds since 1970."""
+    """The replayed past: the events, the names of their plans, and the time from which patients
+    count, in seconds since 1970.
+    """
 
-    told: EncounterEvents
+    encounters: EncounterEvents
     since: float
     left_out: int = 0
     warnings: Sequence[judge.BacktestWarning] = ()
@@ -42,7 +46,10 @@ def backtest(
     csv_file: Annotated[
         str | None,
         option(
-            "Encounters to replay instead of the stored events; - is stdin. Columns: joined, started, ended, left, doctor, plan.",
+            (
+                "Encounters to replay instead of the stored events; - is stdin. Columns: joined, "
+                "started, ended, left, doctor, plan."
+            ),
             "--csv",
             metavar="FILE",
         ),
@@ -51,48 +58,56 @@ def backtest(
     time_zone: Annotated[
         str | None,
         option(
-            "Of the CSV's times without an offset, such as America/New_York. Default: UTC.", metavar="ZONE"
+            "Of the CSV's times without an offset, such as America/New_York. Default: UTC.",
+            metavar="ZONE",
         ),
     ] = None,
     skip_bad_rows: Annotated[
         bool, option("Leave out rows of the CSV that have faults.", "--skip-bad-rows")
     ] = False,
 ) -> Output:
-    """Replay past queues and compare the estimate that each patient would have got with the wait that followed.
+    """Replay past queues and compare the estimate that each patient would have got with the wait
+    that followed.
 
     Rules of other products are compared too. Nothing is stored. With --csv no database is needed.
     """
     config = settings()
     zone = None if time_zone is None else _zone(time_zone)
-    past = _stored(config, days) if csv_file is None else _from_csv(csv_file, days, zone, skip_bad_rows)
-    with progress(MofNCompleteColumn()) as bar:
-        task = bar.add_task("judging", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        found = judge.run_backtest(past.told.events, since=past.since, progress=show)
-    warnings = [*past.warnings, *judge.warnings_of(past.told.events, found)]
+    if csv_file is None:
+        past = _stored(config, days)
+    else:
+        past = _from_csv(csv_file, days, zone, skip_bad_rows)
+    found = _judged(past)
+    warnings = [*past.warnings, *judge.warnings_of(past.encounters.events, found)]
     counts = {
         "days": days,
         "judged": len(found.judged),
         "left_unseen": found.left,
         "nobody_on_duty": found.unattended,
         "bad_rows": past.left_out,
-        "rows_without_end": past.told.without_end,
+        "rows_without_end": past.encounters.without_end,
     }
     value: dict[str, Any] = counts | {"warnings": [warning._asdict() for warning in warnings]}
-    said = _sentences(warnings)
+    sentences = _sentences(warnings)
     if not found.judged:
-        return Output(
-            value, [*said, f"No patient that joined in the last {days} days and was seen can be judged."]
-        )
-    figures = _figures(found.judged, past.told.plans, with_ids=csv_file is None)
-    said.append(
+        none = f"No patient that joined in the last {days} days and was seen can be judged."
+        return Output(value, [*sentences, none])
+    figures = _figures(found.judged, past.encounters.plans, with_ids=csv_file is None)
+    sentences.append(
         "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty, "
         "{rows_without_end:,} rows without an end of the wait left out.".format_map(counts)
     )
-    return Output(value | figures, [*said, *_tables(figures)])
+    return Output(value | figures, [*sentences, *_tables(figures)])
+
+
+def _judged(past: _Past) -> judge.BacktestResult:
+    with progress(MofNCompleteColumn()) as bar:
+        task = bar.add_task("judging", total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return judge.run_backtest(past.encounters.events, since=past.since, progress=show)
 
 
 def _stored(config: Config, days: int) -> _Past:
@@ -111,7 +126,10 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
         fail(
-            "This machine does not know the time zone. Give a name of the system's time zone database, such as America/New_York.",
+            (
+                "This machine does not know the time zone. Give a name of the system's time zone "
+                "database, such as America/New_York."
+            ),
             status=MISUSED,
         )
 
@@ -123,15 +141,18 @@ def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) 
         text.detach()  # `opened_file` closes the stream
     warnings = list(judge.warnings_of_file(found))
     if found.faults and not (skip_bad_rows and found.rows):
-        lines = [f"line {line}: {fault.field} {fault.message}" for line, fault in found.faults[:FAULTS_SHOWN]]
+        lines = [
+            f"line {line}: {fault.field} {fault.message}"
+            for line, fault in found.faults[:FAULTS_SHOWN]
+        ]
         if len(found.faults) > FAULTS_SHOWN:
             lines.append(f"and {len(found.faults) - FAULTS_SHOWN} more")
         remedy = "Correct the rows, or leave them out with --skip-bad-rows."
         fail("\n".join(["The file has faults.", *lines, *_sentences(warnings), remedy]))
-    told = encounter_events(found.rows)
-    until = max((event.at for event in told.events), default=0.0)
+    encounters = encounter_events(found.rows)
+    until = max((event.at for event in encounters.events), default=0.0)
     since = until - timedelta(days=days).total_seconds()
-    return _Past(told, since, found.faulty_rows, warnings)
+    return _Past(encounters, since, found.faulty_rows, warnings)
 
 
 def _sentences(warnings: Iterable[judge.BacktestWarning]) -> list[str]:
@@ -141,7 +162,9 @@ def _sentences(warnings: Iterable[judge.BacktestWarning]) -> list[str]:
 def _figures(
     judged: Sequence[judge.JudgedWait], plans: Mapping[int, str], *, with_ids: bool
 ) -> dict[str, Any]:
-    """The figures of all the waits and of groups of them. `with_ids` false: the plans' ids are not the service's."""
+    """The figures of all the waits and of groups of them. `with_ids` false: the plans' ids are not
+    the service's.
+    """
     return {
         "all": _item(judge.figures_of(judged)),
         "by_plan": [
@@ -149,23 +172,29 @@ def _figures(
             for id_, one in judge.by_plan(judged).items()
         ],
         "by_position": [
-            {"position": _positions(first)} | _item(one) for first, one in judge.by_position(judged).items()
+            {"position": _positions(first)} | _item(one)
+            for first, one in judge.by_position(judged).items()
         ],
         "by_hour": [{"hour": hour} | _item(one) for hour, one in judge.by_hour(judged).items()],
     }
 
 
 def _item(figures: judge.BacktestFigures) -> dict[str, Any]:
-    own, (best, rival) = figures.accuracy, figures.best_rival
+    own = figures.accuracy
+    best, rival = figures.best_rival
     least = rival.mean_error_seconds
     beside = picked(figures, "below_share above_share") | {"best_rival": best}
     beside["below_best_rival_share"] = 1 - own.mean_error_seconds / least if least else None
-    rivals = [{"name": name} | _rounded(picked(one, ERRORS)) for name, one in figures.rivals.items()]
+    rivals = [
+        {"name": name} | _rounded(picked(one, ERRORS)) for name, one in figures.rivals.items()
+    ]
     return accuracy_item(own) | _rounded(beside) | {"rivals": rivals}
 
 
 def accuracy_item(accuracy: EstimateAccuracy) -> dict[str, Any]:
-    """The accuracy of some estimates, of whichever plan: shares with three decimals, seconds with one."""
+    """The accuracy of some estimates, of whichever plan: shares with three decimals, seconds with
+    one.
+    """
     item = _rounded(accuracy._asdict())
     del item["plan_id"]
     return item
@@ -173,7 +202,9 @@ def accuracy_item(accuracy: EstimateAccuracy) -> dict[str, Any]:
 
 def _rounded(item: Item) -> dict[str, Any]:
     return {
-        name: round(value, 3 if name.endswith("_share") else 1) if isinstance(value, float) else value
+        name: round(value, 3 if name.endswith("_share") else 1)
+        if isinstance(value, float)
+        else value
         for name, value in item.items()
     }
 
@@ -182,7 +213,13 @@ def _positions(first: int) -> str:
     if first == 0:
         return "ready"
     last = next((after - 1 for after in judge.POSITIONS if after > first), None)
-    return f"{first} and more" if last is None else str(first) if last == first else f"{first} to {last}"
+    return (
+        f"{first} and more"
+        if last is None
+        else str(first)
+        if last == first
+        else f"{first} to {last}"
+    )
 
 
 def _tables(figures: dict[str, Any]) -> list[Part]:

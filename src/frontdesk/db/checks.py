@@ -1,8 +1,9 @@
 """Finds the problems of an installation for this version and its settings, each with a remedy.
 
-Checks the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether the database
-stores writes: a full disk and a standby answer every read. Free space does not show a quota, a read-only mount or the disk of
-another machine, so it only warns."""
+Checks the settings, the rights of files, the disk of SQLite, the database's server, schema and
+role, and whether the database stores writes: a full disk and a standby answer every read. Free
+space does not show a quota, a read-only mount or the disk of another machine, so it only warns.
+"""
 
 import os
 import shutil
@@ -23,55 +24,106 @@ from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import AWAY_EVENT, PASSING, DatabaseState
+from frontdesk.db.migrations.append_only import damaged_guards
 from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
-SKEW_SECONDS, SKEW_WARNED = 5, 2
+SKEW_SECONDS = 5
+SKEW_WARNED = 2
 FREE_BYTES = 2**30  # less is a warning
 
-# The revision that this program needs: the newest migration's. Alembic would know it too, and takes 0.3 s to import.
+# The revision that this program needs: the newest migration's. Alembic would know it too, and takes
+# 0.3 s to import.
 HEAD = max(file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py"))
 
 _REMEDIES: dict[str, str] = {
-    DatabaseState.BUSY: "Another program holds a lock on it (a migration, a backup?). Wait until it ends, then try again.",
-    DatabaseState.READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
+    DatabaseState.BUSY: (
+        "Another program holds a lock on it (a migration, a backup?). Wait until it ends, "
+        "then try again."
+    ),
+    DatabaseState.READ_ONLY: (
+        "Give this user the right to write to it and its folder, or name the database that is no "
+        "standby."
+    ),
     DatabaseState.FULL: "Make room on its disk.",
     DatabaseState.DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
-    DatabaseState.SETTINGS: "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Behind a pooler).",
-    DatabaseState.RIGHTS: "As the owner run: frontdesk migrate --service-role NAME (docs/security.md, Two roles of PostgreSQL).",
+    DatabaseState.SETTINGS: (
+        "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Behind a pooler)."
+    ),
+    DatabaseState.RIGHTS: (
+        "As the owner run: frontdesk migrate --service-role NAME (docs/security.md, "
+        "Two roles of PostgreSQL)."
+    ),
     DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
-    DatabaseState.LOGIN: "Correct user and password in FRONTDESK_DATABASE_URL, or give the role on the server this password.",
-    DatabaseState.NOT_ADMITTED: "Add a line for this machine, user and database to the server's pg_hba.conf and reload it.",
-    DatabaseState.NO_SUCH_DATABASE: "Correct the name in FRONTDESK_DATABASE_URL, or make the database with: createdb.",
+    DatabaseState.LOGIN: (
+        "Correct user and password in FRONTDESK_DATABASE_URL, or give the role on the server this "
+        "password."
+    ),
+    DatabaseState.NOT_ADMITTED: (
+        "Add a line for this machine, user and database to the server's pg_hba.conf and reload it."
+    ),
+    DatabaseState.NO_SUCH_DATABASE: (
+        "Correct the name in FRONTDESK_DATABASE_URL, or make the database with: createdb."
+    ),
     DatabaseState.HOST: "Correct the host in FRONTDESK_DATABASE_URL, or this machine's name service.",
     DatabaseState.NO_SERVER: "Start the server, or correct host and port in FRONTDESK_DATABASE_URL.",
-    DatabaseState.TLS: "Correct sslmode and sslrootcert in FRONTDESK_DATABASE_URL, or the server's certificate.",
-    DatabaseState.NO_PRIMARY: "Promote a standby, or name the primary in FRONTDESK_DATABASE_URL (docs/operations.md, Failover).",
+    DatabaseState.TLS: (
+        "Correct sslmode and sslrootcert in FRONTDESK_DATABASE_URL, or the server's certificate."
+    ),
+    DatabaseState.NO_PRIMARY: (
+        "Promote a standby, or name the primary in FRONTDESK_DATABASE_URL (docs/operations.md, "
+        "Failover)."
+    ),
     DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
     DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
 }
 
 MOUNTS = Path("/proc/self/mountinfo")
-# SQLite's write-ahead log needs memory that all its processes share, so over these it can lose or damage records.
+# SQLite's write-ahead log needs memory that all its processes share, so over these it can lose or
+# damage records.
 NETWORK_FILESYSTEMS = {
-    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "ocfs2"),
+    *(
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "gpfs",
+        "ocfs2",
+    ),
     *("fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "virtiofs"),
 }
+_GUARDS_REMEDY = (
+    "As the owner of the tables run: frontdesk migrate, which makes the guards anew; "
+    "then: frontdesk audit verify (docs/security.md, Append-only tables)."
+)
 FEWEST_CHARACTERS = 8  # different ones, in a secret
 _RANDOM = f"{SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32."
 _WIDEST = {4: 8, 6: 7}  # lengths of the prefixes of the widest private networks, by version of IP
 _OTHERS = 0o077  # rights of the group and of everybody
 
-FRESH_SECONDS, RETRY_SECONDS = 5.0, 1.0  # how long a success and a failure are good for
+# how long a success and a failure are good for
+FRESH_SECONDS = 5.0
+RETRY_SECONDS = 1.0
 WAIT_SECONDS = 1.0  # for another writer
 
-# More pages than a token takes: a log with room for one more page is nearly full. SQLite overwrites them each time.
+# More pages than a token takes: a log with room for one more page is nearly full. SQLite overwrites
+# them each time.
 _WRITE_SQLITE = "UPDATE installation SET written = randomblob(32768)"
 _WRITE_POSTGRESQL = "UPDATE installation SET written = decode(md5(random()::text), 'hex')"
-# The row above fits into pages and into a log file that exist. 300 kB of a temporary file, which is gone at once, need new ones.
-_SPILL = ("SELECT set_config('work_mem', '64kB', true)", "SELECT count(*) FROM generate_series(1, 15000)")
+# The row above fits into pages and into a log file that exist. 300 kB of a temporary file, which is
+# gone at once, need new ones.
+_SPILL = (
+    "SELECT set_config('work_mem', '64kB', true)",
+    "SELECT count(*) FROM generate_series(1, 15000)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +146,35 @@ def revision_of(db: Database) -> str | None:
     return db.ask(read)
 
 
+def uniqueness_of(db: Database) -> str:
+    """Where identifiers are unique in this database (`Uniqueness`), fixed by its first migration.
+    Raises Unavailable.
+    """
+    return str(
+        db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar_one())
+    )
+
+
 def can_use(db: Database, revision: str | None) -> bool:
-    """Whether this program can use the schema of this revision: its own, or a newer one that is backward compatible to it."""
+    """Whether this program can use the schema of this revision: its own, or a newer one that is
+    backward compatible to it.
+    """
     if revision is None or revision <= HEAD:
         return revision == HEAD
-    since = db.ask(lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one())
+    since = db.ask(
+        lambda tx: tx.exec_driver_sql("SELECT compatible_since FROM installation").scalar_one()
+    )
     return str(since) <= HEAD
 
 
-def wait_for_server(db: Database, tell: Callable[..., Any]) -> None:
-    """Return when the database answers, or when only a person can help. `tell` writes the log's lines about outages."""
+def wait_for_server(
+    db: Database, tell: Callable[..., Any], *, waiting: Callable[[], None] = lambda: None
+) -> None:
+    """Return when the database answers, or when only a person can help. `tell` writes the log's
+    lines about outages. `waiting` is called before each attempt.
+    """
     while True:
+        waiting()
         try:
             revision_of(db)
             break
@@ -134,12 +204,16 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     if not can_use(db, revision):
         yield other_schema(revision)
         return
-    installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
+    installed = uniqueness_of(db)
     if installed != config.uniqueness:
         what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-        remedy = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        remedy = (
+            f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        )
         yield CheckFailure(what, remedy)
     yield from role_failures(db, config)
+    if revision == HEAD:  # a newer program may have made other guards
+        yield from guard_failures(db)
     try:
         write_a_little(db)
     except (Unavailable, DBAPIError) as error:
@@ -158,14 +232,19 @@ def other_schema(revision: str | None) -> CheckFailure:
 
 
 def _server_problems(db: Database) -> Iterator[CheckFailure]:
-    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
+    sql = (
+        "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), "
+        "clock_timestamp()"
+    )
     version, encoding, now = db.ask(lambda tx: tx.exec_driver_sql(sql).one())
     skew = abs((now - system_clock()).total_seconds())
     if version // 10_000 < OLDEST_POSTGRESQL:
         what = f"PostgreSQL {version // 10_000} is too old."
         yield CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer.")
     if encoding != "UTF8":
-        yield CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
+        yield CheckFailure(
+            f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'."
+        )
     if skew > SKEW_WARNED:
         what = f"The database server's clock and this machine's differ by {skew:.1f} s."
         yield CheckFailure(what, "Let both follow a time server.", is_warning=skew <= SKEW_SECONDS)
@@ -198,25 +277,43 @@ def deployment_failures(config: Config) -> Iterator[CheckFailure]:
 def _production_failures(config: Config) -> Iterator[CheckFailure]:
     base_url = urlsplit(config.base_url)
     if base_url.scheme.lower() != "https" or is_this_machine(base_url.hostname or ""):
-        what = "FRONTDESK_BASE_URL is no https address that others can reach: tokens and links can be read, or lead nowhere."
-        yield CheckFailure(what, "Set it to the address that callers use, such as https://api.example.com.")
+        what = (
+            "FRONTDESK_BASE_URL is no https address that others can reach: tokens and links can "
+            "be read, or lead nowhere."
+        )
+        yield CheckFailure(
+            what, "Set it to the address that callers use, such as https://api.example.com."
+        )
     if not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
         yield CheckFailure(what, f"Set it to {_RANDOM}")
     elif _can_be_guessed(config.link_secret):
         what = "FRONTDESK_LINK_SECRET can be guessed: it repeats itself, or has too few different characters."
-        yield CheckFailure(what, f"Set it to {_RANDOM} Links in mails that were sent go on working.")
+        yield CheckFailure(
+            what, f"Set it to {_RANDOM} Links in mails that were sent go on working."
+        )
     if any(network.prefixlen < _WIDEST[network.version] for network in config.trusted_proxies):
-        what = "FRONTDESK_TRUSTED_PROXIES has a network wider than any private one: callers in it could write their own address."
-        remedy = "Name the proxies' own addresses and networks; 10.0.0.0/8 and fc00::/7 are the widest that are taken."
+        what = (
+            "FRONTDESK_TRUSTED_PROXIES has a network wider than any private one: "
+            "callers in it could write their own address."
+        )
+        remedy = (
+            "Name the proxies' own addresses and networks; 10.0.0.0/8 and fc00::/7 are the widest "
+            "that are taken."
+        )
         yield CheckFailure(what, remedy)
     if config.smtp_url is None:
         what = "FRONTDESK_SMTP_URL is not set, so invitations wait and none is delivered."
         yield CheckFailure(
-            what, "Set it to your relay, such as smtps://user:password@mail.example.com.", is_warning=True
+            what,
+            "Set it to your relay, such as smtps://user:password@mail.example.com.",
+            is_warning=True,
         )
     elif is_this_machine(config.mail_from.rpartition("@")[2]):
-        what = "FRONTDESK_MAIL_FROM is an address of localhost; relays refuse it, and bounces come back to nobody."
+        what = (
+            "FRONTDESK_MAIL_FROM is an address of localhost; relays refuse it, and bounces come "
+            "back to nobody."
+        )
         yield CheckFailure(what, "Set it to an address of yours, such as invitations@example.com.")
 
 
@@ -232,7 +329,10 @@ def _can_be_guessed(secret: str) -> bool:
 def _disk_failures(path: Path, *, is_warning: bool) -> Iterator[CheckFailure]:
     kind = filesystem_of(path)
     if kind in NETWORK_FILESYSTEMS:
-        what = f"The SQLite database lies on a network file system ({kind}), where several processes can damage it."
+        what = (
+            f"The SQLite database lies on a network file system ({kind}), where several processes "
+            "can damage it."
+        )
         remedy = "Move it to a disk of this machine, or use PostgreSQL."
         yield CheckFailure(what, remedy, is_warning)
 
@@ -243,18 +343,24 @@ def filesystem_of(path: Path) -> str | None:
         lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    place, longest, kind = os.path.realpath(path), -1, None
-    # "36 35 98:0 /root /mount/point options - kind source options" (proc(5)); later lines lie on top.
+    place = os.path.realpath(path)
+    longest = -1
+    kind = None
+    # "36 35 98:0 /root /mount/point options - kind source options" (proc(5)); later lines lie on
+    # top.
     for line in lines:
         mount, _, described = line.partition(" - ")
         point = mount.split(" ")[4].replace("\\040", " ")
         if (place + "/").startswith(point.rstrip("/") + "/") and len(point) >= longest:
-            longest, kind = len(point), described.partition(" ")[0]
+            longest = len(point)
+            kind = described.partition(" ")[0]
     return kind
 
 
 def _rights_failures(path: Path) -> Iterator[CheckFailure]:
-    """The database, its write-ahead log and copies beside it hold health records, and so does their folder."""
+    """The database, its write-ahead log and copies beside it hold health records, and so does their
+    folder.
+    """
     try:
         beside = sorted(path.parent.glob(f"{path.name}*"))
         wide = [each for each in (path.parent, *beside) if each.stat().st_mode & _OTHERS]
@@ -267,7 +373,9 @@ def _rights_failures(path: Path) -> Iterator[CheckFailure]:
 
 
 def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
-    """Rights that the service needs and lacks; in production also rights that it has and does not need."""
+    """Rights that the service needs and lacks; in production also rights that it has and does not
+    need.
+    """
     role = current_role(db)
     if role is None:
         return
@@ -275,7 +383,10 @@ def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
     is_production = config.environment is Environment.PRODUCTION
     if role.owns_tables:
         if is_production:
-            what = f"The service is the role {name}, which owns the tables: it could remove the triggers that keep the history."
+            what = (
+                f"The service is the role {name}, which owns the tables: it could remove the "
+                "triggers that keep the history."
+            )
             yield CheckFailure(what, _remedy("SERVICE_ROLE"), is_warning=True)
         return
     lacking, excess = wrong_rights(db)
@@ -290,8 +401,38 @@ def _first_of(rights: Sequence[str]) -> str:
     return rights[0] if len(rights) == 1 else f"{rights[0]}, and {len(rights) - 1} rights more"
 
 
+def guard_failures(db: Database) -> Iterator[CheckFailure]:
+    """Triggers of the append-only tables that are missing, disabled or changed, and a session in
+    which none runs.
+    """
+    damaged = db.ask(damaged_guards)
+    if damaged:
+        first, *others = damaged
+        more = f", and {len(others)} guards more are damaged" if others else ""
+        what = f"The history and the audit trail can be changed: {first}{more}."
+        yield CheckFailure(what, _GUARDS_REMEDY)
+    if not db.is_sqlite:
+        role = db.ask(
+            lambda tx: tx.exec_driver_sql(
+                "SELECT current_setting('session_replication_role')"
+            ).scalar_one()
+        )
+        if role != "origin":
+            what = (
+                "The history and the audit trail can be changed: session_replication_role is "
+                f"{role}, so no trigger runs."
+            )
+            yield CheckFailure(
+                what,
+                "As a superuser run: ALTER ROLE … RESET session_replication_role (or ALTER DATABASE …).",
+            )
+
+
 def _remedy(role: str) -> str:
-    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles)."
+    return (
+        f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} "
+        "(docs/security.md, Two roles)."
+    )
 
 
 def write_a_little(db: Database, *, wait_seconds: float | None = None) -> None:
@@ -302,7 +443,8 @@ def write_a_little(db: Database, *, wait_seconds: float | None = None) -> None:
 
 
 class WriteProbe:
-    """`verify()` writes at most once in 5 s, or in 1 s after a failure, and otherwise repeats the last answer.
+    """`verify()` writes at most once in 5 s, or in 1 s after a failure, and otherwise repeats the
+    last answer.
 
     A database that another writer has locked takes writes, so it passes. Call it from one thread.
     """

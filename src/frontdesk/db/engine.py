@@ -1,7 +1,8 @@
 """Connections and transactions over SQLite and PostgreSQL.
 
-A `Tx` is one open transaction. Features take it and never commit: the door that opened it does, or a function here that runs the
-work again when the transaction lost a race (`write_alone`, `write_together`, `write_in_one`).
+A `Tx` is one open transaction. Features take it and never commit: the door that opened it does, or
+a function here that runs the work again when the transaction lost a race (`write_alone`,
+`write_together`, `write_in_one`).
 """
 
 import tempfile
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, Engine, QueuePool, Table, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from frontdesk import codes
 from frontdesk.clock import system_clock
 from frontdesk.db.failures import (
     DatabaseOutage,
@@ -34,7 +36,13 @@ from frontdesk.db.postgresql import (
     create_postgresql_engine,
     milliseconds,
 )
-from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, empty_log, make_light, make_private_file
+from frontdesk.db.sqlite import (
+    begin_writing,
+    create_sqlite_engine,
+    empty_log,
+    make_light,
+    make_private_file,
+)
 from frontdesk.errors import FrontdeskError, Unavailable
 
 Tx = Connection
@@ -49,7 +57,8 @@ Work = Callable[[AnyTx, Sequence[Item]], Iterable[Result | Exception]]
 MIGRATION_LOCK = 0x66726F6E74  # "front", an advisory lock of PostgreSQL
 # As autovacuum does it: after changes to a tenth of the rows that the statistics know of.
 _OUTDATED = """
-    SELECT relname FROM pg_class WHERE oid = ANY(%s::text[]::regclass[]) AND %s > 50 + greatest(reltuples, 0) / 10
+    SELECT relname FROM pg_class
+    WHERE oid = ANY(%s::text[]::regclass[]) AND %s > 50 + greatest(reltuples, 0) / 10
     ORDER BY relname
 """
 POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
@@ -57,38 +66,49 @@ POOL_SIZE = 16  # more than there are threads, so that none waits for a connecti
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
-# When other transactions lock rows of a set, its items share this time to wait for locks; after LAST_SECONDS no item is tried.
-SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
+# When other transactions lock rows of a set, its items share this time to wait for locks; after
+# LAST_SECONDS no item is tried.
+SHARED_SECONDS = 3.0
+LAST_SECONDS = 5.0
 SHORTEST_WAIT_SECONDS = 0.02
 
 OTHERS_WRITE = "Other requests keep changing the same record."
 
 
 class Database:
-    """One database. `write()` and `read()` open a transaction; errors of the driver leave as `Unavailable`."""
+    """One database. `write()` and `read()` open a transaction; errors of the driver leave as
+    `Unavailable`.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        self.url = engine.url.render_as_string(hide_password=False)  # for a process that works with this one
+        # for a process that works with this one
+        self.url = engine.url.render_as_string(hide_password=False)
         self.outage = DatabaseOutage()
         self._give_up_at = float("inf")
         self._notifier = None if self.is_sqlite else WorkNotifier(engine)
         if self.is_sqlite:
             event.listen(engine, "begin", self._begin_sqlite)
-        # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
-        self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
+        # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade
+        # under load.
+        self._writer = (
+            engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
+        )
         # All statements of one read see one state; SQLite's transactions do so by themselves.
         self._reader = (
-            engine if self.is_sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
+            engine
+            if self.is_sqlite
+            else engine.execution_options(isolation_level="REPEATABLE READ")
         )
 
     @contextmanager
     def write(self, *, wait_seconds: float | None = None) -> Iterator[Tx]:
-        """A transaction that may write: committed at the end of the block, rolled back if the block raises.
+        """A transaction that may write: committed at the end of the block, rolled back if the block
+        raises.
 
-        Waits for locks up to `wait_seconds` (default 5 s). Raises Unavailable; with `outcome_unknown` when the
-        connection was lost during the commit.
+        Waits for locks up to `wait_seconds` (default 5 s). Raises Unavailable; with
+        `outcome_unknown` when the connection was lost during the commit.
         """
         with self.translated_errors(), self._writer.connect() as connection:
             if wait_seconds is not None and self.is_sqlite:
@@ -130,7 +150,8 @@ class Database:
         return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 0)
 
     def make_missing_file(self) -> None:
-        """SQLite: make the file, empty, and its folder. Only this makes a file, so that a wrong address is noticed.
+        """SQLite: make the file, empty, and its folder. Only this makes a file, so that a wrong
+        address is noticed.
 
         Raises Unavailable.
         """
@@ -147,19 +168,25 @@ class Database:
             yield connection
 
     def empty_log(self) -> bool:
-        """SQLite: remove deleted data from the write-ahead log too. False while a reader or a writer needs the log; then call
-        it again. On PostgreSQL there is nothing to do. Raises Unavailable."""
+        """SQLite: remove deleted data from the write-ahead log too. False while a reader or a
+        writer needs the log; then call it again. On PostgreSQL there is nothing to do. Raises
+        Unavailable.
+        """
         if not self.is_sqlite:
             return True
         with self.translated_errors(), self.engine.connect() as connection:
             return empty_log(connection)
 
     def shorten_waits(self, seconds: float) -> None:
-        """The process is to stop: every wait for a lock, under way or to come, ends within `seconds`."""
+        """The process is to stop: every wait for a lock, under way or to come, ends within
+        `seconds`.
+        """
         self._give_up_at = time.monotonic() + seconds
 
     def announce_work(self) -> None:
-        """Wake the workers after a commit that may have made work. Returns at once. On SQLite workers watch the file."""
+        """Wake the workers after a commit that may have made work. Returns at once. On SQLite
+        workers watch the file.
+        """
         if self._notifier is not None:
             self._notifier.notify()
 
@@ -192,31 +219,38 @@ class Database:
             return
         wanted_until = time.monotonic() + float(options.get("wait_seconds", WAIT_SECONDS))
         begin_writing(
-            connection, begin, has_time=lambda: time.monotonic() < min(wanted_until, self._give_up_at)
+            connection,
+            begin,
+            has_time=lambda: time.monotonic() < min(wanted_until, self._give_up_at),
         )
 
 
 def open_database(url: str, *, pool_size: int = POOL_SIZE, index_scans: bool = True) -> Database:
-    """Open the database behind `url` (Config.database_url). Connects lazily; a missing SQLite file is not made.
+    """Open the database behind `url` (Config.database_url). Connects lazily; a missing SQLite file
+    is not made.
 
-    `index_scans`: PostgreSQL reaches rows by an index only, as statements must that serve or load while tables grow.
-    Raises FrontdeskError when the address can't be read.
+    `index_scans`: PostgreSQL reaches rows by an index only, as statements must that serve or load
+    while tables grow. Raises FrontdeskError when the address can't be read.
     """
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() != "sqlite":
-            return Database(create_postgresql_engine(parsed, pool_size=pool_size, index_scans=index_scans))
+            return Database(
+                create_postgresql_engine(parsed, pool_size=pool_size, index_scans=index_scans)
+            )
     except (ValueError, ArgumentError):
         raise FrontdeskError(
             "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
-            code="malformed_address",
+            code=codes.operators.MALFORMED_ADDRESS,
         ) from None
     return Database(create_sqlite_engine(parsed, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
 
 
 @contextmanager
 def scratch_database(tables: Sequence[Table]) -> Iterator[Database]:
-    """An empty SQLite database with these tables, deleted at the end. No foreign keys, and writes do not wait for the disk."""
+    """An empty SQLite database with these tables, deleted at the end. No foreign keys, and writes
+    do not wait for the disk.
+    """
     with tempfile.TemporaryDirectory(prefix="frontdesk-") as folder:
         db = open_database(f"sqlite:///{Path(folder) / 'scratch.db'}", pool_size=1)
         db.make_missing_file()
@@ -242,15 +276,19 @@ def database_time(tx: Tx) -> datetime:
 
 
 def refresh_statistics(db: Database, tables: Sequence[str], *, written: int) -> None:
-    """Analyse the tables whose statistics are outdated by `written` rows, because autovacuum runs a minute later, or not at all.
-    Raises Unavailable.
+    """Analyse the tables whose statistics are outdated by `written` rows, because autovacuum runs a
+    minute later, or not at all. Raises Unavailable.
 
-    The service's own statements do not depend on statistics (docs/decisions/0067); people's queries do. PostgreSQL skips tables
-    of other owners, and tables that another session analyses now; it samples 30,000 pages at most. SQLite has no statistics
-    here: stale statistics of a small table cause full scans when the table has grown."""
+    The service's own statements do not depend on statistics (docs/decisions/0067); people's queries
+    do. PostgreSQL skips tables of other owners, and tables that another session analyses now; it
+    samples 30,000 pages at most. SQLite has no statistics here: stale statistics of a small table
+    cause full scans when the table has grown.
+    """
     if db.is_sqlite:
         return
-    for name in db.ask(lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()):
+    for name in db.ask(
+        lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()
+    ):
         with db.write() as tx:
             tx.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {name}")
 
@@ -268,11 +306,12 @@ def write_together(
     *,
     wait_seconds: float | None = None,
 ) -> list[Result | Exception]:
-    """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
+    """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error,
+    per item.
 
-    After a lost race (unique violation, deadlock, dead connection, StateChanged) the set runs again on the new state. If that
-    fails too, it runs item by item, so that a bad or locked item does not fail the others. Raises Unavailable when no item can
-    be written.
+    After a lost race (unique violation, deadlock, dead connection, StateChanged) the set runs again
+    on the new state. If that fails too, it runs item by item, so that a bad or locked item does not
+    fail the others. Raises Unavailable when no item can be written.
     """
     is_alone = len(items) == 1
     try:
@@ -291,14 +330,16 @@ def write_together(
 def _one_by_one(
     db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
 ) -> list[Result | Exception]:
-    """When other transactions lock rows, each item waits for its share of the time, so free items are written soon."""
+    """When other transactions lock rows, each item waits for its share of the time, so free items
+    are written soon.
+    """
     results: list[Result | Exception] = []
     started = time.monotonic()
     for position, item in enumerate(items):
         left = SHARED_SECONDS - (time.monotonic() - started)
         share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - position)) if is_busy else None
         try:
-            results += _attempt(db, lambda tx: work(tx, [item]), ATTEMPTS_ALONE, share)  # noqa: B023 - called at once
+            results += _attempt(db, lambda tx: work(tx, [item]), ATTEMPTS_ALONE, share)  # noqa: B023
         except Exception as error:  # noqa: BLE001  # it is the item's answer
             results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
         is_away = isinstance(results[-1], Unavailable) and not results[-1].busy
@@ -311,8 +352,12 @@ def _one_by_one(
 def write_alone(
     db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
 ) -> Result:
-    """`work(tx)` in one transaction, repeated after a lost race. Raises what `work` raises, and Unavailable."""
-    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
+    """`work(tx)` in one transaction, repeated after a lost race. Raises what `work` raises, and
+    Unavailable.
+    """
+    [result] = write_together(
+        db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds
+    )
     if isinstance(result, Exception):
         raise result
     return result
@@ -326,11 +371,12 @@ def write_in_one(
     save: Callable[[Tx, Sequence[Result | Exception]], None],
     begin: Callable[[], None] | None = None,
 ) -> None:
-    """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
+    """Write the items in ONE transaction, together with what `save(tx, results)` notes down.
+    `begin()` precedes each attempt.
 
-    After lost races the items run one by one behind savepoints of one transaction. An item that can't be written has an error as
-    its result: Unavailable if other requests keep changing the same rows, else the driver's.
-    Raises Unavailable, and what `save` raises.
+    After lost races the items run one by one behind savepoints of one transaction. An item that
+    can't be written has an error as its result: Unavailable if other requests keep changing the
+    same rows, else the driver's. Raises Unavailable, and what `save` raises.
     """
 
     def attempt(tx: Tx, *, is_split: bool = False) -> None:
@@ -348,9 +394,14 @@ def write_in_one(
 
 
 def _attempt(
-    db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
+    db: Writable[AnyTx],
+    work: Callable[[AnyTx], Result],
+    limit: int,
+    wait_seconds: float | None = None,
 ) -> Result:
-    """`work(tx)` in one transaction, repeated after lost races. Raises the error of the last attempt."""
+    """`work(tx)` in one transaction, repeated after lost races. Raises the error of the last
+    attempt.
+    """
     while True:
         limit -= 1
         try:

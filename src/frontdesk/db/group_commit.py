@@ -1,7 +1,8 @@
 """Group commit: items that wait at the same time share a transaction.
 
-A new group starts as soon as the previous one is done, with all items that wait by then; there is no timer. Each caller is
-answered after the commit of its own group, or at its deadline. While a group is held up, another lane takes the waiting items.
+A new group starts as soon as the previous one is done, with all items that wait by then; there is
+no timer. Each caller is answered after the commit of its own group, or at its deadline. While a
+group is held up, another lane takes the waiting items.
 """
 
 import asyncio
@@ -17,10 +18,12 @@ from frontdesk.db.engine import Item, Result
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 
-# A group that takes longer is held up, by a lock or a slow disk: another lane then takes the waiting items.
+# A group that takes longer is held up, by a lock or a slow disk: another lane then takes the
+# waiting items.
 HELD_UP_SECONDS = 0.05
 
-# When a caller is refused, callers that have waited so long are refused too: retrying the lock would cost the same time again.
+# When a caller is refused, callers that have waited so long are refused too: retrying the lock
+# would cost the same time again.
 LONG_SECONDS = 2
 
 
@@ -33,15 +36,18 @@ class _Caller(Generic[Item, Result]):
 
 
 class GroupCommit(ABC, Generic[Item, Result]):
-    """`await submit(item)` returns the item's result once its transaction has committed, or raises the item's own error.
+    """`await submit(item)` returns the item's result once its transaction has committed, or raises
+    the item's own error.
 
-    A subclass commits the groups. A caller that has waited as long as `deadlines` allow gets Unavailable: an item that was in no
-    group by then is never written; the outcome of an item in a group is unknown.
+    A subclass commits the groups. A caller that has waited as long as `deadlines` allow gets
+    Unavailable: an item that was in no group by then is never written; the outcome of an item in a
+    group is unknown.
     """
 
     def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
         self._deadlines = deadlines
-        self._most_lanes, self._lanes_running = lanes, 0
+        self._most_lanes = lanes
+        self._lanes_running = 0
         self._limit = limit
         self._waiting: deque[_Caller[Item, Result]] = deque()
         self._lanes: set[asyncio.Task[Any]] = set()  # with the groups of `submit_together`
@@ -51,7 +57,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     @abstractmethod
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
-        """Commit 1 to `limit` items; one result or error per item, in order. An exception is the result of all of them."""
+        """Commit 1 to `limit` items; one result or error per item, in order. An exception is the
+        result of all of them.
+        """
 
     def count_waiting(self) -> int:
         return len(self._waiting)
@@ -73,9 +81,11 @@ class GroupCommit(ABC, Generic[Item, Result]):
             raise overdue(outcome_unknown=caller.is_in_group) from None
 
     async def submit_together(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
-        """One result or error per item, in order, after the commit of a group that has only these items.
+        """One result or error per item, in order, after the commit of a group that has only these
+        items.
 
-        Such groups take turns, so that there is one beside the lanes of `submit`. Raises Unavailable.
+        Such groups take turns, so that there is one beside the lanes of `submit`. Raises
+        Unavailable.
         """
         begun = False
         try:
@@ -83,7 +93,8 @@ class GroupCommit(ABC, Generic[Item, Result]):
                 async with self._turn:
                     if self._stopping:
                         raise Unavailable("The server is stopping.")
-                    group, begun = asyncio.create_task(self._results_of(items)), True
+                    group = asyncio.create_task(self._results_of(items))
+                    begun = True
                     self._lanes.add(group)
                     group.add_done_callback(self._lanes.discard)
                     return await asyncio.shield(group)  # a caller that goes does not undo the group
@@ -103,13 +114,17 @@ class GroupCommit(ABC, Generic[Item, Result]):
         lane.add_done_callback(self._lanes.discard)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look again when the oldest waiting item has waited for HELD_UP_SECONDS, while a lane is free."""
+        """Look again when the oldest waiting item has waited for HELD_UP_SECONDS, while a lane is
+        free.
+        """
         if self._look is None and self._waiting and self._lanes_running < self._most_lanes:
             ends_at = self._waiting[0].arrived_at + HELD_UP_SECONDS
             self._look = loop.call_at(ends_at, self._help_held_up, loop)
 
     def _help_held_up(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start another lane if callers have waited for HELD_UP_SECONDS; started sooner it would make the groups smaller."""
+        """Start another lane if callers have waited for HELD_UP_SECONDS; started sooner it would
+        make the groups smaller.
+        """
         self._look = None
         if self._waiting and self._waiting[0].arrived_at + HELD_UP_SECONDS <= loop.time():
             self._start_lane()
@@ -134,7 +149,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
             return [error] * len(items)
 
     def _next_group(self) -> list[_Caller[Item, Result]]:
-        """The callers that have waited longest. A caller that was answered already is left out: its answer must stay true."""
+        """The callers that have waited longest. A caller that was answered already is left out: its
+        answer must stay true.
+        """
         group: list[_Caller[Item, Result]] = []
         while self._waiting and len(group) < self._limit:
             caller = self._waiting.popleft()
@@ -152,8 +169,8 @@ class GroupCommit(ABC, Generic[Item, Result]):
 class Writers(ThreadPoolExecutor):
     """`await run(work)`: what `work()` returns or raises, for blocking work that may write.
 
-    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is cancelled; the
-    outcome of work that has begun is unknown.
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then
+    is cancelled; the outcome of work that has begun is unknown.
     """
 
     def __init__(self, threads: int, deadlines: Deadlines) -> None:
@@ -184,8 +201,8 @@ def overdue(*, outcome_unknown: bool) -> Unavailable:
     if not outcome_unknown:
         return Unavailable("The database did not answer in time.")
     return Unavailable(
-        "The database did not answer in time, so it is not known whether the change is stored. Send it again: nothing is "
-        "stored twice.",
+        "The database did not answer in time, so it is not known whether the change is stored. "
+        "Send it again: nothing is stored twice.",
         outcome_unknown=True,
     )
 

@@ -1,7 +1,8 @@
-"""Reads inside the event loop: one SELECT without a thread or BEGIN, in one round trip, and one query for many identical reads.
+"""Reads inside the event loop: one SELECT without a thread or BEGIN, in one round trip, and one
+query for many identical reads.
 
-A thread costs a lone caller more than its query: each of its waits takes the interpreter's lock from the event loop
-(docs/decisions/0028).
+A thread costs a lone caller more than its query: each of its waits takes the interpreter's lock
+from the event loop (docs/decisions/0028).
 """
 
 import asyncio
@@ -32,13 +33,16 @@ Parameters = tuple[Any, ...]
 POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
 REMEMBERED = 64
 
-# SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and only they are held up.
-SLOW_SECONDS, IN_THREADS_SECONDS = 0.02, 10.0
+# SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and
+# only they are held up.
+SLOW_SECONDS = 0.02
+IN_THREADS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Generic[Answer]):
-    """A SELECT with its values, and the function that makes the answer of its rows. The query is compiled once.
+    """A SELECT with its values, and the function that makes the answer of its rows. The query is
+    compiled once.
 
     The answer is shared by all callers while the rows are the same, so it must not be changed.
     """
@@ -54,7 +58,8 @@ class Lookup(Generic[Answer]):
 class Remembered:
     """The last value of each of 64 keys, with its input; another input makes a new value.
 
-    Reads always query the database. Values derived from the rows are computed again only if the rows differ.
+    Reads always query the database. Values derived from the rows are computed again only if the
+    rows differ.
     """
 
     def __init__(self) -> None:
@@ -94,8 +99,9 @@ class PostgresqlLookups:
 
 
 class SqliteLookups:
-    """Asks in the event loop: in WAL mode a reader waits for no writer. In a thread of `executor` when the file is locked
-    (recovery after a crash), can't be read, or was slow a moment ago."""
+    """Asks in the event loop: in WAL mode a reader waits for no writer. In a thread of `executor`
+    when the file is locked (recovery after a crash), can't be read, or was slow a moment ago.
+    """
 
     def __init__(self, db: Database, executor: Executor) -> None:
         self._db = db
@@ -115,14 +121,19 @@ class SqliteLookups:
                 self._threads_until = monotonic() + IN_THREADS_SECONDS
             else:
                 key = (statement.sql, parameters)
-                return self._answers.get(key, rows, lambda: lookup.answer(statement.converted(rows)))
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask_in_thread, lookup)
+                return self._answers.get(
+                    key, rows, lambda: lookup.answer(statement.converted(rows))
+                )
+        return await asyncio.get_running_loop().run_in_executor(
+            self._executor, self._ask_in_thread, lookup
+        )
 
     def shorten_waits(self, seconds: float) -> None:
         """Nothing in the event loop waits."""
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             connection.invalidate()  # its settings differ from those of the pool
 
@@ -148,7 +159,9 @@ Lookups = PostgresqlLookups | SqliteLookups
 
 
 class _Statement(NamedTuple):
-    """A compiled query: its text, its parameters in order, those that have a value already, and what to convert."""
+    """A compiled query: its text, its parameters in order, those that have a value already, and
+    what to convert.
+    """
 
     sql: str
     names: tuple[str, ...]
@@ -173,7 +186,8 @@ class _Statement(NamedTuple):
 @cache
 def _compiled(query: Select[Any], dialect: str) -> _Statement:
     """The query for a driver. On PostgreSQL each row is ONE column, a JSON array."""
-    columns, driver = query.selected_columns, _DIALECTS[dialect]
+    columns = query.selected_columns
+    driver = _DIALECTS[dialect]
     converters = tuple(
         (place, convert)
         for place, column in enumerate(columns)
@@ -196,11 +210,13 @@ _DIALECTS: dict[str, Dialect] = {
 
 
 class SharedReads(Generic[Answer]):
-    """`await get(key, read)`: the answer of `await read()`, shared by all callers that wait for the same key.
+    """`await get(key, read)`: the answer of `await read()`, shared by all callers that wait for the
+    same key.
 
-    A read joins a query that has not STARTED when it arrives, never a running query. So every caller sees each write that was
-    acknowledged before its call. Raises Unavailable when the answer takes longer than `deadlines` allow, counted from this
-    caller. A query has the same time from its start, so a hanging query delays the next callers and does not fail them.
+    A read joins a query that has not STARTED when it arrives, never a running query. So every
+    caller sees each write that was acknowledged before its call. Raises Unavailable when the answer
+    takes longer than `deadlines` allow, counted from this caller. A query has the same time from
+    its start, so a hanging query delays the next callers and does not fail them.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:
@@ -212,7 +228,8 @@ class SharedReads(Generic[Answer]):
         task = self._next.get(key)
         if task is None:
             task = self._next[key] = asyncio.create_task(self._read(key, read))
-            # All callers may have gone when it fails; asyncio would report an error that nobody took.
+            # All callers may have gone when it fails; asyncio would report an error that nobody
+            # took.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await self._in_time(asyncio.shield(task))
 

@@ -1,7 +1,9 @@
-"""Wakes workers after commits that may have made work, so that they need not poll often (docs/decisions/0078).
+"""Wakes workers after commits that may have made work, so that they need not poll often
+(docs/decisions/0078).
 
-PostgreSQL: NOTIFY, after the commit that made the work. Within that transaction it would take a lock that all commits share.
-SQLite: a worker sees that another connection has committed. After a lost notification the work waits for the worker's next poll.
+PostgreSQL: NOTIFY, after the commit that made the work. Within that transaction it would take a
+lock that all commits share. SQLite: a worker sees that another connection has committed. After a
+lost notification the work waits for the worker's next poll.
 """
 
 import select
@@ -68,7 +70,9 @@ class WorkNotifier:
 
 
 class WorkListener:
-    """Calls `wake`, from a thread, when another process may have made work. `with listener:` starts and stops it."""
+    """Calls `wake`, from a thread, when another process may have made work. `with listener:` starts
+    and stops it.
+    """
 
     def __init__(self, engine: Engine, wake: Callable[[], None]) -> None:
         self._engine = engine
@@ -98,7 +102,9 @@ class WorkListener:
                 is_stopping = self._stops_within(RETRY_SECONDS)
 
     def _open(self) -> Any:
-        """A connection of the driver, that the pool neither gives to others nor resets: it would log that a lost one can't be."""
+        """A connection of the driver, that the pool neither gives to others nor resets: it would
+        log that a lost one can't be.
+        """
         connection = self._engine.raw_connection()
         connection.detach()
         driver = connection.dbapi_connection

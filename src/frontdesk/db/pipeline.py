@@ -1,8 +1,9 @@
 """Set statements on PostgreSQL inside the event loop: a transaction in two round trips.
 
-SQLAlchemy and the driver's own coroutines take four trips and a millisecond of Python for a transaction of two statements.
-Here BEGIN travels with the first statement and COMMIT with the last one, prepared, in the protocol's pipeline mode
-(docs/decisions/0028). What runs on it is written as if it blocked (`run_in_event_loop`).
+SQLAlchemy and the driver's own coroutines take four trips and a millisecond of Python for a
+transaction of two statements. Here BEGIN travels with the first statement and COMMIT with the last
+one, prepared, in the protocol's pipeline mode (docs/decisions/0028). What runs on it is written as
+if it blocked (`run_in_event_loop`).
 """
 
 import asyncio
@@ -48,7 +49,8 @@ Parameters = tuple[Any, ...]
 PipelineRows = list[list[bytes | None]]
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
-# A record that is locked by another transaction must not hold up its chunk: `db.engine` then writes the other records without it.
+# A record that is locked by another transaction must not hold up its chunk: `db.engine` then writes
+# the other records without it.
 LOCK_SECONDS = 1
 
 _DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
@@ -57,18 +59,28 @@ _SESSION_ENDED = ("57P", "08", "25006")  # by an operator, a crash, the network;
 
 
 async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
-    """Run `work`, written as if it blocked, inside the event loop: each wait of a `PipelineDatabase` lets other tasks run.
+    """Run `work`, written as if it blocked, inside the event loop: each wait of a
+    `PipelineDatabase` lets other tasks run.
 
-    A thread would be simpler, but it and the event loop take the interpreter's lock from each other at every wait.
+    A thread would be simpler, but it and the event loop take the interpreter's lock from each other
+    at every wait.
     """
     return await greenlet_spawn(work, *arguments)
 
 
 class PipelineDatabase:
-    """`write()` as `Database` has it, for work under `run_in_event_loop`. Its transactions take set statements only."""
+    """`write()` as `Database` has it, for work under `run_in_event_loop`. Its transactions take set
+    statements only.
 
-    def __init__(self, url: str, outage: DatabaseOutage | None = None) -> None:
+    `engine` is that of the Database that it belongs to, if there is one: counts of usage are kept
+    by it.
+    """
+
+    def __init__(
+        self, url: str, outage: DatabaseOutage | None = None, *, engine: Any = None
+    ) -> None:
         self._url = url
+        self.engine: Any = engine or self
         self._outage = outage or DatabaseOutage()
         self._idle: list[_PipelineConnection] = []
         self._deadlines = Deadlines(SILENT_SECONDS)
@@ -96,8 +108,10 @@ class PipelineDatabase:
                 self.close()  # the others may be as dead
 
     async def ask(self, statement: str, parameters: Parameters) -> PipelineRows:
-        """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server sends it. The statement
-        is sent again when the connection turns out to be dead. Raises Unavailable."""
+        """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server
+        sends it. The statement is sent again when the connection turns out to be dead. Raises
+        Unavailable.
+        """
         try:
             return await self._ask_once(statement, parameters)
         except Unavailable as error:
@@ -106,7 +120,9 @@ class PipelineDatabase:
         return await self._ask_once(statement, parameters)
 
     def shorten_waits(self, seconds: float) -> None:
-        """The process is stopping: a server that is silent for so long counts as lost. Call it in the event loop."""
+        """The process is stopping: a server that is silent for so long counts as lost. Call it in
+        the event loop.
+        """
         self._deadlines.shorten(seconds)
 
     def close(self) -> None:
@@ -142,27 +158,37 @@ class PipelineDatabase:
             self._outage.ended()
         return answer.rows or []
 
-    def translated(self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False) -> Exception:
-        """The error as SQLAlchemy would raise it, so that `db` handles one kind of error; or Unavailable."""
+    def translated(
+        self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False
+    ) -> Exception:
+        """The error as SQLAlchemy would raise it, so that `db` handles one kind of error; or
+        Unavailable.
+        """
         wrapped = DBAPIError.instance(
             None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=is_lost
         )
         if not isinstance(wrapped, DBAPIError):
             return wrapped
-        unavailable = (as_unknown_outcome(wrapped) if is_committing else None) or as_unavailable(wrapped)
+        unavailable = (as_unknown_outcome(wrapped) if is_committing else None) or as_unavailable(
+            wrapped
+        )
         if unavailable is not None:
             self._outage.failed(unavailable)
         return unavailable or wrapped
 
 
 class GroupWriter(GroupCommit[Item, Result]):
-    """A group commit that writes each group where the database is quickest: on PostgreSQL inside the event loop, with a
-    second lane; on SQLite in a thread. A subclass says what a transaction does."""
+    """A group commit that writes each group where the database is quickest: on PostgreSQL inside
+    the event loop, with a second lane; on SQLite in a thread. A subclass says what a transaction
+    does.
+    """
 
     def __init__(self, db: Database, deadlines: Deadlines) -> None:
         super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
         self.db = db
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(db.url, db.outage)
+        self._pipeline_db = (
+            None if db.is_sqlite else PipelineDatabase(db.url, db.outage, engine=db.engine)
+        )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="group")
 
     @abstractmethod
@@ -172,7 +198,11 @@ class GroupWriter(GroupCommit[Item, Result]):
     async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
         if self._pipeline_db is not None:
             return await run_in_event_loop(write_together, self._pipeline_db, items, self.work)
-        loop, work = asyncio.get_running_loop(), lambda tx, items: self.work(DriverTransaction(tx), items)
+        loop = asyncio.get_running_loop()
+
+        def work(tx: Any, items: Sequence[Item]) -> Iterable[Result | Exception]:
+            return self.work(DriverTransaction(tx), items)
+
         return await loop.run_in_executor(self._thread, write_together, self.db, items, work)
 
     def shorten_waits(self, seconds: float) -> None:
@@ -189,7 +219,9 @@ class GroupWriter(GroupCommit[Item, Result]):
 
 @dataclass(slots=True, eq=False)
 class PipelineAnswer:
-    """A statement and, once it was sent, the rows of its answer; each column is JSON. Reading them sends the statement."""
+    """A statement and, once it was sent, the rows of its answer; each column is JSON. Reading them
+    sends the statement.
+    """
 
     sql: str
     parameters: Parameters = ()
@@ -208,8 +240,9 @@ class PipelineAnswer:
 
 
 class PipelineTransaction:
-    """A `SetTransaction` on one connection. A statement waits until its answer is read, or travels with the next one or
-    with COMMIT."""
+    """A `SetTransaction` on one connection. A statement waits until its answer is read, or travels
+    with the next one or with COMMIT.
+    """
 
     dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -242,17 +275,22 @@ class PipelineTransaction:
 
     def _send(self, *, is_committing: bool = False) -> None:
         begin = [] if self._is_open else [PipelineAnswer("BEGIN")]
-        statements, self._waiting = [*begin, *self._waiting], []
+        statements = [*begin, *self._waiting]
+        self._waiting = []
         self._is_open = True
         try:
             await_only(self._connection.execute(statements))
         except psycopg.Error as error:
             is_lost = not self._connection.is_alive
-            raise self.engine.translated(error, is_lost=is_lost, is_committing=is_committing) from None
+            raise self.engine.translated(
+                error, is_lost=is_lost, is_committing=is_committing
+            ) from None
 
 
 class _PipelineConnection:
-    """One connection in pipeline mode. `await execute(statements)` sends them at once and fills in their rows."""
+    """One connection in pipeline mode. `await execute(statements)` sends them at once and fills in
+    their rows.
+    """
 
     def __init__(
         self,
@@ -268,7 +306,8 @@ class _PipelineConnection:
         self._prepared: dict[str, bytes] = {}
         self._fresh: list[str] = []
         self._names = count(1)
-        self._expected: deque[PipelineAnswer | None] = deque()  # one per result to come; None: a preparation
+        # one per result to come; None: a preparation
+        self._expected: deque[PipelineAnswer | None] = deque()
         self._errors: list[psycopg.Error] = []
         self._done: asyncio.Future[None] = loop.create_future()
         self._done.set_result(None)
@@ -286,7 +325,9 @@ class _PipelineConnection:
         try:
             with deadlines.timeout(), refusal_named():
                 arguments = connection_arguments(settings, address)
-                connection = await psycopg.AsyncConnection.connect(plain, **arguments, autocommit=True)
+                connection = await psycopg.AsyncConnection.connect(
+                    plain, **arguments, autocommit=True
+                )
                 try:
                     answer = await connection.execute(settings_query(settings))
                     verify_settings(settings, await answer.fetchone())
@@ -298,8 +339,10 @@ class _PipelineConnection:
         return cls(connection, asyncio.get_running_loop(), deadlines)
 
     async def execute(self, statements: Sequence[PipelineAnswer]) -> None:
-        """Raises psycopg.Error: of the first statement that failed (the later ones were not run), or of a lost connection.
-        A connection that says nothing for 9 s counts as lost (sooner after `shorten_waits`)."""
+        """Raises psycopg.Error: of the first statement that failed (the later ones were not run),
+        or of a lost connection. A connection that says nothing for 9 s counts as lost (sooner after
+        `shorten_waits`).
+        """
         self._fresh = []
         self._expected.clear()
         self._errors.clear()
@@ -338,7 +381,9 @@ class _PipelineConnection:
             self._expected.append(None)
             self._server.send_prepare(name, _numbered(sql).encode())
         self._expected.append(statement)
-        self._server.send_query_prepared(name, [str(value).encode() for value in statement.parameters])
+        self._server.send_query_prepared(
+            name, [str(value).encode() for value in statement.parameters]
+        )
 
     async def _writable(self) -> None:
         ready = self._loop.create_future()
@@ -374,7 +419,8 @@ class _PipelineConnection:
             if (statement := self._expected.popleft()) is not None:
                 columns = range(result.nfields)
                 statement.rows = [
-                    [result.get_value(n, column) for column in columns] for n in range(result.ntuples)
+                    [result.get_value(n, column) for column in columns]
+                    for n in range(result.ntuples)
                 ]
         elif status in _BAD:
             self._errors.append(psycopg.errors.error_from_result(result))

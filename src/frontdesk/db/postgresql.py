@@ -1,4 +1,6 @@
-"""PostgreSQL: its engine, the options of every connection, and the end of a connection whose server hangs."""
+"""PostgreSQL: its engine, the options of every connection, and the end of a connection whose server
+hangs.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -36,16 +38,19 @@ _SETTINGS: Settings = {
     "TimeZone": "UTC",
     # A transaction that waited for a row must then see the new row.
     "default_transaction_isolation": "read committed",
-    # Compiling takes longer than any statement of ours, and the costs that `enable_seqscan=off` adds always ask for it.
+    # Compiling takes longer than any statement of ours, and the costs that `enable_seqscan=off`
+    # adds always ask for it.
     "jit": "off",
 }
-# The statements that serve and load reach their rows by an index, one by one. A plan that was prepared while a table was small,
-# or that believes old statistics, would otherwise read the whole table when a million members have come.
+# The statements that serve and load reach their rows by an index, one by one. A plan that was
+# prepared while a table was small, or that believes old statistics, would otherwise read the whole
+# table when a million members have come.
 _INDEX_SCANS: Settings = {"plan_cache_mode": "force_generic_plan"}
 _INDEX_SCANS |= dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
 # The other way, for the rest of a transaction.
 ANY_SCAN = "SELECT " + ", ".join(
-    f"set_config('{name}', '{'auto' if name == 'plan_cache_mode' else 'on'}', true)" for name in _INDEX_SCANS
+    f"set_config('{name}', '{'auto' if name == 'plan_cache_mode' else 'on'}', true)"
+    for name in _INDEX_SCANS
 )
 
 
@@ -70,15 +75,22 @@ def create_postgresql_engine(url: URL, *, pool_size: int, index_scans: bool) -> 
 
 def session_settings(*, lock_seconds: int = WAIT_SECONDS, index_scans: bool = True) -> Settings:
     """The settings of a connection by name, as PostgreSQL shows them."""
-    mark = {"frontdesk.connection": token_hex(4)}  # a pooler could drop all, and the role have the others
-    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {}) | mark
+    # a pooler could drop all, and the role have the others
+    mark = {"frontdesk.connection": token_hex(4)}
+    return (
+        {"lock_timeout": f"{lock_seconds}s"}
+        | _SETTINGS
+        | (_INDEX_SCANS if index_scans else {})
+        | mark
+    )
 
 
 def connection_arguments(settings: Settings, url: URL) -> dict[str, Any]:
-    """What a connection to the PostgreSQL of this address is opened with, beside what the address says.
+    """What a connection to the PostgreSQL of this address is opened with, beside what the address
+    says.
 
-    The system finds a peer that vanished (its machine, the network) after some 25 s, and after 10 s when the peer
-    leaves sent data unacknowledged.
+    The system finds a peer that vanished (its machine, the network) after some 25 s, and after 10 s
+    when the peer leaves sent data unacknowledged.
     """
     escaped = ((name, value.replace(" ", r"\ ")) for name, value in settings.items())
     return {
@@ -98,16 +110,19 @@ def settings_query(settings: Settings) -> str:
 
 
 def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
-    """Raises Unavailable unless the settings of a new connection are in force (docs/decisions/0104)."""
-    for (name, wanted), value in zip(settings.items(), found or (), strict=True):
-        if value != wanted:
-            raise _unusable(f"{name} is {value}, not {wanted}")
+    """Raises Unavailable unless the settings of a new connection are in force
+    (docs/decisions/0104).
+    """
+    for (name, expected), value in zip(settings.items(), found or (), strict=True):
+        if value != expected:
+            raise _unusable(f"{name} is {value}, not {expected}")
 
 
 @contextmanager
 def refusal_named() -> Iterator[None]:
-    """Opens a connection. Raises Unavailable for a pooler that refuses `options`, recognised by its text, since it sends no
-    code."""
+    """Opens a connection. Raises Unavailable for a pooler that refuses `options`, recognised by its
+    text, since it sends no code.
+    """
     try:
         yield
     except psycopg.OperationalError as error:
@@ -118,8 +133,8 @@ def refusal_named() -> Iterator[None]:
 
 def _unusable(reason: str) -> Unavailable:
     return Unavailable(
-        f"The connection to the database does not keep the service's settings ({reason}). A connection pooler such as PgBouncer "
-        "drops them: connect to PostgreSQL itself.",
+        f"The connection to the database does not keep the service's settings ({reason}). "
+        "A connection pooler such as PgBouncer drops them: connect to PostgreSQL itself.",
         code=DatabaseState.SETTINGS,
     )
 
@@ -132,7 +147,9 @@ def milliseconds(seconds: float) -> str:
 class _Connection(psycopg.Connection[Any]):
     """A connection that is closed when the server is silent for 9 s: no statement takes so long."""
 
-    def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
+    def wait(
+        self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None
+    ) -> Result:
         started = time.monotonic()
         try:
             return super().wait(gen, interval, SILENT_SECONDS if timeout is None else timeout)
@@ -143,7 +160,9 @@ class _Connection(psycopg.Connection[Any]):
             raise NoAnswer from None
 
 
-def _connect(settings: Settings, _dialect: object, _record: object, arguments: Any, options: Any) -> Any:
+def _connect(
+    settings: Settings, _dialect: object, _record: object, arguments: Any, options: Any
+) -> Any:
     with refusal_named():
         connection = _Connection.connect(*arguments, **options, autocommit=True)
     try:
@@ -156,12 +175,15 @@ def _connect(settings: Settings, _dialect: object, _record: object, arguments: A
 
 
 def _drop_read_only(context: ExceptionContext) -> None:
-    """A server that has become read-only was demoted: drop its connections, so that the next go where the address leads now."""
+    """A server that has become read-only was demoted: drop its connections, so that the next go
+    where the address leads now.
+    """
     if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_STATE:
         context.is_disconnect = True
 
 
 def _configure(connection: psycopg.Connection[Any], record: Any) -> None:
     connection.prepare_threshold = 2  # statements are prepared from their third execution on
-    connection.adapters.register_loader("date", TextLoader)  # dates are text everywhere, as on SQLite
+    # dates are text everywhere, as on SQLite
+    connection.adapters.register_loader("date", TextLoader)
     record.info[COPY_CONNECTION] = connection

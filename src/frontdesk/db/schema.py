@@ -1,4 +1,6 @@
-"""The column types and constraint names that every table shares. Each feature defines its own tables."""
+"""The column types and constraint names that every table shares. Each feature defines its own
+tables.
+"""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -6,7 +8,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import TIMESTAMP, BigInteger, Column, Date, Enum, ForeignKey, Integer, MetaData, String
+from sqlalchemy import (
+    TIMESTAMP,
+    BigInteger,
+    Column,
+    Date,
+    Enum,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+)
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -27,7 +39,9 @@ metadata = MetaData(
 
 
 def load_tables() -> MetaData:
-    """`metadata` with the tables of all features, from their modules `tables`; `db` does not import features by name."""
+    """`metadata` with the tables of all features, from their modules `tables`; `db` does not import
+    features by name.
+    """
     for module in sorted(Path(__file__).parents[1].glob("*/tables.py")):
         import_module(f"frontdesk.{module.parent.name}.tables")
     return metadata
@@ -41,7 +55,9 @@ Json = JSON(none_as_null=True).with_variant(postgresql.JSON(none_as_null=True), 
 
 
 class TransactionNumber(FunctionElement[int]):
-    """The number of the present transaction, ascending in the order of their beginnings; 0 on SQLite, which has one writer."""
+    """The number of the present transaction, ascending in the order of their beginnings; 0 on
+    SQLite, which has one writer.
+    """
 
     type = Id
     inherit_cache = True
@@ -54,12 +70,17 @@ def _transaction_number(_element: TransactionNumber, compiler: Any, **_options: 
 
 def words(kind: type[StrEnum], length: int) -> Enum:
     return Enum(
-        kind, native_enum=False, length=length, values_callable=lambda kind: [member.value for member in kind]
+        kind,
+        native_enum=False,
+        length=length,
+        values_callable=lambda kind: [member.value for member in kind],
     )
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `text.stored_time`, which sorts."""
+    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `text.stored_time`,
+    which sorts.
+    """
 
     impl = TIMESTAMP(timezone=True)
     cache_ok = True
@@ -79,7 +100,9 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class IsoDate(TypeDecorator[str]):
-    """A calendar date as its text `YYYY-MM-DD`: date on PostgreSQL, text on SQLite, never a date object."""
+    """A calendar date as its text `YYYY-MM-DD`: date on PostgreSQL, text on SQLite, never a date
+    object.
+    """
 
     impl = String(10)
     cache_ok = True
@@ -106,4 +129,6 @@ def required(
 def optional(
     column_type: TypeEngine[Any], *names: str, to: str | None = None, **options: Any
 ) -> list[Column[Any]]:
-    return [Column(name, column_type, *([ForeignKey(to)] if to else []), **options) for name in names]
+    return [
+        Column(name, column_type, *([ForeignKey(to)] if to else []), **options) for name in names
+    ]

@@ -1,12 +1,12 @@
 """Statements over a whole set of rows, for both databases.
 
-PostgreSQL takes a set as ONE JSON parameter and several statements in one round trip; SQLite takes a set through the
-driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much (docs/decisions/0013).
-A set of thousands of rows goes by COPY, where the transaction can: the server reads that text several times faster than one JSON
-parameter, and reads it while the rest is still being written out. An ordinary `Tx` is a `SetTransaction`, and so is a
-`PipelineTransaction`.
-The text of a statement is built once from the Table objects, never from values.
-A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `text.stored_time` text; dicts for JSON columns.
+PostgreSQL takes a set as ONE JSON parameter and several statements in one round trip; SQLite takes
+a set through the driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much
+(docs/decisions/0013). A set of thousands of rows goes by COPY, where the transaction can: the
+server reads that text several times faster than one JSON parameter, and reads it while the rest is
+still being written out. An ordinary `Tx` is a `SetTransaction`, and so is a `PipelineTransaction`.
+The text of a statement is built once from the Table objects, never from values. A row is a dict of
+stored values: text, numbers, `YYYY-MM-DD`, `text.stored_time` text; dicts for JSON columns.
 """
 
 import threading
@@ -37,12 +37,16 @@ Row = Mapping[str, Any]
 
 # Smaller sets share a round trip with other statements, which is worth more to them.
 FEWEST_ROWS = 300
-# PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
+MANY_UPDATES = 100  # so many updated rows are worth a statement of their own
+# PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no
+# harm.
 ID_BLOCK = 1000
 
 _TRIP = "frontdesk_trip"
 _reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
 _taking = threading.Lock()
+# By engine and table: the columns that small updates have named so far.
+_updated: WeakKeyDictionary[Any, dict[str, set[str]]] = WeakKeyDictionary()
 _keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # of digests, by engine
 
 
@@ -70,13 +74,25 @@ class SetTransaction(Protocol):
 
 
 def lock_name(tx: SetTransaction, name: str) -> None:
-    """Let other transactions that lock this name wait until this one ends; SQLite has a single writer anyway."""
+    """Let other transactions that lock this name wait until this one ends; SQLite has a single
+    writer anyway.
+    """
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
 
+def lock_names(tx: SetTransaction, names: Collection[str]) -> None:
+    """`lock_name` for a set, in one order, so that two transactions can't wait for each other."""
+    if tx.dialect.name != "sqlite":
+        ordered = "SELECT value FROM json_array_elements_text(%s::json) ORDER BY value"
+        sql = f"SELECT pg_advisory_xact_lock(hashtextextended(value, 0)) FROM ({ordered}) AS names"
+        tx.exec_driver_sql(sql, (as_json(sorted(names)),))
+
+
 def installation_key(tx: SetTransaction) -> bytes:
-    """The installation's key of digests. It never changes, so a process reads it once for each engine."""
+    """The installation's key of digests. It never changes, so a process reads it once for each
+    engine.
+    """
     if (key := _keys.get(tx.engine)) is None:
         # A pipeline's answers are JSON.
         column = "row_digest_key" if tx.dialect.name == "sqlite" else "to_json(row_digest_key)"
@@ -86,14 +102,18 @@ def installation_key(tx: SetTransaction) -> bytes:
 
 
 def keyed_hasher(tx: SetTransaction, *, size: int, person: bytes = b"") -> blake2b:
-    """For `text.keyed_hash`, with the installation's key and `size` bytes. `person` separates uses of the key."""
+    """For `text.keyed_hash`, with the installation's key and `size` bytes. `person` separates uses
+    of the key.
+    """
     return blake2b(key=installation_key(tx), digest_size=size, person=person)
 
 
 class Found:
-    """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended.
+    """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the
+    block has ended.
 
-    On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit, the trip travels with COMMIT.
+    On a `PipelineTransaction` the first look at `rows` sends the trip. If that is after the commit,
+    the trip travels with COMMIT.
     """
 
     received: list[dict[str, Any]] | None = None
@@ -106,7 +126,8 @@ class Found:
         return self.received or []
 
 
-# Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
+# Statements that wait to be sent together, with their parameters; the third says where a read's
+# rows go.
 _Trip = list[tuple[str, Sequence[Any], Found | None]]
 
 
@@ -117,15 +138,17 @@ def as_json(value: Any) -> str:
 
 @contextmanager
 def one_round_trip(tx: SetTransaction) -> Iterator[None]:
-    """Send the set statements of the block as ONE statement at its end. They see one state, in no particular order.
+    """Send the set statements of the block as ONE statement at its end. They see one state, in no
+    particular order.
 
-    Each further trip is another wait for the caller and for the interpreter's lock. SQLite has no trips: there each
-    statement runs at once.
+    Each further trip is another wait for the caller and for the interpreter's lock. SQLite has no
+    trips: there each statement runs at once.
     """
     if tx.dialect.name == "sqlite":
         yield
         return
-    info, trip = tx.info, _Trip()
+    info = tx.info
+    trip = _Trip()
     info[_TRIP] = trip
     try:
         yield
@@ -141,27 +164,31 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
     sql = _combined_sql(statements, tuple(map(bool, reads)))
-    answer, wanted = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters))), [*filter(None, reads)]
+    answer = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters)))
+    cursors = [*filter(None, reads)]
 
     def receive() -> None:
         for found, rows in zip(reads, answer.one(), strict=True):
             if found is not None:
                 found.received = rows
 
-    for found in wanted:
+    for found in cursors:
         found.receive = receive
-    if wanted and isinstance(tx, Tx):  # its answers end with it
+    if cursors and isinstance(tx, Tx):  # its answers end with it
         receive()
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
-    """`count` fresh ids for `table`, ascending, so that rows that point at each other can be written as sets."""
+    """`count` fresh ids for `table`, ascending, so that rows that point at each other can be
+    written as sets.
+    """
     if tx.dialect.name == "sqlite":
         # A writing transaction is alone on SQLite, so no other one can take these.
         last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").one()[0]
         return list(range(last + 1, last + 1 + count))
     reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
-    # Never held over a wait: threads write, and so do the lanes of one event loop, which share its thread.
+    # Never held over a wait: threads write, and so do the lanes of one event loop, which share its
+    # thread.
     with _taking:
         if len(reserved) >= count:
             return sorted(reserved.popleft() for _ in range(count))
@@ -184,7 +211,7 @@ def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
 
 
 def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
-    """Insert the rows whose unique keys are not stored yet; each row has the same keys."""
+    """Insert the rows with unique keys that are not stored yet; each row has the same keys."""
     if rows:
         columns = tuple(rows[0])
         sql = _insert_sql(tx.dialect.name, table, columns=columns) + " ON CONFLICT DO NOTHING"
@@ -194,7 +221,9 @@ def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> Non
 def update_set(
     tx: SetTransaction, table: Table, rows: Sequence[Row], *, columns: Sequence[str] | None = None
 ) -> None:
-    """Update the columns by `id`; without `columns` every other one that the rows carry (each row the same ones)."""
+    """Update the columns by `id`; without `columns` every other one that the rows carry (each row
+    the same ones).
+    """
     if rows:
         columns = (*(name for name in columns or rows[0] if name != "id"), "id")
         if _is_bulk(tx, rows):
@@ -203,18 +232,52 @@ def update_set(
         _write(tx, _update_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
 
+def update_changed(
+    tx: SetTransaction,
+    table: Table,
+    rows: Sequence[Row],
+    *,
+    changed: Collection[str],
+    seldom: Collection[str],
+) -> None:
+    """Update by `id` the columns that any of the rows has `changed`, and few others: SQLite renews
+    the indexes of every named column, and PostgreSQL reads them all.
+
+    A large set names its changed columns only. A small one also names those that earlier small sets
+    of the engine have changed, without the `seldom` ones, so there are at most as many prepared
+    statements as columns (docs/decisions/0013).
+    """
+    if not rows:
+        return
+    columns = set(changed)
+    if len(rows) < MANY_UPDATES:
+        earlier = _updated.setdefault(tx.engine, {}).setdefault(table.name, set())
+        earlier.update(columns.difference(seldom))
+        columns |= earlier
+    update_set(tx, table, rows, columns=sorted(columns))
+
+
 def delete_set(tx: Tx, table: Table, rows: Sequence[Row]) -> int:
-    """Delete the rows of the table that hold the values of any of `rows`, of which each has the same columns; how many."""
+    """Delete the rows of the table that hold the values of any of `rows`, of which each has the
+    same columns; how many.
+    """
     if not rows:
         return 0
     columns = tuple(rows[0])
     is_sqlite = tx.dialect.name == "sqlite"
-    given = [tuple(row[name] for name in columns) for row in rows] if is_sqlite else (as_json(rows),)
+    given = (
+        [tuple(row[name] for name in columns) for row in rows] if is_sqlite else (as_json(rows),)
+    )
     return tx.exec_driver_sql(_delete_sql(tx.dialect.name, table, columns=columns), given).rowcount
 
 
 def find_set(
-    tx: SetTransaction, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]
+    tx: SetTransaction,
+    table: Table,
+    column: str,
+    values: Collection[Any],
+    *,
+    columns: Sequence[str],
 ) -> Found:
     sql = find_sql(tx.dialect.name, table, column=column, columns=tuple(columns))
     return read_set(tx, sql, parameters=(as_json(list(values)),), columns=columns)
@@ -223,8 +286,9 @@ def find_set(
 def find_pairs(
     tx: Tx, table: Table, column: str, values: Collection[Any], *, pair: tuple[str, str]
 ) -> dict[Any, Any]:
-    """Two columns of the rows whose `column` holds one of the values: the second one by the first. At once, in a trip of its own:
-    rows as dicts take three times as long."""
+    """Two columns of the rows whose `column` holds one of the values: the second one by the first.
+    At once, in a round trip of its own, without a dict for each row.
+    """
     sql = find_sql(tx.dialect.name, table, column=column, columns=pair)
     return dict(tx.exec_driver_sql(sql, (as_json(list(values)),)).all())
 
@@ -238,15 +302,20 @@ def lock_set(
     within: Mapping[str, int],
     lock: bool = True,
 ) -> Found:
-    """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
-    locked until the transaction ends (unless only read)."""
+    """The rows where any column of `keys` holds one of its values and every column of `within` its
+    one value, in id order, locked until the transaction ends (unless only read).
+    """
     names = {"columns": tuple(columns), "keys": tuple(keys), "within": tuple(within)}
     sql = _lock_sql(tx.dialect.name, table, **names, lock=lock)
-    parameters = [given for values in keys.values() for given in (as_json(list(values)), *within.values())]
+    parameters = [
+        given for values in keys.values() for given in (as_json(list(values)), *within.values())
+    ]
     return read_set(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
-def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+def read_set(
+    tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]
+) -> Found:
     """The rows that the statement answers, by these columns in their order."""
     found = Found()
     trip = tx.info.get(_TRIP)
@@ -258,7 +327,9 @@ def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], colum
     return found
 
 
-def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
+def _write(
+    tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]
+) -> None:
     if tx.dialect.name == "sqlite":
         tx.exec_driver_sql(sql, [*values_of_rows(table, columns, rows)])
         return
@@ -272,7 +343,9 @@ def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], colu
 
 
 def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
-    """True if COPY, with round trips of its own, is faster for the set. Then waiting statements are sent first."""
+    """True if COPY, with round trips of its own, is faster for the set. Then waiting statements are
+    sent first.
+    """
     if len(rows) < FEWEST_ROWS or COPY_CONNECTION not in tx.info:
         return False
     trip = tx.info.get(_TRIP)
@@ -284,9 +357,14 @@ def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
 def values_of_rows(
     table: Table, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Each row's values in the order of the columns (two or more), as drivers take them: JSON as text."""
-    values_of = itemgetter(*columns)  # a comprehension would cost a large file 5 % more processor time
-    json_places = [place for place, name in enumerate(columns) if isinstance(table.c[name].type, JSON)]
+    """Each row's values in the order of the columns (two or more), as drivers take them: JSON as
+    text.
+    """
+    # Each row of a file comes here: itemgetter reads a row's columns in one call.
+    values_of = itemgetter(*columns)
+    json_places = [
+        place for place, name in enumerate(columns) if isinstance(table.c[name].type, JSON)
+    ]
     for row in rows:
         values = values_of(row)
         for place in json_places:
@@ -298,7 +376,9 @@ def values_of_rows(
 def _copy_and_update(
     tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 ) -> None:
-    """Update the other columns by `id`: the rows go into a temporary table, and from there in one statement."""
+    """Update the other columns by `id`: the rows go into a temporary table, and from there in one
+    statement.
+    """
     staging = f"staging_{table.name}"
     names = ", ".join(columns)
     tx.exec_driver_sql(
@@ -306,12 +386,18 @@ def _copy_and_update(
     )
     _copy(tx, f"COPY {staging} ({names}) FROM STDIN", table, rows, columns)
     changes = ", ".join(f"{name} = s.{name}" for name in columns if name != "id")
-    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE {by_key('t.id', 's.id')}")
+    tx.exec_driver_sql(
+        f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE {by_key('t.id', 's.id')}"
+    )
     tx.exec_driver_sql(f"DROP TABLE {staging}")
 
 
 def _copy(
-    tx: SetTransaction, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+    tx: SetTransaction,
+    sql: str,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
 ) -> None:
     driver: psycopg.Connection[Any] = tx.info[COPY_CONNECTION]
     try:
@@ -328,7 +414,9 @@ def _copy(
 
 @lru_cache(maxsize=256)
 def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
-    """One statement that executes them all and answers one row: for each read its rows as JSON, for each write null."""
+    """One statement that executes them all and answers one row: for each read its rows as JSON, for
+    each write null.
+    """
     parts = ", ".join(
         f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
         for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))
@@ -348,18 +436,23 @@ def _among(dialect: str, table: Table, column: str) -> str:
 
 
 def by_key(column: str, value: str) -> str:
-    """A condition that joins rows to a stored table by an indexed column: PostgreSQL can only look each row up.
+    """A condition that joins rows to a stored table by an indexed column: PostgreSQL can only look
+    each row up.
 
-    A plain `=` can also be a hash or a merge join, for which the whole index is read, and misleading statistics are enough to
-    prefer that (docs/decisions/0067).
+    A plain `=` can also be a hash or a merge join, for which the whole index is read, and
+    misleading statistics are enough to prefer that (docs/decisions/0067).
     """
     return f"{column} = ANY(ARRAY[{value}])"
 
 
 class SameKey(FunctionElement[Any]):
-    """`SameKey(column, value)`: the condition of `by_key` for a query of SQLAlchemy, on both databases."""
+    """`SameKey(column, value)`: the condition of `by_key` for a query of SQLAlchemy, on both
+    databases.
+    """
 
-    type = NULLTYPE  # of a boolean SQLAlchemy would ask SQLite whether it `= 1`, which uses no index
+    type = (
+        NULLTYPE  # of a boolean SQLAlchemy would ask SQLite whether it `= 1`, which uses no index
+    )
     inherit_cache = True
 
 
@@ -384,7 +477,10 @@ def _update_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
         changes = ", ".join(f"{name} = ?" for name in columns[:-1])
         return f"UPDATE {table.name} SET {changes} WHERE id = ?"
     changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
-    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE {by_key('t.id', 'r.id')}"
+    return (
+        f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} "
+        f"WHERE {by_key('t.id', 'r.id')}"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -412,8 +508,9 @@ def _lock_sql(
 ) -> str:
     sqlite = dialect == "sqlite"
     mark = "?" if sqlite else "%s"
-    # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for rare and reads the
-    # whole index by it. One SELECT per key, because an OR over three indexes is as easily misjudged.
+    # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for
+    # rare and reads the whole index by it. One SELECT per key, because an OR over three indexes is
+    # as easily misjudged.
     bounds = "".join(f" AND {name} + 0 = {mark}" for name in within)
     found = " UNION ALL ".join(
         f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys

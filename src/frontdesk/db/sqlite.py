@@ -19,7 +19,8 @@ OLDEST_SAFE_VERSION = (3, 51, 3)
 POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
 BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
 
-# Without an adapter the driver searches None for two protocols, which took three quarters of an INSERT with 14 empty columns.
+# Without an adapter the driver searches None for two protocols, which took three quarters of an
+# INSERT with 14 empty columns.
 pysqlite3.register_adapter(type(None), {}.get)
 
 
@@ -38,7 +39,11 @@ def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> En
         pool_use_lifo=True,  # what another connection has written empties the page cache of this one
         pool_timeout=wait_seconds,
         hide_parameters=True,  # they hold health information
-        connect_args={"timeout": wait_seconds, "check_same_thread": False, "cached_statements": 256},
+        connect_args={
+            "timeout": wait_seconds,
+            "check_same_thread": False,
+            "cached_statements": 256,
+        },
     )
     event.listen(engine, "do_connect", partial(_refuse_missing, Path(str(url.database))))
     event.listen(engine, "connect", _configure)
@@ -46,7 +51,8 @@ def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> En
 
 
 def make_private_file(path: Path) -> None:
-    """Make the file if it is missing, and missing folders, for this user only whatever the umask. Raises Unavailable.
+    """Make the file if it is missing, and missing folders, for this user only whatever the umask.
+    Raises Unavailable.
 
     SQLite gives the write-ahead log and its index the rights of the database.
     """
@@ -59,10 +65,11 @@ def make_private_file(path: Path) -> None:
 
 
 def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], bool]) -> None:
-    """Execute `begin`, and try again until the file is free or `has_time` says no. Raises DBAPIError.
+    """Execute `begin`, and try again until the file is free or `has_time` says no. Raises
+    DBAPIError.
 
-    SQLite's own wait tries less and less often, so a process that writes one transaction after the other would keep a
-    waiting one out for ever.
+    SQLite's own wait tries less and less often, so a process that writes one transaction after the
+    other would keep a waiting one out for ever.
     """
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PRAGMA busy_timeout={POLL_MILLISECONDS}")
@@ -80,9 +87,11 @@ def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], 
 
 
 def empty_log(connection: Connection) -> bool:
-    """Write the write-ahead log into the database and cut it to nothing; False while a reader or writer needs it.
+    """Write the write-ahead log into the database and cut it to nothing; False while a reader or
+    writer needs it.
 
-    Outside a transaction only. The log has the pages as they were before each change, erased values too.
+    Outside a transaction only. The log has the pages as they were before each change, erased values
+    too.
     """
     driver: Any = connection.connection.driver_connection
     try:
@@ -94,7 +103,9 @@ def empty_log(connection: Connection) -> bool:
 
 def _wrapped(error: pysqlite3.Error) -> BaseException:
     """The error as SQLAlchemy would raise it."""
-    wrapped: BaseException = DBAPIError.instance("", None, error, pysqlite3.Error, hide_parameters=True)
+    wrapped: BaseException = DBAPIError.instance(
+        "", None, error, pysqlite3.Error, hide_parameters=True
+    )
     return wrapped
 
 
@@ -105,17 +116,23 @@ class _Answer(pysqlite3.Cursor):  # type: ignore[misc]
 
 
 class DriverTransaction:
-    """A writing transaction that takes set statements, straight to the driver: SQLAlchemy takes 45 µs for each."""
+    """A writing transaction that takes set statements, straight to the driver: SQLAlchemy takes 45
+    µs for each.
+    """
 
     def __init__(self, connection: Connection) -> None:
-        self.engine, self.dialect, self.info = connection.engine, connection.dialect, connection.info
+        self.engine = connection.engine
+        self.dialect = connection.dialect
+        self.info = connection.info
         self._driver: Any = connection.connection.driver_connection
 
     def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> Any:
         """Execute the statement; a list of parameters executes it for each. Raises DBAPIError."""
         answer = self._driver.cursor(_Answer)
         try:
-            (answer.executemany if type(parameters) is list else answer.execute)(statement, parameters)
+            (answer.executemany if type(parameters) is list else answer.execute)(
+                statement, parameters
+            )
         except pysqlite3.Error as error:
             raise _wrapped(error) from None
         return answer
@@ -139,11 +156,14 @@ def _refuse_missing(path: Path, *_: object) -> None:
 
 def _configure(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin by itself: `Database` does
-    [is_secure] = connection.execute("PRAGMA secure_delete=ON").fetchone()  # an erased value is overwritten
+    [is_secure] = connection.execute(
+        "PRAGMA secure_delete=ON"
+    ).fetchone()  # an erased value is overwritten
     if is_secure != 1:
         raise Unavailable(
-            "This SQLite does not overwrite what is deleted (PRAGMA secure_delete), so erased values would stay in the file; "
-            "install the pysqlite3 wheel of requirements/run.txt."
+            "This SQLite does not overwrite what is deleted (PRAGMA secure_delete), "
+            "so erased values would stay in the file; install the pysqlite3 wheel of "
+            "requirements/run.txt."
         )
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
         connection.execute(f"PRAGMA {pragma}")
@@ -152,9 +172,11 @@ def _configure(connection: Any, _record: object) -> None:
 
 
 def _forget_statistics(connection: Any) -> None:
-    """What somebody's ANALYZE found while tables were small would have them read as a whole when they have grown.
+    """What somebody's ANALYZE found while tables were small would have them read as a whole when
+    they have grown.
 
-    Without statistics each statement goes by key. A connection that finds the file locked keeps them for its time.
+    Without statistics each statement goes by key. A connection that finds the file locked keeps
+    them for its time.
     """
     named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4')"
     if tables := connection.execute(named).fetchall():

@@ -1,4 +1,6 @@
-"""Eligible members: the submitted records, the results of enrolment, and the entries of the history."""
+"""Eligible members: the submitted records, the results of enrolment, and the entries of the
+history.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,19 +8,32 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from frontdesk.codes import Code
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
-ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
+ANSWERED = (
+    "id",
+    "external_id",
+    "dob",
+    "first_name",
+    "last_name",
+    "gender",
+    "member_id",
+    "zipcode",
+    "metadata",
+)
+MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
 
 
 class Outcome(StrEnum):
-    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. `ended` comes from the end of a member and
-    from files, the last three from files only."""
+    """The effect of an accepted record: the `Eligibility-Outcome` of an answer. `ended` comes from
+    the end of a member and from files, the last three from files only.
+    """
 
     CREATED = "created"
     UPDATED = "updated"
@@ -31,31 +46,52 @@ class Outcome(StrEnum):
 
 
 class Action(StrEnum):
-    """The operation: a POST enrols, a row of a file may also end or compare, a full file ends the members that it omits."""
+    """The operation: a POST enrols, a row of a file may also end or compare, a full file ends the
+    members that it omits.
+    """
 
     ENROL = "enrol"
     END = "end"
     COMPARE = "compare"
 
 
+class MemberWarning(NamedTuple):
+    """Something about an accepted record looks wrong. `detail` is what a sentence goes on with
+    after `It`, such as a rule that a dropped value breaks; `member_id` is a similar stored member.
+    """
+
+    code: Code
+    field: str
+    detail: str = ""
+    member_id: int = 0
+
+    @classmethod
+    def of(cls, code: Code, *, detail: str = "", member_id: int = 0) -> "MemberWarning":
+        """The warning about the field that the code is always about."""
+        return cls(code, code.field, detail, member_id)
+
+
 @dataclass(slots=True)
 class MemberRecord:
-    """One record as sent. `given` holds the stored form of each good field by column; None clears the field.
+    """One record as sent. `given` holds the stored form of each good field by column; None clears
+    the field.
 
     `faults` are those that the record has by itself; a record with a fault is never written.
     """
 
     external_id: str | None
     given: dict[str, Any]
-    invite_immediately: bool
-    faults: tuple[Fault, ...]
-    warnings: tuple[str, ...]
-    ignored: tuple[str, ...]
+    invite_immediately: bool = False
+    faults: tuple[Fault, ...] = ()
+    warnings: tuple[MemberWarning, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
-class PersonSaid(NamedTuple):
+class StatedPerson(NamedTuple):
     """The person in a row of an 834; "" for absent values. `role` is the `subscriber_relationship`,
-    `family` a digest of the family's number, `sequence` the birth sequence. A correction replaces the `former` values."""
+    `family` a digest of the family's number, `sequence` the birth sequence. A correction replaces
+    the `former` values.
+    """
 
     first_name: str = ""
     last_name: str = ""
@@ -71,10 +107,11 @@ class PersonSaid(NamedTuple):
 class RowContext(NamedTuple):
     """The data of a file's row besides the values of fields (eligibility.decide).
 
-    `causes` explain absent required fields: each replaces the `required` of its field. `given_of_new` is for new members only;
-    without a zip code they take the address of the stored subscriber with the family digest `address_of`. With
-    `ends_access`, an end before the first day of access is an end on that day; with `keeps_earlier_end` the row names no day, and
-    an earlier end stays. `former_id` is the identifier before a correction.
+    `causes` explain absent required fields: each replaces the `required` of its field.
+    `given_of_new` is for new members only; without a zip code they take the address of the stored
+    subscriber with the family digest `address_of`. With `ends_access`, an end before the first day
+    of access is an end on that day; with `keeps_earlier_end` the row names no day, and an earlier
+    end stays. `former_id` is the identifier before a correction.
     """
 
     causes: tuple[Fault, ...] = ()
@@ -82,7 +119,7 @@ class RowContext(NamedTuple):
     address_of: str = ""
     ends_access: bool = False
     keeps_earlier_end: bool = False
-    person: PersonSaid | None = None
+    person: StatedPerson | None = None
     former_id: str = ""
 
 
@@ -90,8 +127,9 @@ NO_CONTEXT = RowContext()
 
 
 class Intent(NamedTuple):
-    """What a record may do: create a member, update a stored one, move one from another plan of the account. With an
-    `eligibility_id` it may change the member with this id only."""
+    """What a record may do: create a member, update a stored one, move one from another plan of the
+    account. With an `eligibility_id` it may change the member with this id only.
+    """
 
     creates: bool = True
     updates: bool = True
@@ -105,9 +143,10 @@ ANY_INTENT = Intent()
 class Submission(NamedTuple):
     """A record with its plan, its client, and the file of which it is a row.
 
-    With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.load); it is kept with the member that the row leaves behind. Only a row of a file has a `context`,
-    only a request an `intent`. With `once`, the answer of the accepted record is stored in the chunk's transaction.
+    With `unless_changed_since`, an END leaves a member alone that was changed after that time.
+    `row_digest` is that of the row of a file (files.load); it is kept with the member that the row
+    leaves behind. Only a row of a file has a `context`, only a request an `intent`. With `once`,
+    the answer of the accepted record is stored in the chunk's transaction.
     """
 
     account_id: int
@@ -126,8 +165,10 @@ class Submission(NamedTuple):
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member as its chunk sees it: `values` by column, which change in place while the chunk's records are decided, and the
-    columns that `changed`. An erased member has an empty external_id (docs/erasure.md)."""
+    """A member as its chunk sees it: `values` by column, which change in place while the chunk's
+    records are decided, and the columns that `changed`. An erased member has an empty external_id
+    (docs/erasure.md).
+    """
 
     values: dict[str, Any]
     is_new: bool = False
@@ -135,15 +176,17 @@ class StoredMember:
 
 
 class Enrolled(NamedTuple):
-    """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
-    ANSWERED after the record. `left_plan` is the `external_id` of the plan that a moved member left; of a request only.
-    `has_event`: the account asked for events, and one is stored."""
+    """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`,
+    `answered` the values of ANSWERED after the record. `left_plan` is the `external_id` of the plan
+    that a moved member left; of a request only. `has_event`: the account asked for events, and one
+    is stored.
+    """
 
     outcome: Outcome
     stored: StoredMember
     answered: tuple[Any, ...]
     changes: dict[str, list[Any]]
-    warnings: tuple[str, ...]
+    warnings: tuple[MemberWarning, ...]
     invitation: InvitationDecision
     left_plan: str | None = None
     has_event: bool = False
@@ -153,13 +196,6 @@ class Enrolled(NamedTuple):
         """The plan that a moved member left."""
         left, _ = self.changes.get("plan_id", (None, None))
         return left
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        """The body of the answer. A new member has its id once the chunk is written."""
-        answer = dict(zip(ANSWERED, self.answered, strict=True))
-        answer["id"] = self.stored.values["id"]
-        return answer
 
 
 class MemberAccess(NamedTuple):
@@ -174,7 +210,9 @@ class MemberAccess(NamedTuple):
 
 
 class MemberFilter(NamedTuple):
-    """The members of a plan that a list wants: after an id, changed at or after a time, with access on a day (`YYYY-MM-DD`)."""
+    """The members of a plan that a list wants: after an id, changed at or after a time, with access
+    on a day (`YYYY-MM-DD`).
+    """
 
     account_id: int
     plan_id: int
@@ -205,7 +243,9 @@ class SimilarPair(NamedTuple):
 
 
 class HistoryEntry(NamedTuple):
-    """The effect of one accepted request, or of a row of the file `file_id`, on a member. `changes` is `{field: [from, to]}`."""
+    """The effect of one accepted request, or of a row of the file `file_id`, on a member. `changes`
+    is `{field: [from, to]}`.
+    """
 
     id: int
     member_id: int
@@ -216,45 +256,3 @@ class HistoryEntry(NamedTuple):
     request_id: str
     file_id: int | None
     changed_at: datetime
-
-
-FAULT_CODES = {
-    "required": "The field is missing, null or blank, and must not be.",
-    "wrong_type": "The value has another JSON type than the field's.",
-    "too_long": "The text is longer than the field allows.",
-    "control_character": "The text contains a control character, a bidirectional one too, or half of a surrogate pair.",
-    "not_a_date": "The value is not a real date in ISO 8601 form.",
-    "in_the_future": "The date of birth is in the future.",
-    "before_1900": "The date of birth is before 1900.",
-    "expiry_before_effective": "expiry_date is before effective_date on the record as it would be.",
-    "not_allowed": "The value is not one of the allowed ones.",
-    "not_ten_digits": "The phone number does not have 10 digits.",
-    "malformed_email": "The e-mail address is malformed.",
-    "malformed_zipcode": "The zip code is malformed.",
-    "too_many_keys": "metadata has more than 50 keys.",
-    "empty_key": "metadata has a key without a character.",
-    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
-    "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
-    "not_unique": "Another record carries this value already.",
-    "read_only": "The field can't be changed here.",
-    "repeated": "A query parameter is given more than once.",
-    "unknown_parameter": "There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).",
-    "empty": "The upload has no content, or the batch no record.",
-    "too_many_records": "The batch has more than 1,000 records.",
-    "unknown_encoding": "The declared encoding is not one that is read (only with files).",
-    "idempotency_key_reused": "The Idempotency-Key was sent before, with another request.",
-}
-
-# Separates the code of a warning about a dropped value from the rule that the value breaks.
-WARNING_MARK = "; "
-SIMILAR_MEMBER = "similar_member"
-WARNINGS = {
-    "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
-    "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
-    "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
-    "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
-    "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
-    SIMILAR_MEMBER: "A new member has the names and birth date of a stored one, or its family and birth date.",
-    "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
-    "email_taken": "Another record has the e-mail address of the row; the row was applied without it.",
-}

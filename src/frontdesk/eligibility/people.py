@@ -1,8 +1,10 @@
-"""Queries and decisions of people about members: a record, its eligibility on a day; merge, distinct, rename.
+"""Queries and decisions of people about members: a record, its eligibility on a day; merge,
+distinct, rename.
 
-Similar members are one person (merge), or two (distinct), or a member has a new identifier (rename). A merged member keeps its
-row and its external_id, which leads to the member that was kept; its member_id and e-mail address are free again. Each function
-writes its audit entries and history in the caller's transaction.
+Similar members are one person (merge), or two (distinct), or a member has a new identifier
+(rename). A merged member keeps its row and its external_id, which leads to the member that was
+kept; its member_id and e-mail address are free again. Each function writes its audit entries and
+history in the caller's transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,15 +13,22 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from frontdesk import audit, events
+from frontdesk import audit, codes, events
 from frontdesk.audit import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import insert_missing, update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.enrol import UndoRequest, restore
-from frontdesk.eligibility.model import Enrolled, HistoryEntry, MemberRecord, Outcome, SimilarPair, Submission
+from frontdesk.eligibility.model import (
+    Enrolled,
+    HistoryEntry,
+    MemberRecord,
+    Outcome,
+    SimilarPair,
+    Submission,
+)
 from frontdesk.eligibility.tables import distinct_members, members
+from frontdesk.eligibility.undo import UndoRequest, restore
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations.model import InvitationStep
@@ -27,8 +36,10 @@ from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.text import fold_email, stored_time
 
 SEARCHED_TOGETHER = 1000  # ids
-RENAMED, UNCHANGED = "renamed", "unchanged"
-NO_SUCH_MEMBER, SEVERAL_ACCOUNTS = "no_such_member", "several_accounts"
+RENAMED = "renamed"
+UNCHANGED = "unchanged"
+NO_SUCH_MEMBER = "no_such_member"
+SEVERAL_ACCOUNTS = codes.operators.SEVERAL_ACCOUNTS
 
 Values = dict[str, Any]
 Track = Callable[[range], Iterable[int]]
@@ -45,7 +56,9 @@ class EligibilityReason(StrEnum):
 
 
 class EligibilityAnswer(NamedTuple):
-    """Whether a member was eligible on a day, by the history up to a time; `known_since` is the last change until then."""
+    """Whether a member was eligible on a day, by the history up to a time; `known_since` is the
+    last change until then.
+    """
 
     eligible: bool
     reason: EligibilityReason
@@ -56,10 +69,13 @@ class EligibilityAnswer(NamedTuple):
 
 
 def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
-    """The record of the member with this external_id, member_id, e-mail address or id, tried in this order, withdrawn ones last;
-    of a merged one that of the member it leads to. Raises NotFound, and FrontdeskError `several_accounts`."""
+    """The record of the member with this external_id, member_id, e-mail address or id, tried in
+    this order, withdrawn ones last; of a merged one that of the member it leads to. Raises
+    NotFound, and FrontdeskError `several_accounts`.
+    """
     given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
-    if who.isascii() and who.isdigit() and len(who) < 19 and who[0] != "0":  # 00042 is a sender's number
+    # 00042 is a sender's number.
+    if who.isascii() and who.isdigit() and len(who) < 19 and who[0] != "0":
         given["id"] = int(who)
     found = (
         store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
@@ -73,17 +89,22 @@ def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
 def get_members_named(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[Values]:
-    """The members with this identifier of their own, at most one that is not withdrawn; errors as of `find_member`."""
+    """The members with this identifier of their own, at most one that is not withdrawn; errors as
+    of `find_member`.
+    """
     return _of_one_account(store.find_members(tx, external_id, account_id, withdrawn=withdrawn))
 
 
 def _of_one_account(found: list[Values]) -> list[Values]:
     if not found:
-        detail = "There is no such eligible member. Letter case counts. An erased member has no external_id: name it by its id."
+        detail = (
+            "There is no such eligible member. Letter case counts. "
+            "An erased member has no external_id: name it by its id."
+        )
         raise NotFound("eligible member", detail)
     if len(accounts := {member["account_id"] for member in found}) > 1:
         named = ", ".join(map(str, sorted(accounts)))
-        detail = f"Several accounts have such a member: {named}. Say which with --account."
+        detail = f"Several accounts have such a member: {named}."
         raise FrontdeskError(detail, code=SEVERAL_ACCOUNTS)
     return found
 
@@ -91,12 +112,16 @@ def _of_one_account(found: list[Values]) -> list[Values]:
 def find_eligibility(
     tx: Tx, external_id: str, *, account_id: int | None, on: str, known_at: datetime | None = None
 ) -> EligibilityAnswer:
-    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive. Raises NotFound
-    for an unknown identifier, and FrontdeskError `several_accounts`."""
+    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access
+    are inclusive. Raises NotFound for an unknown identifier, and FrontdeskError `several_accounts`.
+    """
     named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
     led = (member for each in named for member in _led(tx, each))
     answers = (_answer(store.list_history(tx, member["id"]), on, known_at) for member in led)
-    return next(filter(None, answers), EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED))
+    return next(
+        filter(None, answers),
+        EligibilityAnswer(eligible=False, reason=EligibilityReason.NOT_ENROLLED),
+    )
 
 
 def _led(tx: Tx, member: Values) -> Iterator[Values]:
@@ -107,14 +132,24 @@ def _led(tx: Tx, member: Values) -> Iterator[Values]:
         yield member
 
 
-def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
-    """The answer as of `known_at`; None before the record was created and while it was withdrawn or merged."""
+def _answer(
+    history: Sequence[HistoryEntry], on: str, known_at: datetime | None
+) -> EligibilityAnswer | None:
+    """The answer as of `known_at`; None before the record was created and while it was withdrawn or
+    merged.
+    """
     entries = [entry for entry in history if known_at is None or entry.changed_at <= known_at]
     known = {name: after for entry in entries for name, (_, after) in entry.changes.items()}
-    if not entries or entries[-1].outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
+    if (
+        not entries
+        or entries[-1].outcome is Outcome.WITHDRAWN
+        or known.get("merged_into") is not None
+    ):
         return None
-    effective, expiry = known.get("effective_date"), known.get("expiry_date")
-    reason, last = EligibilityReason.ELIGIBLE, entries[-1]
+    effective = known.get("effective_date")
+    expiry = known.get("expiry_date")
+    reason = EligibilityReason.ELIGIBLE
+    last = entries[-1]
     if effective is None or on < effective:
         reason = EligibilityReason.NOT_YET
     elif expiry is not None and on > expiry:
@@ -124,13 +159,21 @@ def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None)
 
 
 def find_duplicates(
-    db: Database, account_id: int | None, *, after: tuple[int, int], limit: int, today: str, track: Track
+    db: Database,
+    account_id: int | None,
+    *,
+    after: tuple[int, int],
+    limit: int,
+    today: str,
+    track: Track,
 ) -> list[SimilarPair]:
-    """The next pairs of open members that may be one person, by ascending ids, without pairs marked as distinct.
+    """The next pairs of open members that may be one person, by ascending ids, without pairs marked
+    as distinct.
 
     `after` is the last pair of the previous call. `track` shows the progress.
     """
-    last, found = db.ask(store.last_member_id), list[SimilarPair]()
+    last = db.ask(store.last_member_id)
+    found = list[SimilarPair]()
     search = partial(store.list_similar_pairs, account_id=account_id, today=today)
     for first in track(range(after[0], last + 1, SEARCHED_TOGETHER)):
         ids = {"after": max(after, (first, 0)), "until": first + SEARCHED_TOGETHER - 1}
@@ -141,49 +184,89 @@ def find_duplicates(
 
 
 def lock_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[Values, Values]:
-    """Two members of one account, locked. Raises NotFound, and FrontdeskError `several_accounts`, `same_member`."""
+    """Two members of one account, locked. Raises NotFound, and FrontdeskError `several_accounts`,
+    `same_member`.
+    """
     [one] = get_members_named(tx, first, account_id)
     [other] = get_members_named(tx, second, one["account_id"])
     if one["id"] == other["id"]:
-        raise FrontdeskError("Both identifiers are of the same member.", code="same_member")
+        raise FrontdeskError(
+            "Both identifiers are of the same member.", code=codes.operators.SAME_MEMBER
+        )
     by_id = store.lock_by_ids(tx, [one["id"], other["id"]])
     return by_id[one["id"]].values, by_id[other["id"]].values
 
 
 def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
-    """Close a member for good: its external_id leads to the kept member, whose values stay. Pending invitations of the closed
-    member are cancelled. Raises FrontdeskError `already_merged`, `erased`.
+    """Close a member for good: its external_id leads to the kept member, whose values stay. Pending
+    invitations of the closed member are cancelled. Raises FrontdeskError `already_merged`,
+    `erased`.
     """
     if not (kept["external_id"] and dropped["external_id"]):
-        raise FrontdeskError("One of the members is erased.", code="erased")
+        raise FrontdeskError("One of the members is erased.", code=codes.operators.ERASED)
     if kept["merged_into"] is not None or dropped["merged_into"] is not None:
-        detail = "One of the members was merged before. See where it leads to: frontdesk member show"
-        raise FrontdeskError(detail, code="already_merged")
+        detail = "One of the members was merged before."
+        raise FrontdeskError(detail, code=codes.operators.ALREADY_MERGED)
     # No sender can send this member_id, because values are trimmed.
-    closed = {"id": dropped["id"], "merged_into": kept["id"], "member_id": f" merged {dropped['id']}"}
+    closed = {
+        "id": dropped["id"],
+        "merged_into": kept["id"],
+        "member_id": f" merged {dropped['id']}",
+    }
     closed |= dict.fromkeys(("email", "email_folded", "row_digest"))
     update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
     lost = {name: [dropped[name], None] for name in ("member_id", "email")}
     lost["merged_into"] = [None, kept["id"]]
-    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, dropped["id"]]}), (dropped, lost))
+    _note(
+        tx,
+        requester,
+        "member.merged",
+        (kept, {"merged_from": [None, dropped["id"]]}),
+        (dropped, lost),
+    )
     cancel_of_members(tx, [dropped["id"]], now=requester.now, reason=InvitationStep.MERGED)
-    gone = {"eligibility_id": dropped["id"], "plan_id": dropped["plan_id"], "fields": [], "file_id": None}
-    ended = NewEvent(dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id)
+    gone = {
+        "eligibility_id": dropped["id"],
+        "plan_id": dropped["plan_id"],
+        "fields": [],
+        "file_id": None,
+    }
+    ended = NewEvent(
+        dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id
+    )
     events.publish(tx, [ended], now=requester.now)
 
 
-def unmerge(tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness) -> None:
-    """Undo a merge: the closed member gets its member_id and e-mail address back. Raises FrontdeskError `not_merged`, `too_old`
-    (retention has removed the values of its history), and `taken` if another member now has one of its keys."""
+def unmerge(
+    tx: Tx, kept: Values, dropped: Values, requester: Requester, *, uniqueness: Uniqueness
+) -> None:
+    """Undo a merge: the closed member gets its member_id and e-mail address back. Raises
+    FrontdeskError `not_merged`, `too_old` (retention has removed the values of its history), and
+    `taken` if another member now has one of its keys.
+    """
     drop_id = dropped["id"]
     if dropped["merged_into"] != kept["id"]:
-        raise FrontdeskError("The second member is not merged into the first one.", code="not_merged")
+        raise FrontdeskError(
+            "The second member is not merged into the first one.", code=codes.operators.NOT_MERGED
+        )
     if "merged_into" not in store.find_histories(tx, [drop_id])[drop_id][0].changes:
-        raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
-    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
+        raise FrontdeskError(
+            "The history no longer has the values of the merged member.",
+            code=codes.operators.TOO_OLD,
+        )
+    undo = UndoRequest(
+        undone_file_id=None,
+        file_id=None,
+        client=requester.actor,
+        request_id=requester.request_id,
+        now=requester.now,
+        uniqueness=uniqueness,
+    )
     [restored] = restore(tx, [drop_id], undo)
     if isinstance(restored, FrontdeskError):
-        raise FrontdeskError(f"The member's {restored.faults[0].field} is taken by now.", code="taken")
+        raise FrontdeskError(
+            f"The member's {restored.faults[0].field} is taken by now.", code=codes.operators.TAKEN
+        )
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
 
 
@@ -196,12 +279,18 @@ def call_distinct(tx: Tx, first: Values, second: Values, requester: Requester) -
 
 
 def rename(
-    tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
+    tx: Tx,
+    pairs: Sequence[tuple[str, str]],
+    account_id: int | None,
+    requester: Requester,
+    decide: Decide,
 ) -> list[str]:
-    """Give members new identifiers, in order: pairs (old, new). A member_id that equals the old identifier changes too, since
-    both are equal by default in an 834. `decide` is `enrol`, or that of a dry run.
+    """Give members new identifiers, in order: pairs (old, new). A member_id that equals the old
+    identifier changes too, since both are equal by default in an 834. `decide` is `enrol`, or that
+    of a dry run.
 
-    The result of a pair is RENAMED, UNCHANGED, NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique` or `too_many_taken`.
+    The result of a pair is RENAMED, UNCHANGED, NO_SUCH_MEMBER, SEVERAL_ACCOUNTS, `not_unique` or
+    `too_many_taken`.
     """
     found = {old: list[Values]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
@@ -212,9 +301,14 @@ def rename(
         if len(found[old]) == 1:
             [row] = found[old]
             given = {name: new for name in ("external_id", "member_id") if row[name] == old}
-            record = MemberRecord(old, given, False, (), (), ())
-            place = (row["account_id"], row["plan_id"])
-            submissions.append(Submission(*place, record, requester.actor, requester.request_id))
+            submission = Submission(
+                row["account_id"],
+                row["plan_id"],
+                MemberRecord(old, given),
+                requester.actor,
+                requester.request_id,
+            )
+            submissions.append(submission)
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 
@@ -224,12 +318,14 @@ def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> str:
         return SEVERAL_ACCOUNTS if count else NO_SUCH_MEMBER
     if isinstance(result := next(results), Enrolled):
         return UNCHANGED if result.outcome is Outcome.UNCHANGED else RENAMED
-    codes = [fault.code for fault in result.faults]
+    refused = [fault.code for fault in result.faults]
     # An earlier pair renamed the member, so the record made a new member.
-    return NO_SUCH_MEMBER if "required" in codes else codes[0]
+    return NO_SUCH_MEMBER if codes.faults.REQUIRED in refused else refused[0]
 
 
-def _note(tx: Tx, requester: Requester, action: str, *changed: tuple[Values, dict[str, list[Any]]]) -> None:
+def _note(
+    tx: Tx, requester: Requester, action: str, *changed: tuple[Values, dict[str, list[Any]]]
+) -> None:
     """Add the changes of two members to their histories, and the action to the audit trail."""
     by = (requester.actor, requester.request_id, None)
     entries = [
@@ -239,4 +335,6 @@ def _note(tx: Tx, requester: Requester, action: str, *changed: tuple[Values, dic
     ]
     store.insert_history(tx, entries, stored_time(requester.now))
     (first, _), (second, _) = changed
-    audit.record_action(tx, requester, action, first["account_id"], first["id"], other_id=second["id"])
+    audit.record_action(
+        tx, requester, action, first["account_id"], first["id"], other_id=second["id"]
+    )

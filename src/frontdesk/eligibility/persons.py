@@ -1,7 +1,9 @@
-"""The person check (pure): compares an 834's row with the stored member. And the digest that similar people share.
+"""The person check (pure): compares an 834's row with the stored member. And the digest that
+similar people share.
 
-An 834 identifies a person by the way of the account's mapping. The person check refuses a row if name, birth date, role or family
-show that the stored member with its identifier is another person (docs/834.md, The person check).
+An 834 identifies a person by the way of the account's mapping. The person check refuses a row if
+name, birth date, role or family show that the stored member with its identifier is another person
+(docs/834.md, The person check).
 """
 
 import re
@@ -9,7 +11,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from frontdesk.eligibility.model import PersonSaid
+from frontdesk.eligibility.model import StatedPerson
 from frontdesk.text import keyed_hash
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
@@ -17,7 +19,8 @@ DIGEST_SIZE = 16  # bytes
 
 # Placeholders for a child without a name yet, folded.
 _NEWBORN = re.compile(
-    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
+    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?"
+    r"|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
 )
 
 Values = Mapping[str, Any]
@@ -29,20 +32,22 @@ def fold_name(name: str) -> str:
     return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
 
 
-def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
-    """True if a row and a stored member, or two rows, clearly describe two people. Absent values are None."""
-    first_names = [*filter(None, map(_known_first_name, (person.first_name, person.former_first_name)))]
+def are_two_people(person: StatedPerson, other: StatedPerson) -> bool:
+    """True if a row and a stored member, or two rows, clearly describe two people."""
+    first_names = [
+        *filter(None, map(_known_first_name, (person.first_name, person.former_first_name)))
+    ]
     last_names = [*filter(None, map(fold_name, (person.last_name, person.former_last_name)))]
     births = [*filter(None, (person.dob, person.former_dob))]
-    first, last = _known_first_name(other.first_name), fold_name(other.last_name)
+    first = _known_first_name(other.first_name)
+    last = fold_name(other.last_name)
     same_first = any(first.startswith(name) or name.startswith(first) for name in first_names)
     has_first = same_first if first_names and first else None
     has_last = last in last_names if last_names and last else None
     has_dob = other.dob in births if births and other.dob else None
-    has_other_role, has_other_family, is_twin = (
-        bool(mine and theirs) and mine != theirs
-        for mine, theirs in zip(person[3:6], other[3:6], strict=True)  # role, family, sequence
-    )
+    has_other_role = _differ(person.role, other.role)
+    has_other_family = _differ(person.family, other.family)
+    is_twin = _differ(person.sequence, other.sequence)
     if is_twin or has_first is False:
         return True
     if has_dob is False and (has_last is False or has_other_role):
@@ -52,10 +57,16 @@ def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
     return has_first is None and has_dob is None and has_other_role
 
 
-def person_of(values: Values) -> PersonSaid:
+def _differ(one: str, other: str) -> bool:
+    """True if both values are there and differ."""
+    return bool(one and other) and one != other
+
+
+def person_of(values: Values) -> StatedPerson:
     """The person of a stored member."""
-    role, family = values["subscriber_relationship"] or "", values["family_digest"] or ""
-    return PersonSaid(values["first_name"], values["last_name"], values["dob"], role, family)
+    role = values["subscriber_relationship"] or ""
+    family = values["family_digest"] or ""
+    return StatedPerson(values["first_name"], values["last_name"], values["dob"], role, family)
 
 
 def _known_first_name(name: str) -> str:
@@ -65,8 +76,11 @@ def _known_first_name(name: str) -> str:
 
 
 def person_digest(hasher: blake2b, values: Values) -> str | None:
-    """Equal for members of one account with the same birth date and the same letters and digits in both names."""
-    first, last = fold_name(values["first_name"]), fold_name(values["last_name"])
+    """Equal for members of one account with the same birth date and the same letters and digits in
+    both names.
+    """
+    first = fold_name(values["first_name"])
+    last = fold_name(values["last_name"])
     if not first or not last:
         return None
     return keyed_hash(f"{values['account_id']}\0{first}\0{last}\0{values['dob']}", hasher)

@@ -1,5 +1,6 @@
-"""Members as their account reads them: one, a page of a plan, a member's history. Nothing here is written; the caller records the
-reading (docs/interface.md, Read members)."""
+"""Members as their account reads them: one, a page of a plan, a member's history. Nothing here is
+written; the caller records the reading (docs/interface.md, Read members).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,21 +8,29 @@ from typing import Any
 from frontdesk.db import Tx
 from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
-from frontdesk.eligibility.fields import EMAIL_LENGTH, FIELDS, STORED_FIELDS, UNIQUE
+from frontdesk.eligibility.field_kinds import EMAIL_LENGTH
+from frontdesk.eligibility.fields import FIELDS, STORED_FIELDS, UNIQUE
 from frontdesk.eligibility.model import HistoryEntry, MemberFilter
 from frontdesk.errors import NotFound
 from frontdesk.invitations import find_states
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
-from frontdesk.invitations.model import InvitationChange, InvitationContext, InvitationStep, NotInvitedReason
+from frontdesk.invitations.model import (
+    HIDDEN_STEPS,
+    InvitationChange,
+    InvitationContext,
+    InvitationStep,
+    NotInvitedReason,
+)
 from frontdesk.text import Rejected, fold_email, parse_text, wire_time
 
-# Stored rows that a page looks at. A filter may want few of a plan's million members, and no index follows the time of a change
-# (docs/decisions/0067).
+# Stored rows that a page looks at. A filter may want few of a plan's million members, and no index
+# follows the time of a change (docs/decisions/0067).
 MOST_ROWS = 10_000
 MERGED_FROM = "merged_from"  # of the history of a kept member; the account is not told of the merge
 
-Shown = dict[str, Any]  # a member or an entry as answers show it (docs/interface.md, Read members)
-Page = tuple[list[Shown], int | None]  # with the id after which the next page starts; None after the last
+Shown = dict[str, Any]  # a member as answers show it (docs/interface.md, Read members)
+# with the id after which the next page starts; None after the last
+Page = tuple[list[Shown], int | None]
 
 
 def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: str) -> Shown:
@@ -32,7 +41,9 @@ def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: 
 
 
 def get_member(tx: Tx, member_id: int, *, account_id: int, plan_id: int) -> store.Values:
-    """The plan's member by column. Raises NotFound, also for one that is merged, withdrawn, erased or another account's."""
+    """The plan's member by column. Raises NotFound, also for one that is merged, withdrawn, erased
+    or another account's.
+    """
     found = store.find_record(tx, account_id, "id", member_id)
     if found is None or found["plan_id"] != plan_id or found["merged_into"] is not None:
         raise NotFound("eligible member")
@@ -42,14 +53,17 @@ def get_member(tx: Tx, member_id: int, *, account_id: int, plan_id: int) -> stor
 def find_records(
     tx: Tx, field: str, value: str, *, account_id: int, plan_id: int | None, today: str
 ) -> list[Shown]:
-    """The account's member, or that of the plan, with this value of a unique field: one or none. The `external_id` of a merged
-    member leads to the kept one."""
+    """The account's member, or that of the plan, with this value of a unique field: one or none.
+    The `external_id` of a merged member leads to the kept one.
+    """
     limit = EMAIL_LENGTH if field == "email" else FIELDS[field].kind.length
     try:
         text = parse_text(value, limit=limit)
     except Rejected:  # nothing like it is stored
         return []
-    found = store.find_record(tx, account_id, UNIQUE[field], fold_email(text) if field == "email" else text)
+    found = store.find_record(
+        tx, account_id, UNIQUE[field], fold_email(text) if field == "email" else text
+    )
     while found is not None and found["merged_into"] is not None:
         found = store.find_record(tx, account_id, "id", found["merged_into"])
     if found is None or plan_id not in (None, found["plan_id"]):
@@ -57,32 +71,44 @@ def find_records(
     return _records(tx, [found], account_id, today)
 
 
-def list_records(tx: Tx, wanted: MemberFilter, *, size: int, today: str) -> Page:
-    """A page of the plan's members in id order, at most `size`. It looks at 10,000 stored rows, so it may hold fewer, or none,
-    before the last page."""
-    end = store.find_place_after(tx, wanted.plan_id, after_id=wanted.after_id, rows=MOST_ROWS)
-    found = store.list_records(tx, wanted, until_id=end, limit=size + 1)
+def list_records(tx: Tx, filter_: MemberFilter, *, size: int, today: str) -> Page:
+    """A page of the plan's members in id order, at most `size`. It looks at 10,000 stored rows, so
+    it may hold fewer, or none, before the last page.
+    """
+    end = store.find_place_after(tx, filter_.plan_id, after_id=filter_.after_id, rows=MOST_ROWS)
+    found = store.list_records(tx, filter_, until_id=end, limit=size + 1)
     next_after = found[size - 1]["id"] if len(found) > size else end
-    return _records(tx, found[:size], wanted.account_id, today), next_after
+    return _records(tx, found[:size], filter_.account_id, today), next_after
 
 
-def read_history(tx: Tx, member_id: int, *, account_id: int, plan_id: int, after_id: int, size: int) -> Page:
-    """A page of the history of the plan's member, oldest entries first. Raises NotFound as `get_record` does."""
+def read_history(
+    tx: Tx, member_id: int, *, account_id: int, plan_id: int, after_id: int, size: int
+) -> tuple[list[HistoryEntry], int | None]:
+    """A page of the history of the plan's member, oldest entries first, and the id after which the
+    next page starts. Raises NotFound as `get_record` does.
+    """
     get_member(tx, member_id, account_id=account_id, plan_id=plan_id)
     found = store.list_history_page(tx, member_id, after_id=after_id, limit=size + 1)
     next_after = found[size - 1].id if len(found) > size else None
-    return [_entry(each) for each in found[:size] if MERGED_FROM not in each.changes], next_after
+    return [each for each in found[:size] if MERGED_FROM not in each.changes], next_after
 
 
 def _records(tx: Tx, found: Sequence[store.Values], account_id: int, today: str) -> list[Shown]:
     """The members with how far their invitations are."""
     states = find_states(tx, [values["id"] for values in found])
     addresses = {values["email_folded"] for values in found if values["id"] not in states}
-    addresses |= {each.address_folded for each in states.values() if each.reason is InvitationStep.SUPPRESSED}
+    addresses |= {
+        each.address_folded for each in states.values() if each.reason is InvitationStep.SUPPRESSED
+    }
     with one_round_trip(tx):
-        context = find_invitation_context(tx, account_ids=[account_id], addresses=addresses - {None})
+        context = find_invitation_context(
+            tx, account_ids=[account_id], addresses=addresses - {None}
+        )
     decided = context()
-    return [_record(each, _invitation(each, states.get(each["id"]), decided, today), today) for each in found]
+    return [
+        _record(each, _invitation(each, states.get(each["id"]), decided, today), today)
+        for each in found
+    ]
 
 
 def _invitation(
@@ -102,8 +128,13 @@ def _invitation(
         reason = decision if isinstance(decision, NotInvitedReason) else NotInvitedReason.NOT_NEW
         return {"state": None, "reason": reason, "at": None}
     step = change.reason
-    if step is InvitationStep.SUPPRESSED and (account_id, change.address_folded) not in context.suppressed:
+    if (
+        step is InvitationStep.SUPPRESSED
+        and (account_id, change.address_folded) not in context.suppressed
+    ):
         step = InvitationStep.BY_OPERATOR  # that another account's mail has bounced is not told
+    if step in HIDDEN_STEPS:
+        step = None
     return {"state": change.state, "reason": step, "at": wire_time(change.updated_at)}
 
 
@@ -118,18 +149,4 @@ def _record(values: store.Values, invitation: Shown, today: str) -> Shown:
         "created_at": wire_time(values["created_at"]),
         "updated_at": wire_time(values["updated_at"]),
         "invitation": invitation,
-    }
-
-
-def _entry(entry: HistoryEntry) -> Shown:
-    return {
-        "id": entry.id,
-        "type": "eligibility_changes",
-        "at": wire_time(entry.changed_at),
-        "outcome": entry.outcome,
-        "plan_id": entry.plan_id,
-        "changed": {name: change for name, change in entry.changes.items() if name in FIELDS},
-        "client": entry.client,
-        "request_id": entry.request_id,
-        "file_id": entry.file_id,
     }

@@ -13,7 +13,13 @@ from frontdesk.db import Tx, sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import model
 from frontdesk.eligibility.fields import STORED_COLUMNS, STORED_FIELDS
-from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
+from frontdesk.eligibility.tables import (
+    distinct_members,
+    member_history,
+    members,
+    uniqueness_holders,
+    uniqueness_probes,
+)
 
 Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
@@ -26,9 +32,30 @@ _SHOWN = [column for column in members.c if column.name not in ("row_digest", *D
 _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
 
 
-def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
-    """The members of one uniqueness scope that hold any of the keys, by column, locked in id order. A set read."""
-    return sets.lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
+def lock_by_keys(
+    tx: SetTransaction, keys: Mapping[int, Mapping[str, set[str]]], *, lock: bool = True
+) -> list[Found]:
+    """The members that hold any of the keys, which are given by uniqueness scope and column. Set
+    reads, which lock the members of a scope in id order.
+    """
+    return [
+        sets.lock_set(
+            tx, members, keys[scope], columns=_READ, within={"uniqueness_scope": scope}, lock=lock
+        )
+        for scope in sorted(keys)
+    ]
+
+
+def with_merged(
+    tx: SetTransaction, by_id: dict[int, model.StoredMember], *, lock: bool = True
+) -> dict[int, model.StoredMember]:
+    """The members, and those that merged ones among them lead to, by id."""
+    while True:
+        leads_to = {member.values["merged_into"] for member in by_id.values()}
+        missing = leads_to - by_id.keys() - {None}
+        if not missing:
+            return by_id
+        by_id = by_id | lock_by_ids(tx, missing, lock=lock)
 
 
 def lock_by_ids(
@@ -41,9 +68,13 @@ def lock_by_ids(
 
 
 def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
-    """The accounts and plans of the members with these identifiers, without merged and withdrawn members."""
+    """The accounts and plans of the members with these identifiers, without merged and withdrawn
+    members.
+    """
     found = sets.lock_set(tx, members, {"external_id": external_ids}, columns=_READ, within={})
-    return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
+    return [
+        row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None
+    ]
 
 
 # A member's id, what happened to it, its plan, the changes; by which client, request and file.
@@ -53,22 +84,31 @@ NewEntry = tuple[int, str, int, dict[str, list[Any]], str, str, int | None]
 def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> None:
     """Add entries to the histories of members, with one time as stored."""
     names = model.HistoryEntry._fields[1:]
-    sets.insert_set(tx, member_history, [dict(zip(names, (*entry, at), strict=True)) for entry in entries])
+    sets.insert_set(
+        tx, member_history, [dict(zip(names, (*entry, at), strict=True)) for entry in entries]
+    )
 
 
 def list_similar_pairs(
     tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
 ) -> list[model.SimilarPair]:
-    """Pairs of open members with equal person digests, or equal family and date of birth, that are not marked as distinct, by
-    ascending ids; the lower id is at most `until`."""
-    a, b, apart = members.alias("a"), members.alias("b"), distinct_members.c
+    """Pairs of open members with equal person digests, or equal family and date of birth, that are
+    not marked as distinct, by ascending ids; the lower id is at most `until`.
+    """
+    a = members.alias("a")
+    b = members.alias("b")
+    apart = distinct_members.c
     is_apart = exists().where(sets.SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
     shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
     pairs: set[model.SimilarPair] = set()
     for digest in DIGESTS:
         query = select(*shown, a.c.account_id).order_by(a.c.id, b.c.id).limit(limit)
-        query = query.where(a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after))
-        query = query.where(sets.SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id)
+        query = query.where(
+            a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after)
+        )
+        query = query.where(
+            sets.SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id
+        )
         query = query.where(a.c.account_id == b.c.account_id, ~is_apart)
         for table in (a.c, b.c):
             is_open = table.expiry_date.is_(None) | (table.expiry_date >= today)
@@ -84,20 +124,25 @@ def last_member_id(tx: Tx) -> int:
 
 
 def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
-    """A member that is open today for each key, a digest and a date of birth with a space between them, as `key` and `id` (None
-    where there is none). A set read. `column` is that of the digest.
+    """A member that is open today for each key, a digest and a date of birth with a space between
+    them, as `key` and `id` (None where there is none). A set read. `column` is that of the digest.
 
     At most one member for each key: names of convenience ("Test Test") may have thousands.
     """
     if tx.dialect.name == "sqlite":
-        mark, values, cast = "?", "json_each(?)", ""
+        mark = "?"
+        values = "json_each(?)"
+        cast = ""
         is_same = f"m.{column} = substr(w.value, 1, 32)"
     else:
-        mark, values, cast = "%s", "json_array_elements_text(%s::json)", "::date"
+        mark = "%s"
+        values = "json_array_elements_text(%s::json)"
+        cast = "::date"
         is_same = sets.by_key(f"m.{column}", "substr(w.value, 1, 32)")
     sql = f"""SELECT w.value AS key, (
-        SELECT m.id FROM members m WHERE {is_same} AND m.dob = substr(w.value, 34){cast} AND m.uniqueness_scope + 0 >= 0
-        AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT 1
+        SELECT m.id FROM members m WHERE {is_same} AND m.dob = substr(w.value, 34){cast}
+        AND m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL
+        AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT 1
     ) AS id FROM {values} AS w"""  # noqa: S608 - made of names only
     return sets.read_set(tx, sql, parameters=(today, sets.as_json(keys)), columns=("key", "id"))
 
@@ -105,7 +150,9 @@ def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: st
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.HistoryEntry]]:
     """The members' histories by member id, newest first."""
     histories: dict[int, list[model.HistoryEntry]] = {id_: [] for id_ in member_ids}
-    found = sets.find_set(tx, member_history, "member_id", member_ids, columns=model.HistoryEntry._fields)
+    found = sets.find_set(
+        tx, member_history, "member_id", member_ids, columns=model.HistoryEntry._fields
+    )
     for row in sorted(found.rows, key=itemgetter("id"), reverse=True):
         if isinstance(row["changes"], str):  # SQLite keeps JSON and times as text
             row["changes"] = orjson.loads(row["changes"])
@@ -117,7 +164,9 @@ def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.
 
 def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
     """The ids of the plan's members in id order, without those that were withdrawn or merged."""
-    query = select(members.c.id).where(*_range(tx, _OF_PLAN, plan_id, after_id=after_id), *_IS_THERE)
+    query = select(members.c.id).where(
+        *_range(tx, _OF_PLAN, plan_id, after_id=after_id), *_IS_THERE
+    )
     return tx.execute(query.order_by(*_OF_PLAN).limit(limit)).scalars().all()
 
 
@@ -128,9 +177,11 @@ _OF_MEMBER = (member_history.c.member_id, member_history.c.id)
 def _range(
     tx: Tx, place: tuple[Any, Any], owner_id: int, *, after_id: int, until_id: int | None = None
 ) -> Sequence[ColumnElement[bool]]:
-    """The conditions for an owner's rows after an id, and up to another: a range of the index over `place` in its own order."""
-    # With `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids; with row values SQLite uses the plan
-    # only, and read all of its members for each batch.
+    """The conditions for an owner's rows after an id, and up to another: a range of the index over
+    `place` in its own order.
+    """
+    # With `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids; with row
+    # values SQLite uses the plan only, and read all of its members for each batch.
     owner, id_ = place
     if tx.dialect.name == "sqlite":
         return owner == owner_id, id_ > after_id, *(() if until_id is None else (id_ <= until_id,))
@@ -139,29 +190,39 @@ def _range(
 
 
 def find_place_after(tx: Tx, plan_id: int, *, after_id: int, rows: int) -> int | None:
-    """The id of the plan's row that is so many rows after an id, those of withdrawn and merged members counted; None if fewer
-    follow."""
+    """The id of the plan's row that is so many rows after an id, those of withdrawn and merged
+    members counted; None if fewer follow.
+    """
     query = select(members.c.id).where(*_range(tx, _OF_PLAN, plan_id, after_id=after_id))
     return tx.execute(query.order_by(*_OF_PLAN).offset(rows - 1).limit(1)).scalar()
 
 
-def list_records(tx: Tx, wanted: model.MemberFilter, *, until_id: int | None, limit: int) -> list[Values]:
-    """The members that the filter wants, by column, in id order up to an id (None: to the plan's last)."""
-    place = _range(tx, _OF_PLAN, wanted.plan_id, after_id=wanted.after_id, until_id=until_id)
-    is_own = members.c.account_id == wanted.account_id
+def list_records(
+    tx: Tx, filter_: model.MemberFilter, *, until_id: int | None, limit: int
+) -> list[Values]:
+    """The members that the filter wants, by column, in id order up to an id (None: to the plan's
+    last).
+    """
+    place = _range(tx, _OF_PLAN, filter_.plan_id, after_id=filter_.after_id, until_id=until_id)
+    is_own = members.c.account_id == filter_.account_id
     query = select(*_RECORD).where(*place, *_IS_THERE, is_own).order_by(*_OF_PLAN).limit(limit)
-    if wanted.updated_since is not None:
-        query = query.where(members.c.updated_at >= wanted.updated_since)
-    if (day := wanted.eligible_on) is not None:
+    if filter_.updated_since is not None:
+        query = query.where(members.c.updated_at >= filter_.updated_since)
+    if (day := filter_.eligible_on) is not None:
         is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date >= day)
         query = query.where(members.c.effective_date <= day, is_open)
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
 def find_record(tx: Tx, account_id: int, column: str, value: Any) -> Values | None:
-    """The account's member by its id or a unique column, by column, unless it is withdrawn or erased. `merged_into` is that of a
-    merged member."""
-    named = members.c[column] == value, members.c.account_id == account_id, members.c.uniqueness_scope >= 0
+    """The account's member by its id or a unique column, by column, unless it is withdrawn or
+    erased. `merged_into` is that of a merged member.
+    """
+    named = (
+        members.c[column] == value,
+        members.c.account_id == account_id,
+        members.c.uniqueness_scope >= 0,
+    )
     row = tx.execute(select(*_RECORD).where(*named)).mappings().first()
     return None if row is None else dict(row)
 
@@ -172,24 +233,35 @@ def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
-def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
+def count_members_open_after(tx: Tx, plan_id: int, day: str) -> int:
     """The number of the plan's members with access after the day."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
     query = select(func.count()).where(members.c.plan_id == plan_id, *_IS_THERE, is_open)
     return int(tx.execute(query).scalar_one())
 
 
-def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, model.KnownMember]:
-    """The account's members by these identifiers, a merged member replaced by the kept one. Not locked."""
+def find_known(
+    tx: Tx, external_ids: Collection[str], *, account_id: int
+) -> dict[str, model.KnownMember]:
+    """The account's members by these identifiers, a merged member replaced by the kept one. Not
+    locked.
+    """
     columns = model.KnownMember._fields
-    sql = sets.find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
+    sql = sets.find_sql(
+        tx.dialect.name, members, column="external_id", columns=("external_id", *columns)
+    )
     # As in `lock_sql`, the `+ 0` keeps conditions on shared values from using an index.
     sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
     found = tx.exec_driver_sql(sql, (sets.as_json(list(external_ids)), account_id)).all()
     # PostgreSQL's driver makes dates of days.
-    known = {key: model.KnownMember(id_, plan, day and str(day), kept) for key, id_, plan, day, kept in found}
+    known = {
+        key: model.KnownMember(id_, plan, day and str(day), kept)
+        for key, id_, plan, day, kept in found
+    }
     while kept_ids := {member.merged_into for member in known.values()} - {None}:
-        query = select(*(members.c[name] for name in columns)).where(members.c.id.in_(sorted(kept_ids)))
+        query = select(*(members.c[name] for name in columns)).where(
+            members.c.id.in_(sorted(kept_ids))
+        )
         by_id = {row.id: model.KnownMember(*row) for row in tx.execute(query)}
         known = {key: by_id.get(member.merged_into or 0, member) for key, member in known.items()}
     return known
@@ -204,7 +276,9 @@ def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
 def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
     """Those of the members that the file has written."""
     of_file = member_history.c.file_id == file_id
-    query = select(member_history.c.member_id).where(member_history.c.member_id.in_(sorted(ids)), of_file)
+    query = select(member_history.c.member_id).where(
+        member_history.c.member_id.in_(sorted(ids)), of_file
+    )
     return set(tx.execute(query).scalars())
 
 
@@ -218,7 +292,9 @@ def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn or merged."""
+    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were
+    withdrawn or merged.
+    """
     columns = ("id", "expiry_date", "uniqueness_scope", "merged_into")
     found = sets.find_set(tx, members, "id", member_ids, columns=columns)
     return {row["id"] for row in found.rows if not is_open(row, today)}
@@ -231,13 +307,15 @@ def is_open(values: Mapping[str, Any], today: str) -> bool:
 
 
 def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
-    """The ids of the members with these identifiers, in any account, by their row digests. Not locked."""
+    """The ids of the members with these identifiers, in any account, by their row digests. Not
+    locked.
+    """
     found = sets.find_pairs(tx, members, "external_id", external_ids, pair=("row_digest", "id"))
     found.pop(None, None)
     return found
 
 
-def find_kept_digests(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
+def find_digests_of(tx: Tx, ids: Collection[int]) -> dict[int, str | None]:
     """The row digests of the members, by id. Not locked."""
     return sets.find_pairs(tx, members, "id", ids, pair=("id", "row_digest"))
 
@@ -248,9 +326,16 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
 
 
 def find_members(
-    tx: Tx, value: Any, account_id: int | None, *, withdrawn: bool = False, column: str = "external_id"
+    tx: Tx,
+    value: Any,
+    account_id: int | None,
+    *,
+    withdrawn: bool = False,
+    column: str = "external_id",
 ) -> list[dict[str, Any]]:
-    """The members with the value in a key's column, by column, in id order; with `withdrawn`, also withdrawn members."""
+    """The members with the value in a key's column, by column, in id order; with `withdrawn`, also
+    withdrawn members.
+    """
     query = select(*_SHOWN).where(members.c[column] == value).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
@@ -259,7 +344,9 @@ def find_members(
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
-def list_history_page(tx: Tx, member_id: int, *, after_id: int, limit: int) -> list[model.HistoryEntry]:
+def list_history_page(
+    tx: Tx, member_id: int, *, after_id: int, limit: int
+) -> list[model.HistoryEntry]:
     """Entries of the member's history after an entry's id, oldest first."""
     query = select(*member_history.c[model.HistoryEntry._fields])
     query = query.where(*_range(tx, _OF_MEMBER, member_id, after_id=after_id)).order_by(*_OF_MEMBER)
@@ -272,26 +359,64 @@ def list_history(tx: Tx, *member_ids: int) -> list[model.HistoryEntry]:
     return sorted((entry for each in histories.values() for entry in each), key=attrgetter("id"))
 
 
-def find_probe_counts(tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness) -> Found:
-    """The probes (`taken`) of each client on its last `day` with any; none where keys are unique per account. A set read."""
+def find_probe_counts(
+    tx: SetTransaction, accounts: Collection[int], uniqueness: Uniqueness
+) -> Found:
+    """The answered probes (`taken`) of each account on its last `day` with any; none where keys are
+    unique per account. A set read.
+    """
     if uniqueness is Uniqueness.ACCOUNT:
         return Found()
-    return sets.find_set(tx, uniqueness_probes, "client", clients, columns=("client", "day", "taken"))
+    columns = ("account_id", "day", "taken")
+    return sets.find_set(tx, uniqueness_probes, "account_id", accounts, columns=columns)
 
 
-def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
-    """Add to the client's count of the day, and lock it; returns the new count. Its account stays that of the first probe."""
-    sql = """INSERT INTO uniqueness_probes AS p (client, account_id, day, taken) VALUES (?, ?, ?, ?)
-        ON CONFLICT (client) DO UPDATE SET taken = excluded.taken + CASE WHEN p.day = excluded.day THEN p.taken ELSE 0 END,
-        day = excluded.day RETURNING taken"""
-    return int(tx.exec_driver_sql(_marked(tx, sql), (client, account_id, day, found)).one()[0])
+def count_probes(tx: SetTransaction, account_id: int, day: str, found: int) -> int:
+    """Add to the account's count of the day, and lock it; returns the new count."""
+    sql = """INSERT INTO uniqueness_probes AS p (account_id, day, taken) VALUES (?, ?, ?)
+        ON CONFLICT (account_id) DO UPDATE SET day = excluded.day,
+        taken = excluded.taken + CASE WHEN p.day = excluded.day THEN p.taken ELSE 0 END RETURNING taken"""
+    return int(tx.exec_driver_sql(_marked(tx, sql), (account_id, day, found)).one()[0])
 
 
-def list_probes(tx: Tx, day: str) -> Sequence[Row[int, str, int]]:
-    """The day's counts by client: `account_id`, `client`, and the records `taken`."""
+def count_held(tx: SetTransaction, account_id: int, holder_id: int, day: str, found: int) -> None:
+    """Add to the account's records of the day that had a value of the holder, another account."""
+    sql = """INSERT INTO uniqueness_holders AS h (account_id, holder_id, day, taken) VALUES (?, ?, ?, ?)
+        ON CONFLICT (account_id, holder_id) DO UPDATE SET day = excluded.day,
+        taken = excluded.taken + CASE WHEN h.day = excluded.day THEN h.taken ELSE 0 END"""
+    tx.exec_driver_sql(_marked(tx, sql), (account_id, holder_id, day, found))
+
+
+def list_held(
+    tx: SetTransaction, account_id: int, day: str, *, limit: int
+) -> list[tuple[int, int]]:
+    """The holders of most of the values of other accounts that the account has sent on the day, and
+    the number of its records.
+    """
+    sql = """SELECT holder_id, taken FROM uniqueness_holders WHERE account_id = ? AND day = ?
+        ORDER BY taken DESC, holder_id LIMIT ?"""
+    answer = tx.exec_driver_sql(_marked(tx, sql), (account_id, day, limit))
+    return [(int(holder_id), int(taken)) for holder_id, taken in answer]
+
+
+def list_probes(tx: Tx, day: str) -> Sequence[Row[int, int]]:
+    """The day's counts by account: `account_id`, and the answered records `taken`."""
     columns = uniqueness_probes.c
-    query = select(columns.account_id, columns.client, columns.taken).where(columns.day == day)
+    query = select(columns.account_id, columns.taken).where(columns.day == day)
     return tx.execute(query).all()
+
+
+def list_holders(tx: Tx, account_id: int | None, *, limit: int) -> list[dict[str, Any]]:
+    """Whose values accounts have sent, on the last day with any for each pair: `day`, `account_id`,
+    `holder_id`, and the number of records, `taken`. The latest day first, and on it the most
+    records. With `account_id`, only pairs of this account.
+    """
+    columns = uniqueness_holders.c
+    query = select(columns.day, columns.account_id, columns.holder_id, columns.taken)
+    if account_id is not None:
+        query = query.where((columns.account_id == account_id) | (columns.holder_id == account_id))
+    order = (columns.day.desc(), columns.taken.desc(), columns.account_id, columns.holder_id)
+    return [dict(row) for row in tx.execute(query.order_by(*order).limit(limit)).mappings()]
 
 
 def _marked(tx: SetTransaction, sql: str) -> str:

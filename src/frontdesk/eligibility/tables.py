@@ -5,7 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, metadata, optional, required
-from frontdesk.eligibility.fields import EMAIL_LENGTH, FIELDS, UNIQUE, Field, Storage
+from frontdesk.eligibility.field_kinds import EMAIL_LENGTH, Storage
+from frontdesk.eligibility.fields import FIELDS, UNIQUE, Field
 
 _TYPES: dict[Storage, Any] = {Storage.DATE: IsoDate, Storage.JSON: Json}
 
@@ -28,18 +29,21 @@ members = sa.Table(
     metadata,
     *key(Id, "id"),
     *required(Id, "account_id", "plan_id"),
-    # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
-    # A withdrawn record is alone in the scope -id, so its keys are free again.
+    # 0 where the three keys are unique over the whole service, else the account's id: one set of
+    # indexes for both. A withdrawn record is alone in the scope -id, so its keys are free again.
     *required(Id, "uniqueness_scope"),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     *optional(sa.String(2 * EMAIL_LENGTH), "email_folded"),
-    # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for none (eligibility.decide).
+    # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for
+    # none (eligibility.decide).
     *optional(IsoDate(), "expiry_before_absence"),
-    # The digest of a file's row that agrees with the record (docs/decisions/0075). Every write sets or clears it.
+    # The digest of a file's row that agrees with the record (docs/decisions/0075). Every write sets
+    # or clears it.
     *optional(sa.String(32), "row_digest"),
     # A digest of the account and REF*0F of an 834, shared by the members of a family (docs/834.md).
     *optional(sa.String(32), "family_digest"),
-    # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
+    # A keyed digest of account, folded names and dob (eligibility.persons). Every write that
+    # changes one of them renews it.
     *optional(sa.String(32), "person_digest"),
     # The kept member, after `member merge`.
     *optional(Id, "merged_into"),
@@ -53,7 +57,8 @@ members = sa.Table(
     postgresql_with={"fillfactor": 80},
 )
 
-# The changes of each accepted request to a record: {"field": [from, to], ...}. Rows are added and never changed.
+# The changes of each accepted request to a record: {"field": [from, to], ...}. Rows are added and
+# never changed.
 member_history = sa.Table(
     "member_history",
     metadata,
@@ -63,7 +68,8 @@ member_history = sa.Table(
     *required(Id, "plan_id"),
     *required(Json, "changes"),
     *required(sa.String(64), "client", "request_id"),
-    # The eligibility file; null for a POST. An undo uses this, never a request id, which callers choose.
+    # The eligibility file; null for a POST. An undo uses this, never a request id, which callers
+    # choose.
     *optional(Id, "file_id"),
     *required(UtcTime(), "changed_at"),
     sa.Index("ix_member_history_member_id_id", "member_id", "id"),
@@ -79,24 +85,22 @@ distinct_members = sa.Table(
     sa.Index("ix_distinct_members_higher_id", "higher_id"),
 )
 
-# The client's cross-account collisions on its last day (UTC) with any.
+# The account's answers about values of other accounts, on its last day (UTC) with any.
 uniqueness_probes = sa.Table(
     "uniqueness_probes",
     metadata,
-    *key(sa.String(64), "client"),
-    *required(Id, "account_id"),
+    *key(Id, "account_id", to="accounts.id"),
     *required(sa.String(10), "day"),
     *required(sa.Integer(), "taken"),
 )
 
-# One row: the uniqueness rule of this database (a server with another rule refuses to start on it), the key of
-# the digests of files' rows, and what `db.write_probe` writes.
-installation = sa.Table(
-    "installation",
+# The account's records that had a value of another account, the holder, on their last day (UTC)
+# with any.
+uniqueness_holders = sa.Table(
+    "uniqueness_holders",
     metadata,
-    *key(sa.Integer(), "id"),
-    *required(sa.String(7), "uniqueness"),
-    *required(sa.String(64), "row_digest_key"),
-    *required(sa.String(4), "compatible_since"),  # the oldest revision whose program can use this schema
-    *optional(sa.LargeBinary(), "written"),
+    *key(Id, "account_id", to="accounts.id"),
+    *key(Id, "holder_id", to="accounts.id"),
+    *required(sa.String(10), "day"),
+    *required(sa.Integer(), "taken"),
 )

@@ -1,7 +1,9 @@
-"""Which webhooks are sent next, and what becomes of them: claims, retries, giving up, pausing (docs/webhooks.md).
+"""Which webhooks are sent next, and what becomes of them: claims, retries, giving up, pausing
+(docs/webhooks.md).
 
-An endpoint is claimed by lease and epoch, and its events are sent in their order: while one fails, later ones wait for it. The
-place in the feed is committed after some events, so a killed worker's events are sent again, with the same ids.
+An endpoint is claimed by lease and epoch, and its events are sent in their order: while one fails,
+later ones wait for it. The place in the feed is committed after some events, so a killed worker's
+events are sent again, with the same ids.
 """
 
 import random
@@ -12,17 +14,30 @@ from frontdesk import audit
 from frontdesk.audit import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.events import signature, store
-from frontdesk.events.model import EndpointState, Event, EventPlace, PauseReason, WebhookEndpoint, due_after
+from frontdesk.events.model import (
+    AccountEventType,
+    EndpointState,
+    Event,
+    EventPlace,
+    PauseReason,
+    WebhookEndpoint,
+    due_after,
+)
 
 READ_TOGETHER = 100  # events
-FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 4 * 3600
+FIRST_RETRY_SECONDS = 5
+MAX_RETRY_SECONDS = 4 * 3600
 GIVE_UP_AFTER = timedelta(days=3)  # of one event
 PAUSE_AFTER = timedelta(days=5)  # of an endpoint
+VERIFY_WITHIN = timedelta(days=1)  # an address; then the endpoint is paused
+INTERNAL_ERROR = "internal_error"  # a fault of this service, which its log names
 
 
 class Progress(NamedTuple):
-    """How far a worker has come with an endpoint: the last event that is done, and the error of the next one. `delivered` is
-    False if the endpoint wanted none of the events."""
+    """How far a worker has come with an endpoint: the last event that is done, and the error of the
+    next one. `delivered` is False if the endpoint wanted none of the events. `failed` is None if
+    the error was not of one event.
+    """
 
     place: EventPlace
     delivered: bool
@@ -32,7 +47,26 @@ class Progress(NamedTuple):
 
 def next_events(tx: Tx, endpoint: WebhookEndpoint) -> list[Event]:
     """The next events of the endpoint's account, those too that the endpoint does not want."""
-    return store.list_events(tx, endpoint.account_id, after=endpoint.place, limit=READ_TOGETHER, tests=True)
+    return store.list_events(
+        tx, endpoint.account_id, after=endpoint.place, limit=READ_TOGETHER, tests=True
+    )
+
+
+def test_of_address(endpoint: WebhookEndpoint) -> Event:
+    """The `webhook.test` that an endpoint has to answer before it is sent events: with one id,
+    however often it is tried.
+    """
+    since = endpoint.unverified_since or endpoint.created_at
+    return Event(
+        xid=0,
+        id=0,
+        type=AccountEventType.WEBHOOK_TEST,
+        at=since,
+        data={},
+        request_id=None,
+        endpoint_id=endpoint.id,
+        replays=f"test_{endpoint.id}_{int(since.timestamp())}",
+    )
 
 
 def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> list[bytes]:
@@ -46,26 +80,35 @@ def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> li
 def save(
     tx: Tx, endpoint: WebhookEndpoint, progress: Progress, *, now: datetime, ends: bool
 ) -> WebhookEndpoint | None:
-    """Store the progress; the claim ends with it, or its lease begins anew. Returns the endpoint as it is then, or None if the
-    claim was lost: then nothing is written."""
+    """Store the progress; the claim ends with it, or its lease begins anew. Returns the endpoint as
+    it is then, or None if the claim was lost: then nothing is written.
+    """
     values = due_after(progress.place) if progress.place != endpoint.place else {}
     values["lease_until"] = None if ends else now + store.LEASE
     if progress.delivered:
         values |= {"delivered_at": now, "failing_since": None, "last_error": None}
     entry = None
-    if progress.failed is not None:
-        failing, entry = _after_failure(endpoint, progress, progress.failed, now)
+    if progress.delivered and endpoint.state is EndpointState.UNVERIFIED:
+        values |= due_after(endpoint.place) | {
+            "state": EndpointState.ACTIVE,
+            "unverified_since": None,
+        }
+        entry = _entry("webhook.verified", endpoint)
+    if progress.error is not None:
+        failing, entry = _after_failure(endpoint, progress, now)
         values |= failing
     if not store.save_claimed(tx, endpoint.id, endpoint.epoch, **values):
         store.end_claim(tx, endpoint)
         return None
     if entry is not None:
         audit.record(tx, [entry], now=now)
-    return endpoint._replace(**{name: values[name] for name in WebhookEndpoint._fields if name in values})
+    return endpoint._replace(
+        **{name: values[name] for name in WebhookEndpoint._fields if name in values}
+    )
 
 
 def _after_failure(
-    endpoint: WebhookEndpoint, progress: Progress, failed: Event, now: datetime
+    endpoint: WebhookEndpoint, progress: Progress, now: datetime
 ) -> tuple[dict[str, Any], AuditEntry | None]:
     """The endpoint after a failed attempt, and what the audit trail has to tell of it."""
     is_first = progress.delivered or progress.place != endpoint.place
@@ -74,18 +117,36 @@ def _after_failure(
     failing_since = now if progress.delivered else endpoint.failing_since or now
     pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 20))
     next_at = now + timedelta(seconds=pause * random.uniform(1.0, 1.25))  # noqa: S311 - a pause
-    values = {"attempts": attempts, "head_failed_at": head_failed_at, "failing_since": failing_since}
+    values = {
+        "attempts": attempts,
+        "head_failed_at": head_failed_at,
+        "failing_since": failing_since,
+    }
     values |= {"last_error": progress.error, "next_at": next_at}
-    is_gone = progress.error == "status_410"
-    if is_gone or now - failing_since >= PAUSE_AFTER:
-        reason = PauseReason.GONE if is_gone else PauseReason.FAILING
+    reason = _reason_to_pause(endpoint, progress.error, failing_since, now)
+    if reason is not None:
         values |= {"state": EndpointState.PAUSED, "paused_reason": reason}
         return values, _entry("webhook.paused", endpoint, reason=reason)
-    if now - head_failed_at >= GIVE_UP_AFTER:
+    failed = progress.failed
+    if failed is not None and now - head_failed_at >= GIVE_UP_AFTER:
         given_up = _entry("webhook.event_given_up", endpoint, event_id=failed.event_id)
         return values | due_after(failed.place), given_up
     return values, None
 
 
+def _reason_to_pause(
+    endpoint: WebhookEndpoint, error: str | None, failing_since: datetime, now: datetime
+) -> PauseReason | None:
+    """Why a failed attempt is the last one for now; None if the endpoint is tried again."""
+    if error == "status_410":
+        return PauseReason.GONE
+    unverified_since = endpoint.unverified_since
+    if unverified_since is not None and now - unverified_since >= VERIFY_WITHIN:
+        return PauseReason.UNVERIFIED
+    return PauseReason.FAILING if now - failing_since >= PAUSE_AFTER else None
+
+
 def _entry(action: str, endpoint: WebhookEndpoint, **detail: Any) -> AuditEntry:
-    return AuditEntry(action, "webhooks", f"webhook-{endpoint.id}", endpoint.account_id, endpoint.id, detail)
+    return AuditEntry(
+        action, "webhooks", f"webhook-{endpoint.id}", endpoint.account_id, endpoint.id, detail
+    )

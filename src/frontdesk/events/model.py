@@ -8,30 +8,46 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.text import DescribedEnum, wire_time
+from frontdesk.text import DescribedEnum
 
 EVENT_ID = re.compile("evt_(0|[1-9][0-9]{0,17})_([1-9][0-9]{0,17})")
 EVENTS_PER_PAGE = 100
 EVENT_DAYS = 30  # of retention
 URL_LENGTH = 2000
-AT_ONCE = datetime(2000, 1, 1, tzinfo=UTC)  # due by every worker's clock, however wrong a server's is
+# due by every worker's clock, however wrong a server's is
+AT_ONCE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class AccountEventType(DescribedEnum):
     MEMBER_CREATED = "member.created", "A member is new."
-    MEMBER_UPDATED = "member.updated", "Fields of a member changed; an undo restored them, or the member."
+    MEMBER_UPDATED = (
+        "member.updated",
+        "Fields of a member changed; an undo restored them, or the member.",
+    )
     MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
-    MEMBER_ENDED = "member.ended", "A file ended a member's access; an undo or a merge removed the member."
-    MEMBER_REOPENED = "member.reopened", "A member that was absent from a full file is listed again."
+    MEMBER_ENDED = (
+        "member.ended",
+        "A file ended a member's access; an undo or a merge removed the member.",
+    )
+    MEMBER_REOPENED = (
+        "member.reopened",
+        "A member that was absent from a full file is listed again.",
+    )
     INVITATION_SENT = "invitation.sent", "The relay has taken the invitation of a member."
     INVITATION_BOUNCED = "invitation.bounced", "The invitation of a member failed for good."
-    INVITATION_SUPPRESSED = "invitation.suppressed", "A hard bounce or a complaint ended mail to a member."
+    INVITATION_SUPPRESSED = (
+        "invitation.suppressed",
+        "A hard bounce or a complaint ended mail to a member.",
+    )
     FILE_DONE = "file.done", "A file has ended, with a report."
     FILE_HELD = "file.held", "A file waits for a person."
     FILE_FAILED = "file.failed", "A file has failed."
     QUEUE_OPENED = "plan.queue.opened", "The first doctor for a plan came on duty."
     QUEUE_CLOSED = "plan.queue.closed", "The last doctor for a plan left."
-    WEBHOOK_TEST = "webhook.test", "You asked for a test of a webhook endpoint; it is not in the feed."
+    WEBHOOK_TEST = (
+        "webhook.test",
+        "You asked for a test of a webhook endpoint; it is not in the feed.",
+    )
 
 
 EVENT_TYPES = {type_: type_.description for type_ in AccountEventType}
@@ -69,7 +85,9 @@ FEED_START = EventPlace(0, 0)
 
 
 def due_after(place: EventPlace) -> dict[str, Any]:
-    """Values of an endpoint: what comes after the place is sent at once, and has no failed attempts."""
+    """Values of an endpoint: what comes after the place is sent at once, and has no failed
+    attempts.
+    """
     now = {"next_at": AT_ONCE, "attempts": 0, "head_failed_at": None}
     return {"place_xid": place.xid, "place_id": place.id} | now
 
@@ -93,18 +111,15 @@ class Event(NamedTuple):
         """The id for callers; a replay has that of its event."""
         return self.replays or self.place.event_id
 
-    def serialize(self) -> dict[str, Any]:
-        return {"id": self.event_id} | self.content()
-
-    def content(self) -> dict[str, Any]:
-        """The body of a webhook, whose headers have the id."""
-        data = {**self.data, "request_id": self.request_id}
-        return {"type": str(self.type), "timestamp": wire_time(self.at), "data": data}
-
 
 class EndpointState(StrEnum):
-    """Whether webhooks are sent to an endpoint. While it is `paused`, its events wait."""
+    """Whether webhooks are sent to an endpoint. In the other states its events wait.
 
+    An endpoint is `unverified` until it has answered a `webhook.test` with 2xx: its address may be
+    that of a stranger.
+    """
+
+    UNVERIFIED = "unverified"
     ACTIVE = "active"
     PAUSED = "paused"
 
@@ -113,11 +128,22 @@ class PauseReason(StrEnum):
     ASKED = "asked"  # by a PATCH
     GONE = "gone"  # it answered 410
     FAILING = "failing"  # for five days
+    UNVERIFIED = "unverified"  # it has answered no test with 2xx for a day
+
+
+class DueEndpoint(NamedTuple):
+    """An endpoint that may have a turn now."""
+
+    id: int
+    account_id: int
+    url: str
 
 
 class WebhookEndpoint(NamedTuple):
-    """A program of the account that gets its events. `place` is that of the last event that it has; `attempts` and
-    `head_failed_at` are of the next one. `epoch` is the number of claims and changes so far."""
+    """A program of the account that gets its events. `place` is that of the last event that it has;
+    `attempts` and `head_failed_at` are of the next one. `epoch` is the number of claims and changes
+    so far. `unverified_since`: since when its address is to be verified; None once it is.
+    """
 
     id: int
     account_id: int
@@ -136,6 +162,7 @@ class WebhookEndpoint(NamedTuple):
     attempts: int
     head_failed_at: datetime | None
     failing_since: datetime | None
+    unverified_since: datetime | None
     delivered_at: datetime | None
     last_error: str | None
     created_at: datetime
@@ -148,11 +175,3 @@ class WebhookEndpoint(NamedTuple):
         if event.endpoint_id is not None:
             return event.endpoint_id == self.id
         return not self.event_types or event.type in self.event_types
-
-    def serialize(self) -> dict[str, Any]:
-        """The endpoint as every answer shows it, without its secret."""
-        names = ("url", "event_types", "state", "paused_reason", "attempts", "last_error")
-        shown = {"id": self.id, "type": "webhook_endpoints"} | {name: getattr(self, name) for name in names}
-        times = {name: getattr(self, name) for name in ("failing_since", "delivered_at", "created_at")}
-        times["next_attempt_at"] = self.next_at if self.attempts else None
-        return shown | {name: at and wire_time(at) for name, at in times.items()}

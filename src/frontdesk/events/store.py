@@ -4,7 +4,19 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, delete, insert, literal, or_, select, text, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    case,
+    delete,
+    insert,
+    literal,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 
 from frontdesk.db import Tx, sets
 from frontdesk.db.sets import Found, SetTransaction
@@ -12,6 +24,7 @@ from frontdesk.errors import NotFound
 from frontdesk.events.model import (
     FEED_START,
     AccountEventType,
+    DueEndpoint,
     EndpointState,
     Event,
     EventPlace,
@@ -36,8 +49,12 @@ def find_feeds(tx: SetTransaction, account_ids: Collection[int]) -> Found:
     return sets.find_set(tx, event_feeds, "account_id", account_ids, columns=("account_id",))
 
 
-def record(tx: SetTransaction, feeds: Found, new_events: Iterable[NewEvent], *, now: datetime) -> None:
-    """Store those of the events whose accounts are among `feeds`; nothing is computed when there is none."""
+def record(
+    tx: SetTransaction, feeds: Found, new_events: Iterable[NewEvent], *, now: datetime
+) -> None:
+    """Store those of the events whose accounts are among `feeds`; nothing is computed when there is
+    none.
+    """
     accounts = {row["account_id"] for row in feeds.rows}
     if not accounts:
         return
@@ -75,10 +92,12 @@ def begin_feed(tx: Tx, account_id: int, now: datetime) -> bool:
 def list_events(
     tx: Tx, account_id: int, *, after: EventPlace, limit: int, tests: bool = False
 ) -> list[Event]:
-    """The account's events after a place, oldest first; with `tests`, those of single endpoints too.
+    """The account's events after a place, oldest first; with `tests`, those of single endpoints
+    too.
 
-    Events of a transaction that is still open may come before events that are visible already, so PostgreSQL's are read up to the
-    oldest open transaction. A reader that goes on after the last event that it was given misses none.
+    Events of a transaction that is still open may come before events that are visible already, so
+    PostgreSQL's are read up to the oldest open transaction. A reader that goes on after the last
+    event that it was given misses none.
     """
     query = select(*_SHOWN).order_by(*_ORDER).limit(limit)
     if not tests:
@@ -106,15 +125,21 @@ def copy_event(tx: Tx, account_id: int, place: EventPlace, endpoint_id: int) -> 
     """Store an event of the feed once more, for one endpoint. False if it is not there."""
     names = ("account_id", "type", "at", "data", "request_id")
     mine = _columns.account_id == account_id, _columns.xid == place.xid, _columns.id == place.id
-    query = select(*(_columns[name] for name in names), literal(endpoint_id), literal(place.event_id))
+    query = select(
+        *(_columns[name] for name in names), literal(endpoint_id), literal(place.event_id)
+    )
     found = query.where(*mine, _columns.endpoint_id.is_(None))
-    copied = insert(events).from_select([*names, "endpoint_id", "replays"], found).returning(_columns.id)
+    copied = (
+        insert(events).from_select([*names, "endpoint_id", "replays"], found).returning(_columns.id)
+    )
     return tx.execute(copied).first() is not None
 
 
 def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[bool], ...]:
-    """A range of the index in its own order (eligibility.store.list_ids_under has the reason for two forms). A place with a
-    transaction that is still to come is one of before a restored backup (`number_anew`)."""
+    """A range of the index in its own order (eligibility.store.list_ids_under has the reason for
+    two forms). A place with a transaction that is still to come is one of before a restored backup
+    (`number_anew`).
+    """
     account = _columns.account_id
     if tx.dialect.name == "sqlite":  # one writer: its ids commit in order
         return account == account_id, _columns.xid == 0, _columns.id > after.id
@@ -124,8 +149,9 @@ def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[b
 
 
 def number_anew(tx: Tx) -> None:
-    """After a backup was restored on another server: its transactions are numbered from the beginning, so the restored events and
-    places get the number 0, before all new ones."""
+    """After a backup was restored on another server: its transactions are numbered from the
+    beginning, so the restored events and places get the number 0, before all new ones.
+    """
     if tx.dialect.name != "sqlite":
         tx.execute(update(events).where(_columns.xid >= _OLDEST_OPEN).values(xid=0))
         places = _endpoint.place_xid >= _OLDEST_OPEN
@@ -137,7 +163,9 @@ def list_endpoints(tx: Tx, account_id: int) -> list[WebhookEndpoint]:
     return [WebhookEndpoint(*row) for row in tx.execute(query)]
 
 
-def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoint:
+def get_endpoint(
+    tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = False
+) -> WebhookEndpoint:
     """Raises NotFound, also for another account's endpoint."""
     query = select(*_WHOLE).where(_endpoint.id == endpoint_id, _endpoint.account_id == account_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
@@ -147,12 +175,15 @@ def get_endpoint(tx: Tx, account_id: int, endpoint_id: int, *, lock: bool = Fals
 
 
 def insert_endpoint(tx: Tx, values: dict[str, Any]) -> WebhookEndpoint:
-    return WebhookEndpoint(*tx.execute(insert(webhook_endpoints).values(values).returning(*_WHOLE)).one())
+    return WebhookEndpoint(
+        *tx.execute(insert(webhook_endpoints).values(values).returning(*_WHOLE)).one()
+    )
 
 
 def change_endpoint(tx: Tx, endpoint_id: int, **values: Any) -> None:
-    """Change the endpoint. The later writes of a worker that has claimed it are void; its lease lasts until it finds out
-    (`end_claim`), so that the next worker does not send beside it."""
+    """Change the endpoint. The later writes of a worker that has claimed it are void; its lease
+    lasts until it finds out (`end_claim`), so that the next worker does not send beside it.
+    """
     changed = update(webhook_endpoints).where(_endpoint.id == endpoint_id)
     tx.execute(changed.values(**values, epoch=_endpoint.epoch + 1))
 
@@ -161,9 +192,10 @@ def delete_endpoint(tx: Tx, endpoint_id: int) -> None:
     tx.execute(delete(webhook_endpoints).where(_endpoint.id == endpoint_id))
 
 
-def find_due(tx: Tx, now: datetime, limit: int) -> list[int]:
-    """The ids of endpoints with an event to send now, that with the oldest last turn first. Nothing is sent for accounts that
-    don't work."""
+def find_due(tx: Tx, now: datetime, limit: int) -> list[DueEndpoint]:
+    """Endpoints with an event or a test to send now, that with the oldest last turn first. Nothing
+    is sent for accounts that don't work.
+    """
     is_there: ColumnElement[bool] = and_(_columns.xid == 0, _columns.id > _endpoint.place_id)
     if tx.dialect.name != "sqlite":
         place = tuple_(_columns.xid, _columns.id) > tuple_(_endpoint.place_xid, _endpoint.place_id)
@@ -171,14 +203,16 @@ def find_due(tx: Tx, now: datetime, limit: int) -> list[int]:
     of_account = sets.SameKey(_columns.account_id, _endpoint.account_id)
     first = select(_columns.id).where(of_account, is_there).order_by(*_ORDER).limit(1)
     works = text("(SELECT state FROM accounts WHERE id = webhook_endpoints.account_id) = 'active'")
-    query = select(_endpoint.id).where(*_is_due(now), works)
-    query = query.where(first.correlate(webhook_endpoints).scalar_subquery().is_not(None))
-    return list(tx.execute(query.order_by(_endpoint.turn_at).limit(limit)).scalars())
+    query = select(_endpoint.id, _endpoint.account_id, _endpoint.url).where(*_is_due(now), works)
+    has_event = first.correlate(webhook_endpoints).scalar_subquery().is_not(None)
+    # The test of an address is no event of the feed.
+    query = query.where(or_(_endpoint.state == EndpointState.UNVERIFIED, has_event))
+    return [DueEndpoint(*row) for row in tx.execute(query.order_by(_endpoint.turn_at).limit(limit))]
 
 
 def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
     is_free = or_(_endpoint.lease_until.is_(None), _endpoint.lease_until < now)
-    return _endpoint.state == EndpointState.ACTIVE, _endpoint.next_at <= now, is_free
+    return _endpoint.state != EndpointState.PAUSED, _endpoint.next_at <= now, is_free
 
 
 def claim_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[WebhookEndpoint]:
@@ -189,6 +223,12 @@ def claim_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[WebhookEndpoint
     return [WebhookEndpoint(*row) for row in tx.execute(claimed)]
 
 
+def pass_over(tx: Tx, ids: Collection[int], now: datetime) -> None:
+    """Let others have their turns before these endpoints, as after a turn of theirs."""
+    passed = update(webhook_endpoints).where(_endpoint.id.in_(sorted(ids)))
+    tx.execute(passed.values(turn_at=now))
+
+
 def save_claimed(tx: Tx, endpoint_id: int, epoch: int, **values: Any) -> bool:
     """Change a claimed endpoint. False if the claim was lost: then nothing is written."""
     mine = and_(_endpoint.id == endpoint_id, _endpoint.epoch == epoch)
@@ -196,6 +236,8 @@ def save_claimed(tx: Tx, endpoint_id: int, epoch: int, **values: Any) -> bool:
 
 
 def end_claim(tx: Tx, endpoint: WebhookEndpoint) -> None:
-    """End the lease of a claim that was lost to a change of the endpoint. A later claim has another lease."""
+    """End the lease of a claim that was lost to a change of the endpoint. A later claim has another
+    lease.
+    """
     mine = and_(_endpoint.id == endpoint.id, _endpoint.lease_until == endpoint.lease_until)
     tx.execute(update(webhook_endpoints).where(mine).values(lease_until=None))

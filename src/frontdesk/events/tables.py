@@ -2,7 +2,17 @@
 
 import sqlalchemy as sa
 
-from frontdesk.db.schema import Id, Json, TransactionNumber, UtcTime, key, metadata, optional, required, words
+from frontdesk.db.schema import (
+    Id,
+    Json,
+    TransactionNumber,
+    UtcTime,
+    key,
+    metadata,
+    optional,
+    required,
+    words,
+)
 from frontdesk.events.model import URL_LENGTH, EndpointState, PauseReason
 
 # The accounts that asked for events. Nothing is written for others.
@@ -10,8 +20,9 @@ event_feeds = sa.Table(
     "event_feeds", metadata, *key(Id, "account_id", to="accounts.id"), *required(UtcTime(), "since")
 )
 
-# No foreign keys: they cost a write, and the writer has just read the account. PostgreSQL's ids don't commit in their order, so
-# the feed is ordered by transaction first, and read up to the oldest transaction that is still open (store.list_events).
+# No foreign keys: they cost a write, and the writer has just read the account. PostgreSQL's ids
+# don't commit in their order, so the feed is ordered by transaction first, and read up to the
+# oldest transaction that is still open (store.list_events).
 events = sa.Table(
     "events",
     metadata,
@@ -28,7 +39,8 @@ events = sa.Table(
     sa.Index("ix_events_account_id_xid_id", "account_id", "xid", "id"),
 )
 
-# An endpoint has one place in its account's feed, so its webhooks keep their order, and a delivery writes one small row.
+# An endpoint has one place in its account's feed, so its webhooks keep their order, and a delivery
+# writes one small row.
 webhook_endpoints = sa.Table(
     "webhook_endpoints",
     metadata,
@@ -36,8 +48,8 @@ webhook_endpoints = sa.Table(
     *required(Id, "account_id", to="accounts.id", index=True),
     *required(sa.String(URL_LENGTH), "url"),
     *required(Json, "event_types"),  # empty: all
-    *required(words(EndpointState, 6), "state"),
-    *optional(words(PauseReason, 7), "paused_reason"),
+    *required(words(EndpointState, 10), "state"),
+    *optional(words(PauseReason, 10), "paused_reason"),
     # Of the secret (signature.derive_secret), and of the one before it until it ends.
     *required(sa.String(64), "salt"),
     *optional(sa.String(64), "old_salt"),
@@ -48,6 +60,8 @@ webhook_endpoints = sa.Table(
     *required(UtcTime(), "next_at", "turn_at"),
     *required(sa.Integer(), "attempts"),  # of the event at the head
     *optional(UtcTime(), "head_failed_at", "failing_since", "delivered_at"),
+    # Of the address, until it has answered a test: since when it is tried.
+    *optional(UtcTime(), "unverified_since"),
     *optional(sa.String(40), "last_error"),
     *required(UtcTime(), "created_at", "updated_at"),
 )

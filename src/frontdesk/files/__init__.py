@@ -1,5 +1,7 @@
-"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, undone. Types are in
-`model`, what people do in `actions`, what a worker does in `run`. These are what callers need of the store."""
+"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, undone.
+Types are in `model`, what people do in `actions`, what a worker does in `run`. These are what
+callers need of the store.
+"""
 
 from frontdesk.files.store import count_unfinished as count_unfinished
 from frontdesk.files.store import get_file_settings as get_file_settings

@@ -1,7 +1,8 @@
-"""Actions of people on eligibility files and mappings: upload, look up, approve, accept a mapping, cancel, undo; store mappings.
+"""Actions of people on eligibility files and mappings: upload, look up, approve, accept a mapping,
+cancel, undo; store mappings.
 
-A file's content is stored in the database in parts, and deleted when the file has ended. A file has a copy of its mapping, so a
-stored mapping may change or be deleted at any time.
+A file's content is stored in the database in parts, and deleted when the file has ended. A file has
+a copy of its mapping, so a stored mapping may change or be deleted at any time.
 """
 
 import hashlib
@@ -12,9 +13,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from frontdesk import audit, idempotency
+from frontdesk import audit, codes, idempotency, usage
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit import Requester
+from frontdesk.codes import Remedy
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
@@ -23,14 +25,18 @@ from frontdesk.formats.model import FileMode
 from frontdesk.idempotency.model import Once
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
-from frontdesk.text import wire_time
 
 PART_BYTES = 1024 * 1024
-MOST_FILES, MOST_BYTES = 100, 4096 * 1024 * 1024  # of an account, that arrive, wait or run
+# of an account, that arrive, wait or run
+MOST_FILES = 100
+MOST_BYTES = 4096 * 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
 RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 MOST_MAPPINGS = 50
+# An undo stores each of its rows in the history and the report again, for a request without a body.
+MOST_UNDOS_IN_A_ROW = 3  # undo, redo, undo: the last one leaves the file undone
+MOST_TRIES_OF_AN_UNDO = 5  # of one file, with those that were cancelled or failed
 DEFAULT_NAME = "default"
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
@@ -38,46 +44,89 @@ MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 def begin_file(
     tx: Tx, new: model.NewFile, requester: Requester, *, is_limited: bool = False
 ) -> model.EligibilityFile:
-    """Begin a file that receives its content until `Upload.finish`. Raises NotFound, Suspended, Invalid, RateLimited.
-    Concurrent uploads don't see each other and may exceed the limits."""
+    """Begin a file that receives its content until `Upload.finish`. Raises NotFound, Suspended,
+    Invalid, RateLimited. Concurrent uploads don't see each other and may exceed the limits.
+    """
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
-    if is_limited and store.find_backlog(tx, new.account_id)[0] >= MOST_FILES:
-        detail = f"The account has {MOST_FILES} files that wait or run; send this one when some of them have ended."
-        fault = ("body", "too_many_files")
-        raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
+    if is_limited:
+        _refuse_too_many_files(tx, new.account_id)
     mapping_name, mapping = _mapping_of(tx, new)
     name = new.file_name
     if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
         rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
-        raise Invalid([Fault("file_name", "not_allowed", rule)])
-    said = {name: getattr(new, name) for name in ("account_id", "plan_id", "format", "encoding", "dry_run")}
-    said |= {"mode": new.mode or FileMode.CHANGE, "asked_mode": new.mode, "file_name": name}
-    said |= {"mapping": mapping, "mapping_name": mapping_name}
-    return store.insert_file(tx, requester, state=model.FileState.RECEIVING, **said)
+        raise Invalid([Fault("file_name", codes.faults.NOT_ALLOWED, rule)])
+    return store.insert_file(
+        tx,
+        requester,
+        state=model.FileState.RECEIVING,
+        account_id=new.account_id,
+        plan_id=new.plan_id,
+        format=new.format,
+        encoding=new.encoding,
+        dry_run=new.dry_run,
+        mode=new.mode or FileMode.CHANGE,
+        asked_mode=new.mode,
+        file_name=name,
+        mapping=mapping,
+        mapping_name=mapping_name,
+    )
+
+
+def _refuse_too_many_files(tx: Tx, account_id: int) -> None:
+    """Raises RateLimited."""
+    files, _ = store.find_backlog(tx, account_id)
+    if files >= MOST_FILES:
+        detail = (
+            f"The account has {MOST_FILES} files that wait or run; "
+            "send this one when some of them have ended."
+        )
+        fault = ("body", codes.faults.TOO_MANY_FILES)
+        raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
 
 
 def _mapping_of(tx: Tx, new: model.NewFile) -> tuple[str | None, dict[str, Any] | None]:
-    """The name (None: not the account's) and content of a new file's mapping: its own, the named one, else the account's default;
-    with the sheet and header row of the upload. Raises NotFound, Invalid."""
-    name, content = None, new.mapping
+    """The name (None: not the account's) and content of a new file's mapping: its own, the named
+    one, else the account's default; with the sheet and header row of the upload. Raises NotFound,
+    Invalid.
+    """
+    name = None
+    content = new.mapping
     if content is None:
-        key = model.MappingName(new.account_id, new.mapping_name or "")
-        kept = get_mapping(tx, key) if new.mapping_name is not None else store.find_mapping(tx, key[0], None)
-        name, content = (None, None) if kept is None else (kept.name, kept.mapping)
-    said = {"sheet": new.sheet, "header_row": new.header_row}
-    places = {name: value for name, value in said.items() if value is not None}
-    parse_mapping({**(new.mapping or {}), **places})
-    return name, {**(content or {}), **places} if places else content
+        stored = _stored_mapping_of(tx, new)
+        if stored is not None:
+            name = stored.name
+            content = stored.mapping
+    of_upload: dict[str, Any] = {}
+    if new.sheet is not None:
+        of_upload["sheet"] = new.sheet
+    if new.header_row is not None:
+        of_upload["header_row"] = new.header_row
+    parse_mapping({**(new.mapping or {}), **of_upload})
+    return name, {**(content or {}), **of_upload} if of_upload else content
+
+
+def _stored_mapping_of(tx: Tx, new: model.NewFile) -> model.StoredMapping | None:
+    """The named mapping, else the account's default. Raises NotFound."""
+    if new.mapping_name is None:
+        return store.find_mapping(tx, new.account_id, None)
+    return get_mapping(tx, model.MappingName(new.account_id, new.mapping_name))
 
 
 class Upload:
-    """Stores the content of a file part by part, so that memory stays small. With `is_limited`, the total size of the account's
-    files is limited while the content arrives."""
+    """Stores the content of a file part by part, so that memory stays small. With `is_limited`, the
+    total size of the account's files is limited while the content arrives.
+    """
 
-    def __init__(self, db: Database, file: model.EligibilityFile, *, is_limited: bool = False) -> None:
-        self._db, self._file, self._is_limited = db, file, is_limited
-        self._buffer, self._parts, self._digest = bytearray(), 0, hashlib.sha256()
+    def __init__(
+        self, db: Database, file: model.EligibilityFile, *, is_limited: bool = False
+    ) -> None:
+        self._db = db
+        self._file = file
+        self._is_limited = is_limited
+        self._buffer = bytearray()
+        self._parts = 0
+        self._digest = hashlib.sha256()
         self.size_bytes = 0
 
     def write(self, data: bytes) -> bool:
@@ -91,39 +140,53 @@ class Upload:
         part = bytes(self._buffer)
         self._buffer.clear()
         self._digest.update(part)
+        # before the transaction: SQLite's other writers wait for its end
+        packed = zlib.compress(part, 1)
+        usage.count(self._db.engine, self._file.account_id, files=len(part))
         with self._db.write() as tx:
-            store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
+            store.insert_part(tx, self._file.id, self._parts, packed)
             if self._is_limited:
                 store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
-                if store.find_backlog(tx, self._file.account_id)[1] > MOST_BYTES:
+                _, size_bytes = store.find_backlog(tx, self._file.account_id)
+                if size_bytes > MOST_BYTES:
                     detail = f"The account's files that wait or run may have {MOST_BYTES} bytes together; "
                     raise model.TooManyBytes(detail + "send this one when some have ended.")
         self._parts += 1
 
     def finish(
-        self, requester: Requester, once: Callable[[str], Once[model.EligibilityFile] | None] = lambda _: None
+        self,
+        requester: Requester,
+        once: Callable[[str], Once[model.EligibilityFile] | None] = lambda _: None,
     ) -> model.EligibilityFile:
-        """Complete the content; the file then waits for a worker. `once` makes a keyed request of the content's SHA-256.
+        """Complete the content; the file then waits for a worker. `once` makes a keyed request of
+        the content's SHA-256.
 
-        Raises Invalid: `empty`, `idempotency_key_reused`; AnsweredBefore if an earlier upload had the key. Then the upload has to
-        be discarded.
+        Raises Invalid: `empty`, `idempotency_key_reused`; AnsweredBefore if an earlier upload had
+        the key. Then the upload has to be discarded.
         """
         if not self.size_bytes:
-            raise Invalid([Fault("body", "empty", "must not be empty")])
+            raise Invalid([Fault("body", codes.faults.EMPTY, "must not be empty")])
         if self._buffer:
             self.flush()
-        kept = once(self._digest.hexdigest())
-        return write_alone(self._db, lambda tx: self._finish(tx, requester, kept))
+        keyed = once(self._digest.hexdigest())
+        return write_alone(self._db, partial(self._finish, requester=requester, once=keyed))
 
     def _finish(
         self, tx: Tx, requester: Requester, once: Once[model.EligibilityFile] | None
     ) -> model.EligibilityFile:
         if once is not None:
             idempotency.refuse_answered(tx, once)
-        size, of = self.size_bytes, (self._file.account_id, self._file.id)
-        audit.record_action(tx, requester, "file.received", *of, size_bytes=size)
-        sha256, waiting = self._digest.hexdigest(), model.FileState.WAITING
-        file = store.change_file(tx, self._file.id, state=waiting, size_bytes=size, sha256=sha256)
+        account_id = self._file.account_id
+        file_id = self._file.id
+        size = self.size_bytes
+        audit.record_action(tx, requester, "file.received", account_id, file_id, size_bytes=size)
+        file = store.change_file(
+            tx,
+            file_id,
+            state=model.FileState.WAITING,
+            size_bytes=size,
+            sha256=self._digest.hexdigest(),
+        )
         if once is not None:
             idempotency.keep_answers(tx, [(once, file)], now=requester.now)
         return file
@@ -141,55 +204,75 @@ def delete_content(db: Database, file_id: int) -> None:
 
 
 def delete_left_content(db: Database, now: datetime) -> None:
-    """Delete the remaining content of ended files (cancelled large files, or after a kill), and uploads that were interrupted
-    more than a day ago. Raises Unavailable."""
+    """Delete the remaining content of ended files (cancelled large files, or after a kill), and
+    uploads that were interrupted more than a day ago. Raises Unavailable.
+    """
     for file_id in db.ask(store.ended_files_with_parts):
         delete_content(db, file_id)
-    for file_id in db.ask(lambda tx: store.unfinished_uploads(tx, now - ABANDONED_AFTER)):
+    for file_id in db.ask(partial(store.unfinished_uploads, before=now - ABANDONED_AFTER)):
         delete_content(db, file_id)
         write_alone(db, partial(store.delete_file, file_id=file_id))
 
 
 def get_file(tx: Tx, key: model.FileKey, *, lock: bool = False) -> model.EligibilityFile:
-    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also if account or plan differ from the
-    key's."""
+    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also if
+    account or plan differ from the key's.
+    """
     file = store.find_file(tx, key.id, lock=lock)
-    if file is not None and key.account_id in (None, file.account_id) and key.plan_id in (None, file.plan_id):
+    if (
+        file is not None
+        and key.account_id in (None, file.account_id)
+        and key.plan_id in (None, file.plan_id)
+    ):
         return file
     raise NotFound("eligibility file")
 
 
-def find_files(tx: Tx, wanted: model.FileFilter) -> list[model.EligibilityFile]:
+def find_files(tx: Tx, file_filter: model.FileFilter) -> list[model.EligibilityFile]:
     """The files, the newest first. Raises NotFound for another account's plan."""
-    if wanted.plan_id is not None:
-        get_plan(tx, wanted.account_id, wanted.plan_id)
-    return store.list_files(tx, wanted)
+    if file_filter.plan_id is not None:
+        get_plan(tx, file_filter.account_id, file_filter.plan_id)
+    return store.list_files(tx, file_filter)
 
 
 def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is overtaken by a newer file
-    (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092)."""
+    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is
+    overtaken by a newer file (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
+    """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD:
         raise model.WrongState(f"The file is {file.state}; only one that is held can be approved.")
     if file.needs_mapping:
-        accept = f"frontdesk file accept {file.id}"
-        raise model.WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
+        raise model.WrongState(
+            "The file needs a mapping. Accept the suggested one, or give another.",
+            remedy=Remedy.ACCEPT_MAPPING,
+            ids={"plan_id": file.plan_id, "file_id": file.id},
+        )
     if reason := overtaken_by(tx, file):
-        raise model.WrongState(reason)
-    if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
-        raise model.SecondPersonNeeded("The client or operator that handed the file in can't approve it.")
+        raise model.WrongState(
+            reason, remedy=Remedy.CANCEL_FILE, ids={"plan_id": file.plan_id, "file_id": file.id}
+        )
+    if (
+        file.client == requester.actor
+        and store.get_file_settings(tx, file.account_id).second_approver
+    ):
+        raise model.SecondPersonNeeded(
+            "The client or operator that handed the file in can't approve it."
+        )
     audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
-    return store.change_file(tx, file.id, state=model.FileState.WAITING, approved=True, problem=None)
+    return store.change_file(
+        tx, file.id, state=model.FileState.WAITING, approved=True, problem=None
+    )
 
 
 def accept_mapping(
     tx: Tx, key: model.FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
 ) -> model.EligibilityFile:
-    """Let a file that is held for a mapping continue: with the suggested mapping if `mapping` is empty, else with `mapping`. With
-    `keep` it becomes the account's default.
+    """Let a file that is held for a mapping continue: with the suggested mapping if `mapping` is
+    empty, else with `mapping`. With `keep` it becomes the account's default.
 
-    Raises NotFound; WrongState if the file needs no mapping; Invalid with the faults of the mapping.
+    Raises NotFound; WrongState if the file needs no mapping; Invalid with the faults of the
+    mapping.
     """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD or not file.needs_mapping or file.problem is None:
@@ -197,15 +280,20 @@ def accept_mapping(
     suggested = file.problem["suggestion"]["mapping"][SECTION_834]
     content = mapping or _with_834(file.mapping, suggested)
     if parse_mapping(content).identify is None:
-        rule = 'must say how the file names its members, for example {"834": {"identify": "REF*23"}}'
-        raise Invalid([Fault(f"{SECTION_834}.identify", "required", rule)])
+        rule = (
+            'must say how the file names its members, for example {"834": {"identify": "REF*23"}}'
+        )
+        raise Invalid([Fault(f"{SECTION_834}.identify", codes.faults.REQUIRED, rule)])
     if keep:
         default = store.find_mapping(tx, file.account_id, None)
-        kept = mapping or _with_834(default.mapping if default else None, suggested)
+        new_default = mapping or _with_834(default.mapping if default else None, suggested)
         name = model.MappingName(file.account_id, default.name if default else DEFAULT_NAME)
-        save_mapping(tx, name, kept, requester, default=True)
+        check_mapping(name.name, new_default)
+        save_mapping(tx, name, new_default, requester, default=True)
     audit.record_action(tx, requester, "file.mapping_accepted", file.account_id, file.id, kept=keep)
-    return store.change_file(tx, file.id, state=model.FileState.WAITING, mapping=content, problem=None)
+    return store.change_file(
+        tx, file.id, state=model.FileState.WAITING, mapping=content, problem=None
+    )
 
 
 def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +302,8 @@ def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict
 
 
 def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Cancel a waiting, running or held file; applied rows stay until an undo. Raises NotFound, WrongState.
+    """Cancel a waiting, running or held file; applied rows stay until an undo. Raises NotFound,
+    WrongState.
 
     The worker of a running file loses its claim, so it can't commit the current chunk.
     """
@@ -224,46 +313,84 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
         raise model.WrongState(detail)
     store.delete_parts(tx, file.id)
     audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
-    return store.change_file(tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now)
+    return store.change_file(
+        tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now
+    )
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """A new file that undoes the file's changes; it can itself be undone. Raises NotFound; WrongState if there is nothing to
-    undo."""
+    """A new file that undoes the file's changes; it can itself be undone. Raises NotFound;
+    WrongState if there is nothing to undo, or the file was undone as often as it may be.
+    """
     file = get_file(tx, key, lock=True)
     if file.dry_run:
         raise model.WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (model.FileState.DONE, model.FileState.FAILED, model.FileState.CANCELLED):
-        raise model.WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+        raise model.WrongState(
+            f"The file is {file.state}. Let it end, or cancel it, before it is undone."
+        )
     if file.counts and store.find_outcomes(tx, file.id, 0) is None:
-        raise model.WrongState("The file is too old to be undone: retention has deleted its report.")
+        raise model.WrongState(
+            "The file is too old to be undone: retention has deleted its report."
+        )
     undos = _undos(tx, file.id)
     if len(undos) % 2:
         raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
         raise model.WrongState(
-            f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. Undo file {undos[-1]} instead."
+            f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. "
+            f"Undo file {undos[-1]} instead."
         )
-    of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
-    begin = {"state": model.FileState.WAITING, "step": model.FileStep.APPLY}
-    undo = store.insert_file(tx, requester, **of_plan, **begin)
+    _refuse_endless_undo(tx, file)
+    undo = store.insert_file(
+        tx,
+        requester,
+        account_id=file.account_id,
+        plan_id=file.plan_id,
+        undoes_id=file.id,
+        state=model.FileState.WAITING,
+        step=model.FileStep.APPLY,
+    )
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
 
 
+def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
+    """Raises WrongState. Undos of undos, and undos that are cancelled and asked for again, would
+    fill the disk.
+    """
+    loaded = file
+    undos_in_a_row = 0
+    while loaded.undoes_id is not None:
+        loaded = get_file(tx, model.FileKey(loaded.undoes_id))
+        undos_in_a_row += 1
+    if undos_in_a_row >= MOST_UNDOS_IN_A_ROW:
+        raise model.WrongState(
+            f"File {loaded.id} was undone, redone and undone again, and this is the last undo. "
+            "To apply the file, load it again."
+        )
+    if store.count_undos(tx, file.id) >= MOST_TRIES_OF_AN_UNDO:
+        raise model.WrongState(
+            f"The undo of this file was begun {MOST_TRIES_OF_AN_UNDO} times and never ended. "
+            "Load a file with the right values."
+        )
+
+
 def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
-    """A sentence that names the newer file of the plan that overtakes this file: the newest that was applied and not undone, or
-    a full file that has begun; "" without one."""
+    """A sentence that names the newer file of the plan that overtakes this file: the newest that
+    was applied and not undone, or a full file that has begun; "" without one.
+    """
     newer = store.newer_files(tx, file.plan_id, file.id)
     holding = next((id_ for id_ in newer if len(_undos(tx, id_)) % 2 == 0), None)
     if holding is None:
         return ""
-    cancel = f"frontdesk file cancel {file.id}"
-    return f"A newer file of the plan, file {holding}, has come since. Cancel this one: {cancel}"
+    return f"A newer file of the plan, file {holding}, has come since. Cancel this one."
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:
-    """The undo of the file, the undo of that undo, and so on. After an odd number of undos the file is undone."""
+    """The undo of the file, the undo of that undo, and so on. After an odd number of undos the file
+    is undone.
+    """
     undos: list[int] = []
     while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
         undos.append(undo)
@@ -278,26 +405,38 @@ def get_mapping(tx: Tx, key: model.MappingName) -> model.StoredMapping:
     return found
 
 
-def save_mapping(
-    tx: Tx, key: model.MappingName, content: dict[str, Any], requester: Requester, *, default: bool | None
-) -> bool:
-    """Store the mapping for later files; True if the name is new. `default` True or False makes it the account's default or not;
-    None changes nothing. Raises Invalid.
-
-    A race with another writer of the account's mappings is a unique violation: run the transaction again.
-    """
+def check_mapping(name: str, content: dict[str, Any]) -> None:
+    """Raises Invalid with each fault of a mapping that is to be saved by this name."""
     parse_mapping(content)
-    nulls = [name for name, value in content.items() if value is None]
-    faults = [Fault(name, "wrong_type", "must not be null") for name in nulls]
-    if not faults and not MAPPING_NAME.fullmatch(key.name):
+    nulls = [part for part, value in content.items() if value is None]
+    if nulls:
+        raise Invalid([Fault(part, codes.faults.WRONG_TYPE, "must not be null") for part in nulls])
+    if not MAPPING_NAME.fullmatch(name):
         rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
-        faults = [Fault("name", "not_allowed", rule)]
-    known = {mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)}
-    if not faults and key.name not in known and len(known) >= MOST_MAPPINGS:
+        raise Invalid([Fault("name", codes.faults.NOT_ALLOWED, rule)])
+
+
+def save_mapping(
+    tx: Tx,
+    key: model.MappingName,
+    content: dict[str, Any],
+    requester: Requester,
+    *,
+    default: bool | None,
+) -> bool:
+    """Store a mapping that `check_mapping` has let pass, for later files; True if the name is new.
+    `default` True or False makes it the account's default or not; None changes nothing. Raises
+    Invalid when the account has too many.
+
+    A race with another writer of the account's mappings is a unique violation: run the transaction
+    again.
+    """
+    known = {
+        mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)
+    }
+    if key.name not in known and len(known) >= MOST_MAPPINGS:
         rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
-        faults = [Fault("name", "not_allowed", rule)]
-    if faults:
-        raise Invalid(faults)
+        raise Invalid([Fault("name", codes.faults.NOT_ALLOWED, rule)])
     is_default = known.get(key.name, False) if default is None else default
     store.save_mapping(tx, model.StoredMapping(*key, content, is_default, requester.now))
     audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
@@ -309,14 +448,3 @@ def delete_mapping(tx: Tx, key: model.MappingName, requester: Requester) -> None
     if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, *key):
         raise NotFound("eligibility mapping")
     audit.record_action(tx, requester, "mapping.deleted", key.account_id, name=key.name)
-
-
-def serialize_mapping(mapping: model.StoredMapping) -> dict[str, Any]:
-    """The mapping as JSON, the same for HTTP and the command line."""
-    return {
-        "type": "eligibility_mappings",
-        "name": mapping.name,
-        "is_default": mapping.is_default,
-        "changed_at": wire_time(mapping.changed_at),
-        "mapping": mapping.mapping,
-    }

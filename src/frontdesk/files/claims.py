@@ -1,7 +1,8 @@
-"""Claims of files by workers: a lease on the database's clock, with a thread that reads ahead of the writing thread.
+"""Claims of files by workers: a lease on the database's clock, with a thread that reads ahead of
+the writing thread.
 
-A claim increments the file's epoch, and every later write of its holder is `WHERE epoch = mine`: a worker that was suspended past
-its lease can't write. An account has one claimed file at a time.
+A claim increments the file's epoch, and every later write of its holder is `WHERE epoch = mine`: a
+worker that was suspended past its lease can't write. An account has one claimed file at a time.
 """
 
 import os
@@ -15,16 +16,16 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from importlib import import_module
 from typing import Any, TypeVar
 
+from frontdesk import codes, usage
 from frontdesk.clock import Clock
-from frontdesk.config import Config, Environment, Uniqueness
+from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import BY_ABSENCE, ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileStep, RowOutcome
+from frontdesk.files.model import BY_ABSENCE, WARNED, EligibilityFile, FileStep, RowOutcome
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 3  # so that some renewals may fail
@@ -34,12 +35,15 @@ SQLITE_PAUSE_SECONDS = 0.005
 NICENESS = 10
 
 Item = TypeVar("Item")
-# Called between two rows and while waiting: returns once the work may go on, raises if it is not wanted any more.
+# Called between two rows and while waiting: returns once the work may go on, raises if it is not
+# wanted any more.
 GoOn = Callable[[], None]
 
 
 class LostClaim(Exception):
-    """Another worker has claimed the file, or the file was cancelled or deleted; the current transaction is rolled back."""
+    """Another worker has claimed the file, or the file was cancelled or deleted; the current
+    transaction is rolled back.
+    """
 
 
 class Stopped(Exception):
@@ -52,11 +56,13 @@ class ProducerClosed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options for work on files: the installation's rule of uniqueness, the stop event, a listener to the progress.
+    """Options for work on files: the installation's rule of uniqueness, the stop event, a listener
+    to the progress.
 
-    `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
-    the database. Unless it is renewed, a claim lapses after `lease_seconds`. `act(file)` is called before the first row of a file
-    is applied; in a sandbox it raises what becomes of some files. `tell(event, **values)` writes a line of the log.
+    `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without
+    `chunk_rows` the chunk suits the database. Unless it is renewed, a claim lapses after
+    `lease_seconds`. `before_rows(file)` is called before the first row of a file is applied; in a sandbox
+    it raises what becomes of some files. `tell(event, **values)` writes a line of the log.
     """
 
     uniqueness: Uniqueness
@@ -64,7 +70,7 @@ class RunOptions:
     on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
     lease_seconds: float = LEASE_SECONDS
-    act: Callable[[EligibilityFile], None] = lambda _file: None
+    before_rows: Callable[[EligibilityFile], None] = lambda _file: None
     tell: Callable[..., Any] = lambda *_, **__: None
 
     def lease_until(self, tx: Tx) -> datetime:
@@ -72,20 +78,12 @@ class RunOptions:
         return database_time(tx) + timedelta(seconds=self.lease_seconds)
 
 
-def options_of(config: Config, **more: Any) -> RunOptions:
-    """The options of an installation. In a sandbox some files act by their names (docs/sandbox.md)."""
-    if config.environment is Environment.SANDBOX:
-        # Loaded by name, because no module of the product imports the sandbox.
-        more["act"] = import_module("frontdesk.sandbox.acting").act_on_file
-    return RunOptions(config.uniqueness, **more)
-
-
 @dataclass(slots=True, eq=False)
 class FileClaim:
-    """A file claimed by this worker. `file` is as it was last saved.
+    """A file claimed by this worker. `file` is as it was last committed.
 
-    A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile `running` is cleared, for the
-    thread that reads.
+    A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile
+    `running` is cleared, for the thread that reads.
     """
 
     db: Database
@@ -102,48 +100,56 @@ class FileClaim:
         self._saved = self.file
         self.running.set()
 
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """One transaction, for `save` and what belongs to it. After the commit `file` has the
+        changes. Raises LostClaim, and what `Database.write` raises; then nothing is written.
+        """
+        with self.db.write() as tx:
+            yield tx
+        self.refresh()
+
+    def save(self, tx: Tx, **changes: Any) -> None:
+        """Change the file and renew the lease. Raises LostClaim."""
+        file = self.renew(tx, **changes)
+        if file is None:
+            raise LostClaim
+        self._saved = file
+
+    def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
+        """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises
+        LostClaim.
+        """
+        file = self.file
+        size = store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
+        usage.count(tx.engine, file.account_id, history=size)
+        counts, by_code = _count_outcomes(file, outcomes)
+        self.save(
+            tx,
+            chunks_done=file.chunks_done + 1,
+            rows_done=file.rows_done + rows_done,
+            counts=counts,
+            codes=by_code,
+        )
+
+    def update(self, **changes: Any) -> None:
+        """Change the file in a transaction of its own. Raises as `write`."""
+        with self.write() as tx:
+            self.save(tx, **changes)
+
+    def refresh(self) -> None:
+        """The transaction of `save` is committed: `file` has its changes."""
+        self.file = self._saved
+
     def renew(self, tx: Tx, **changes: Any) -> EligibilityFile | None:
         """The file with a new lease and these changes; None if the claim was lost. From any thread."""
         lease_until = self.options.lease_until(tx)
         return store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes)
 
-    def save(self, tx: Tx, **changes: Any) -> None:
-        """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
-
-        After the commit, `refresh` brings the changes into `file`.
-        """
-        if (file := self.renew(tx, **changes)) is None:
-            raise LostClaim
-        self._saved = file
-
-    def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
-        """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises LostClaim."""
-        file = self.file
-        store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
-        counts, codes = Counter(file.counts), Counter(file.codes)
-        counts.update(outcome.outcome for outcome in outcomes)
-        for outcome in outcomes:
-            if not (outcome.faults or outcome.warnings or outcome.place is None):
-                continue  # nearly all
-            codes.update(code for _, code, _ in outcome.faults)
-            codes.update(warning[1] for warning in outcome.warnings)
-            counts[WARNED] += bool(outcome.warnings)
-            codes[ENDED_BY_ABSENCE] += outcome.place is None and outcome.outcome in BY_ABSENCE
-        position = {"chunks_done": file.chunks_done + 1, "rows_done": file.rows_done + rows_done}
-        self.save(tx, **position, counts=dict(+counts), codes=dict(+codes))  # without zeros
-
-    def update(self, **changes: Any) -> None:
-        with self.db.write() as tx:
-            self.save(tx, **changes)
-        self.refresh()
-
-    def refresh(self) -> None:
-        """What `save` has changed is committed."""
-        self.file = self._saved
-
     def checkpoint(self, step: FileStep, rows: int) -> None:
-        """Between two pieces of work: report the progress, let other writers in, wait during the turns of other accounts.
-        Raises Stopped, LostClaim."""
+        """Between two pieces of work: report the progress, let other writers in, wait during the
+        turns of other accounts. Raises Stopped, LostClaim.
+        """
         if self.db.is_sqlite:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
@@ -156,8 +162,9 @@ class FileClaim:
 
 @contextmanager
 def renewing(claim: FileClaim) -> Iterator[None]:
-    """Renew the lease while the block runs, in a thread: a load may write nothing for long. After a claim was lost, the next
-    checkpoint raises LostClaim."""
+    """Renew the lease while the block runs, in a thread: a load may write nothing for long. After a
+    claim was lost, the next checkpoint raises LostClaim.
+    """
     ended = threading.Event()
 
     def renew() -> None:
@@ -182,28 +189,63 @@ def claim_next(
     only: int | None = None,
     before: datetime | None = None,
 ) -> FileClaim | None:
-    """Claim the oldest file of the account with the oldest last turn; None if there is none. `only` that file; with `before`,
-    only of an account with an earlier last turn."""
+    """Claim the oldest file of the account with the oldest last turn; None if there is none. `only`
+    that file; with `before`, only of an account with an earlier last turn. Commits the claim.
+    """
     while True:
-        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, before=before))
+        file = db.ask(partial(find_claimable, only=only, before=before))
         if file is None:
             return None
-        # Another worker may claim this or another file of the account first.
+        # Another worker may claim this or another file of the account first: then look again.
         with suppress(Conflict), db.write() as tx:
-            now, lease_until = database_time(tx), options.lease_until(tx)
-            if claimed := store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
+            now = database_time(tx)
+            lease_until = options.lease_until(tx)
+            claimed = store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until)
+            if claimed is not None:
                 store.take_turn(tx, file.account_id, now)
                 return FileClaim(db, clock, options, claimed, now)
 
 
+def find_claimable(
+    tx: Tx, *, only: int | None = None, before: datetime | None = None
+) -> EligibilityFile | None:
+    """The file that `claim_next` would claim now, by the database's clock."""
+    now = database_time(tx)
+    return store.find_claimable(tx, now, only=only, before=before)
+
+
+def _count_outcomes(
+    file: EligibilityFile, outcomes: Sequence[RowOutcome]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The file's counts by outcome and by code, with those of these outcomes; without zeros."""
+    counts = Counter(file.counts)
+    by_code = Counter(file.codes)
+    counts.update(outcome.outcome for outcome in outcomes)
+    for outcome in outcomes:
+        if not (outcome.faults or outcome.warnings or outcome.place is None):
+            continue  # nearly all
+        by_code.update(code for _, code, _ in outcome.faults)
+        by_code.update(warning[1] for warning in outcome.warnings)
+        counts[WARNED] += bool(outcome.warnings)
+        if outcome.place is None and outcome.outcome in BY_ABSENCE:
+            by_code[codes.rows.ENDED_BY_ABSENCE] += 1
+    return dict(+counts), dict(by_code)
+
+
 @contextmanager
 def reading_ahead(
-    make: Callable[[GoOn], Generator[Item]], running: threading.Event, *, look_up: GoOn, ahead: int = 2
+    make: Callable[[GoOn], Generator[Item]],
+    running: threading.Event,
+    *,
+    checkpoint: GoOn,
+    ahead: int = 2,
 ) -> Iterator[Iterator[Item]]:
-    """The items of a generator that a thread runs, up to `ahead` items before they are taken; the thread ends with the block.
+    """The items of a generator that a thread runs, up to `ahead` items before they are taken; the
+    thread ends with the block.
 
-    `make` gets a GoOn, which waits while `running` is cleared and raises ProducerClosed after the block. Taking an item calls
-    `look_up` each LOOK_SECONDS without one, and raises what the generator raised.
+    `make` gets a GoOn, which waits while `running` is cleared and raises ProducerClosed after the
+    block. Taking an item raises what the generator raised, and calls `checkpoint` each LOOK_SECONDS
+    while it waits.
     """
     closed = threading.Event()
 
@@ -213,23 +255,29 @@ def reading_ahead(
         if closed.is_set():
             raise ProducerClosed
 
-    with closing(make(go_on)) as items, ThreadPoolExecutor(1, "producer", _let_others_run_first) as thread:
+    with (
+        closing(make(go_on)) as items,
+        ThreadPoolExecutor(1, "producer", _let_others_run_first) as thread,
+    ):
         try:
-            yield _take(partial(thread.submit, next, items, None), look_up, ahead)
+            yield _take(partial(thread.submit, next, items, None), checkpoint, ahead)
         finally:
             closed.set()
             running.set()
             thread.shutdown(cancel_futures=True)  # at its next row
 
 
-def _take(make_next: Callable[[], Future[Item | None]], look_up: GoOn, ahead: int) -> Iterator[Item]:
+def _take(
+    make_next: Callable[[], Future[Item | None]], checkpoint: GoOn, ahead: int
+) -> Iterator[Item]:
     coming = deque[Future[Item | None]]()
     while True:
         coming.extend(make_next() for _ in range(ahead + 1 - len(coming)))
         first = coming.popleft()
         while wait([first], LOOK_SECONDS).not_done:
-            look_up()
-        if (item := first.result()) is None:
+            checkpoint()
+        item = first.result()
+        if item is None:
             return
         yield item
 

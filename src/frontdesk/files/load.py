@@ -1,17 +1,18 @@
-"""Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits.
+"""Applies the rows of a file by the chunk, from where the last worker stopped.
 
-Rows that equal the same member's last row are recognised, the others are parsed into submissions by the rules and codes of a
-POST (docs/decisions/0075). A member stores the digest of the row that it agrees with, and every write of the member sets or
-clears it. A row with a stored digest is `unchanged`, without a warning: its outcome depends on nothing else.
+Rows that equal the same member's last row are recognised, the others are parsed into submissions by
+the rules and codes of a POST (docs/decisions/0075). A member stores the digest of the row that it
+agrees with, and every write of the member sets or clears it. A row with a stored digest is
+`unchanged`, without a warning: its outcome depends on nothing else.
 
-Members, the outcomes of the rows and the file's position are written in ONE transaction per chunk. A kill before the commit
-leaves nothing of the chunk, a kill after it everything: no row is applied twice, and the report is complete. One thread writes
-the chunks, in the order of the file.
+Members, the outcomes of the rows and the file's position are written in ONE transaction per chunk.
+A death before the commit leaves nothing of the chunk, a death after it everything: no row is
+applied twice, and the report is complete. One thread writes the chunks, in the order of the file.
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import repeat
@@ -19,18 +20,27 @@ from typing import Any
 
 import orjson
 
-from frontdesk import eligibility
+from frontdesk import codes, eligibility
 from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
-from frontdesk.eligibility.enrol import DryRun, dry_run
+from frontdesk.eligibility.decide import NOT_ENROLLED
+from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.meaning import row_meaning
+from frontdesk.eligibility.model import (
+    FIRST_DRY_RUN_ID,
+    Action,
+    Enrolled,
+    MemberWarning,
+    Outcome,
+    Submission,
+)
+from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model, store
-from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
+from frontdesk.files.check import CheckResult, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
-from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
+from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, keys_of, read_loops
 from frontdesk.mapping.parser import remedy_for
@@ -38,10 +48,14 @@ from frontdesk.plans import list_plans
 from frontdesk.text import keyed_hash
 from frontdesk.tracing import TRACES
 
-# Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk (docs/decisions/0137).
-SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
-# SQLite releases the interpreter's lock at every row; a parsing thread would make each transaction longer.
-SQLITE_AHEAD, POSTGRESQL_AHEAD = 0, 2
+# Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk
+# (docs/decisions/0137).
+SQLITE_ROWS = 250
+POSTGRESQL_ROWS = 1000
+# SQLite releases the interpreter's lock at every row; a parsing thread would make each transaction
+# longer.
+SQLITE_AHEAD = 0
+POSTGRESQL_AHEAD = 2
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
@@ -49,74 +63,49 @@ DIGEST_BYTES = 16
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
-def run_load(claim: FileClaim) -> None:
-    """Do the remaining work on the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
-    check = check_file(claim)
-    with claim.db.write() as tx:
-        _start(tx, claim, check)
-    claim.refresh()
-    claim.options.act(claim.file)
-    with dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext() as scratch:
-        writer = ChunkWriter(claim, scratch)
-        if claim.file.step is model.FileStep.APPLY:
-            if not (claim.file.rows_done or claim.file.dry_run):
-                hold_if_needed(claim, check)
-            _write_rows(claim, check, writer)
-            claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
-            # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
-            claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
-        if claim.file.dry_run:
-            hold_if_needed(claim, check)
-        elif check.mode is FileMode.FULL:
-            end_missing(claim, check, writer.write)
+def apply_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
+    """Write the remaining rows, a chunk at a time, while the next rows are parsed. Raises
+    Unreadable for a file that begins with refused rows only: it is another list, or needs a
+    mapping.
+    """
 
-
-def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
-    """Store the result of the check. The report is emptied before the first row: it may have the lines of a held file, or of a
-    dry run whose scratch database is gone."""
-    file, header = claim.file, check.header
-    if file.dry_run or (file.step is not model.FileStep.END and not file.rows_done):
-        store.delete_outcomes(tx, file.id)
-        claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
-    if file.step is not model.FileStep.CHECK and not file.dry_run:
-        return
-    found: dict[str, Any] = {"mode": check.mode, "file_date": check.file_date, "rows_total": check.rows}
-    delimiter = header.columns[0] if header.columns else None
-    found |= {"format": header.format, "encoding": header.encoding, "delimiter": delimiter}
-    if check.mode is FileMode.FULL and file.members_before is None:
-        found["members_before"] = eligibility.count_members_open(tx, file.plan_id, check.file_date)
-    started_at, ignored = file.started_at or claim.clock(), [*header.ignored]
-    claim.save(tx, step=model.FileStep.APPLY, started_at=started_at, ignored=ignored, **found)
-
-
-def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> None:
-    """Write the remaining rows, a chunk at a time, while the next rows are parsed. Raises Unreadable for a file that begins with
-    refused rows only: it is another list, or needs a mapping."""
-
-    def look_up() -> None:
+    def checkpoint() -> None:
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
     parse = partial(parse_rows, claim, check)
-    with reading_ahead(parse, claim.running, look_up=look_up, ahead=ahead) as chunks:
+    with reading_ahead(parse, claim.running, checkpoint=checkpoint, ahead=ahead) as chunks:
         for rows in chunks:
-            look_up()
+            checkpoint()
             writer.write(rows)
-            done = claim.file.rows_done
-            if done >= ROWS_TO_JUDGE_BY and claim.file.counts.get(model.REFUSED) == done:
-                rest = "the report says why. The rest was not read."
-                raise Unreadable("all_refused", f"The first {done:,} rows were all refused; {rest}")
+            _refuse_if_all_refused(claim.file)
+    checkpoint()
 
 
-def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[model.ChunkItem]]:
-    """The remaining rows in chunks: parsed rows up to the size of a chunk, together with known rows up to MOST_ROWS. The file's
-    mode and date are stored. Calls `go_on` now and then."""
-    db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
+def _refuse_if_all_refused(file: model.EligibilityFile) -> None:
+    done = file.rows_done
+    if done >= ROWS_TO_JUDGE_BY and file.counts.get(model.REFUSED) == done:
+        rest = "the report says why. The rest was not read."
+        detail = f"The first {done:,} rows were all refused; {rest}"
+        raise Unreadable(codes.files.ALL_REFUSED, detail)
+
+
+def parse_rows(
+    claim: FileClaim, check: CheckResult, go_on: GoOn
+) -> Generator[list[model.ChunkItem]]:
+    """The remaining rows in chunks: parsed rows up to the size of a chunk, together with known rows
+    up to MOST_ROWS. The file's mode and date are stored. Calls `go_on` now and then.
+    """
+    db = claim.db
+    file = claim.file
+    today = f"{claim.clock():%Y-%m-%d}"
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     recogniser = RowRecogniser(db, file, check, today=today)
     _, unread = open_rows(db, file, go_on, apart=check.apart)
     items = check.families.recognised(unread) if check.families else read_loops(unread)
-    chunk, room, unchanged = list[model.ChunkItem](), chunk_rows, Outcome.UNCHANGED.value
+    chunk = list[model.ChunkItem]()
+    room = chunk_rows
+    unchanged = Outcome.UNCHANGED.value
     for batch in _batches(items, skip=file.rows_done):
         go_on()
         for item in recogniser.read(batch):
@@ -124,7 +113,8 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
             room -= isinstance(item, model.ChunkRow) or item.outcome != unchanged
             if room == 0 or len(chunk) == MOST_ROWS:
                 yield chunk
-                chunk, room = [], chunk_rows
+                chunk = []
+                room = chunk_rows
     if chunk:
         yield chunk
 
@@ -132,11 +122,15 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
 FileRows = Row | UnreadRows | KnownRows
 # Of rows: their plan, their external_ids, and their digests, None for rows that are always parsed.
 SeenRows = tuple[int | None, Sequence[str | None], Sequence[str | None]]
+_NOT_SEEN: SeenRows = (None, (), ())
 
 
 def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]]:
-    """The items after the first `skip` rows, in batches of at least LOOKUP_ROWS rows but for the last."""
-    batch, rows = list[FileRows](), 0
+    """The items after the first `skip` rows, in batches of at least LOOKUP_ROWS rows but for the
+    last.
+    """
+    batch = list[FileRows]()
+    rows = 0
     for item in items:
         size = 1 if isinstance(item, Row) else len(item)
         skip, start = max(skip - size, 0), skip
@@ -145,33 +139,41 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
             rows += size - start
         if rows >= LOOKUP_ROWS:
             yield batch
-            batch, rows = [], 0
+            batch = []
+            rows = 0
     yield batch
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows, finds the stored ones, and parses the other rows. Rows with contradictory identifiers
-    and rows for an inactive plan are always parsed: each gets a fault or a warning."""
+    """Makes the digests of a file's rows, finds the stored ones, and parses the other rows. Rows
+    with contradictory identifiers and rows for an inactive plan are always parsed: each gets a
+    fault or a warning.
+    """
 
-    def __init__(self, db: Database, file: model.EligibilityFile, check: CheckResult, *, today: str) -> None:
-        self._db, self._file, self._contradictory, self._today = db, file, check.contradictory, today
-        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
+    def __init__(
+        self, db: Database, file: model.EligibilityFile, check: CheckResult, *, today: str
+    ) -> None:
+        self._db = db
+        self._file = file
+        self._contradictory = check.contradictory
+        self._today = today
+        plans = db.ask(partial(list_plans, account_id=file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         key = db.ask(sets.installation_key)
-        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=key)
+        self._hasher = blake2b(row_meaning(), digest_size=DIGEST_BYTES, key=key)
         self._text_hasher = self._hasher.copy()
         self._families = check.families or FamilyRecogniser(db, file, plans)
-        told = (file.plan_id, check.header.columns, file.mapping)
-        self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
+        meaning = (file.plan_id, check.header.columns, file.mapping)
+        self._text_hasher.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
-        self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
+        self._always_parsed = {
+            plan.id for plan in plans if is_compared or not plan.accepting_patients
+        }
 
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of unchanged rows, and the other rows, parsed."""
-        seen = [(None, (), ()) if isinstance(item, KnownRows) else self._see(item) for item in items]
-        keys_to_find = [key for _, keys, digests in seen if any(digests) for key in keys if key]
-        find = partial(eligibility.find_row_digests, external_ids=keys_to_find)
-        known = self._db.ask(find) if keys_to_find else {}
+        seen = [_NOT_SEEN if isinstance(item, KnownRows) else self._see(item) for item in items]
+        known = self._find_digests(seen)
         unchanged = Outcome.UNCHANGED.value
         for item, (plan_id, keys, digests) in zip(items, seen, strict=True):
             if isinstance(item, KnownRows):
@@ -180,14 +182,25 @@ class RowRecogniser:
                 )
                 continue
             for position, digest in enumerate(digests):
-                if digest in known:
-                    yield model.RowOutcome(item.place + position, keys[position], unchanged, known[digest])
+                if digest is not None and digest in known:
+                    yield model.RowOutcome(
+                        item.place + position, keys[position], unchanged, known[digest]
+                    )
                 else:
                     yield self._parse(item.row(position), plan_id, digest)
 
+    def _find_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
+        """The stored digests of the members of these rows, with the members' ids."""
+        external_ids = [key for _, keys, digests in seen if any(digests) for key in keys if key]
+        if not external_ids:
+            return {}
+        find = partial(eligibility.find_row_digests, external_ids=external_ids)
+        return self._db.ask(find)
+
     def _see(self, item: Row | UnreadRows) -> SeenRows:
         """The digests cover the plan and every value, and so the account and the identifier."""
-        plan_id, keys = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan), keys_of(item)
+        plan_id = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
+        keys = keys_of(item)
         digests: Sequence[str | None]
         if plan_id in self._always_parsed:
             digests = [None] * len(keys)
@@ -197,7 +210,9 @@ class RowRecogniser:
             digests = [self._digest_of_row(item, plan_id)]
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
-            digests = [None if hash(key) in self._contradictory else digest for key, digest in pairs]
+            digests = [
+                None if hash(key) in self._contradictory else digest for key, digest in pairs
+            ]
         return plan_id, keys, digests
 
     def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
@@ -217,7 +232,8 @@ class RowRecogniser:
         file = self._file
         if row.skipped:
             return model.RowOutcome(row.place, None, model.SKIPPED)
-        values, context = row.values, row.context
+        values = row.values
+        context = row.context
         if row.action is Action.END and not values.get("expiry_date"):
             values = values | {"expiry_date": file.file_date}
             context = context._replace(keeps_earlier_end=True)
@@ -247,36 +263,66 @@ class ChunkWriter:
     """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
 
     def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
-        self._claim, self._dry_run = claim, dry_run
+        self._claim = claim
+        self._dry_run = dry_run
         file = claim.file
         # Members that an earlier full file has ended by absence are reopened.
-        settings = claim.db.ask(lambda tx: store.get_file_settings(tx, file.account_id))
-        reopens_absent = file.mode is FileMode.FULL and settings.reopen_absent
-        write = partial(eligibility.enrol, uniqueness=claim.options.uniqueness, audited=False)
-        self._enrol = partial(dry_run.enrol if dry_run else write, reopens_absent=reopens_absent)
+        settings = claim.db.ask(partial(store.get_file_settings, account_id=file.account_id))
+        self._reopens_absent = file.mode is FileMode.FULL and settings.reopen_absent
 
     def write(self, rows: Sequence[model.ChunkItem]) -> None:
-        """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""
-        claim, began = self._claim, time.monotonic()
+        """Write the rows and move the file's position, in one transaction. Raises LostClaim,
+        Unavailable; then nothing is written.
+        """
+        claim = self._claim
+        began = time.monotonic()
         submissions = [row.submission for row in rows if isinstance(row, model.ChunkRow)]
-
-        def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
-            left = iter(results)
-            outcomes = [
-                _outcome(row, next(left), claim.file) if isinstance(row, model.ChunkRow) else row
-                for row in rows
-            ]
-            claim.save_chunk(tx, outcomes, rows_done=sum(row.place is not None for row in rows))
-
-        enrol = partial(self._enrol, now=claim.clock())
-        begin = self._dry_run.begin_chunk if self._dry_run else None
-        write_in_one(claim.db, submissions, enrol, save=save, begin=begin)
+        write_in_one(
+            claim.db,
+            submissions,
+            partial(self._enrol, now=claim.clock()),
+            save=partial(self._save, rows=rows),
+            begin=self._dry_run.begin_chunk if self._dry_run else None,
+        )
         if self._dry_run is not None:
             self._dry_run.keep_chunk()
         claim.refresh()
         if TRACES.tracer is not None:
-            known = {"file_id": claim.file.id, "chunk": claim.file.chunks_done, "rows": len(rows)}
-            TRACES.record("file.chunk", time.monotonic() - began, known)
+            entry = {"file_id": claim.file.id, "chunk": claim.file.chunks_done, "rows": len(rows)}
+            TRACES.record("file.chunk", time.monotonic() - began, entry)
+
+    def _enrol(
+        self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
+    ) -> Iterable[Enrolled | Exception]:
+        """In the transaction of a chunk: decide the rows, and write the members."""
+        if self._dry_run is not None:
+            return self._dry_run.enrol(
+                tx, submissions, now=now, reopens_absent=self._reopens_absent
+            )
+        return eligibility.enrol(
+            tx,
+            submissions,
+            now=now,
+            uniqueness=self._claim.options.uniqueness,
+            audited=False,
+            reopens_absent=self._reopens_absent,
+        )
+
+    def _save(
+        self, tx: Tx, results: Sequence[Enrolled | Exception], *, rows: Sequence[model.ChunkItem]
+    ) -> None:
+        """In the transaction of a chunk, after `_enrol`: write the outcomes and the position."""
+        file = self._claim.file
+        remaining = iter(results)
+        outcomes = []
+        rows_done = 0
+        for row in rows:
+            rows_done += row.place is not None
+            if isinstance(row, model.ChunkRow):
+                outcomes.append(_outcome(row, next(remaining), file))
+            else:
+                outcomes.append(row)
+        self._claim.save_chunk(tx, outcomes, rows_done=rows_done)
 
 
 def _outcome(
@@ -284,45 +330,64 @@ def _outcome(
 ) -> model.RowOutcome:
     if not isinstance(result, Enrolled):
         return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
-    submission, values = row.submission, result.stored.values
-    codes = (*row.warnings, *result.warnings)
+    values = result.stored.values
+    warnings = [*map(MemberWarning.of, row.warnings), *result.warnings]
     if row.place is None and result.outcome is Outcome.UNCHANGED:
-        codes = ()  # a newer change kept the member from being ended, so the warning did not come true
-    marked = [code.split(WARNING_MARK, 1) for code in codes]
-    warnings: list[Sequence[str]] = [
-        (model.WARNED_FIELDS.get(code[0], "external_id"), *code) for code in marked
-    ]
+        # A newer change kept the member from being ended, so the warning did not come true.
+        warnings = []
     changed: Sequence[str] = ()
     left_plan_id = None  # of a stored member that moved
-    if submission.action is Action.COMPARE:
-        warnings += [(name, "differs") for name in result.changes]
+    if row.submission.action is Action.COMPARE:
+        warnings += [MemberWarning(codes.rows.DIFFERS, name) for name in result.changes]
     else:
         if result.outcome is not Outcome.CREATED and result.changes:
-            changed, left_plan_id = [name for name in result.changes if name in FIELDS], result.left_plan_id
-        end = None if "expiry_date" in submission.record.given else values["expiry_date"]
-        if end is not None and end <= max(file.file_date or "", values["effective_date"]):
-            # Otherwise the report would not show that a member in a full file still has no access.
-            warnings.append(("expiry_date", "still_ended"))
+            changed = [name for name in result.changes if name in FIELDS]
+            left_plan_id = result.left_plan_id
+        if _is_still_ended(row.submission, values, file):
+            warnings.append(MemberWarning.of(codes.rows.STILL_ENDED))
     member_id = int(values["id"] or 0)
-    if member_id >= FIRST_DRY_RUN_ID:
-        member_id = 0  # of a dry run
-    key, outcome = values["external_id"], result.outcome.value
-    return model.RowOutcome(row.place, key, outcome, member_id, (), warnings, changed, left_plan_id)
+    return model.RowOutcome(
+        place=row.place,
+        external_id=values["external_id"],
+        outcome=result.outcome.value,
+        member_id=member_id if member_id < FIRST_DRY_RUN_ID else 0,
+        warnings=model.stored_warnings(warnings),
+        changed=changed,
+        left_plan_id=left_plan_id,
+    )
+
+
+def _is_still_ended(
+    submission: Submission, values: Mapping[str, Any], file: model.EligibilityFile
+) -> bool:
+    """True if the row sets no end and the stored one has passed. Without a warning the report would
+    not show that a member in a full file still has no access.
+    """
+    if "expiry_date" in submission.record.given:
+        return False
+    end = values["expiry_date"]
+    return end is not None and end <= max(file.file_date or "", values["effective_date"])
 
 
 def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> model.RowOutcome:
-    """The outcome of a row that was not taken. For a required field that is missing it says which rule of a mapping gives one."""
+    """The outcome of a row that was not taken. For a required field that is missing it says which
+    rule of a mapping gives one.
+    """
     if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
-        # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
-        warning = ("external_id", model.NOTHING_TO_END)
-        return model.RowOutcome(row.place, row.external_id, model.SKIPPED, warnings=[warning])
-    told = [
-        fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
-        if fault[:2] in _MISSING
-        else fault
-        for fault in faults
-    ]
-    return model.RowOutcome.refused(row.place, row.external_id, told)
+        # An HR export lists employees that left before they were members. An 834 ends only members
+        # that its sender has enrolled.
+        warning = MemberWarning.of(codes.rows.NOTHING_TO_END)
+        return model.RowOutcome(
+            row.place, row.external_id, model.SKIPPED, warnings=model.stored_warnings([warning])
+        )
+    with_remedies = []
+    for fault in faults:
+        if fault[:2] in _MISSING:
+            remedy = remedy_for(fault.field, is_table=is_table)
+            with_remedies.append(fault._replace(message=f"{fault.message}; {remedy}"))
+        else:
+            with_remedies.append(fault)
+    return model.RowOutcome.refused(row.place, row.external_id, with_remedies)
 
 
 def faults_of(error: Exception) -> Sequence[Fault]:
@@ -332,5 +397,5 @@ def faults_of(error: Exception) -> Sequence[Fault]:
     if isinstance(error, NotFound):
         return [model.NO_PLAN]
     # The database would not take the row even alone.
-    code = "not_now" if isinstance(error, Unavailable) else "not_stored"
-    return [Fault("external_id", code, model.REPORT_CODES[code])]
+    code = codes.rows.NOT_NOW if isinstance(error, Unavailable) else codes.rows.NOT_STORED
+    return [Fault("external_id", code, code.sentence)]

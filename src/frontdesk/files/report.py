@@ -1,34 +1,31 @@
-"""What is told of a file: the file as JSON, and the report of its rows, whole or by the page.
+"""The file as JSON, and the report of its rows, whole or by the page.
 
-The report of every format has a line per row with its outcome. A refused row has a line per fault, and each warning is a
-line of its own (`warned`).
+The report of every format has a line per row with its outcome. A refused row has a line per fault,
+and each warning is a line of its own (`warned`).
 """
 
 import csv
-import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import NamedTuple
 
 import orjson
 
+from frontdesk import codes
 from frontdesk.db import Database
-from frontdesk.eligibility.model import WARNINGS
 from frontdesk.files import model, store
 from frontdesk.plans import external_ids_of
-from frontdesk.text import wire_time
-
-_HINTS = WARNINGS | model.REPORT_CODES
 
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0b\uff0d\uff20")
 
 
 class ReportLine(NamedTuple):
-    """One line of a report, column by column. `changed` has the names of the fields that the row changed, `left_plan` the
-    external_id of the plan that a member left or would leave; both are empty on lines of warnings."""
+    """One line of a report, column by column. `changed` has the names of the fields that the row
+    changed, `left_plan` the external_id of the plan that a member left or would leave; both are
+    empty on lines of warnings.
+    """
 
     row: int | None
     external_id: str | None
@@ -44,19 +41,24 @@ COLUMNS = ReportLine._fields
 
 
 class ReportFilter(NamedTuple):
-    """Which lines of a report are wanted: of this outcome, with this code, of rows with this identifier. None is any."""
+    """Selects lines of a report: of this outcome, with this code, of rows with this identifier.
+    None is any.
+    """
 
     outcome: str | None = None
     code: str | None = None
     external_id: str | None = None
 
-    def wants(self, line: ReportLine) -> bool:
-        said = (line.outcome, line.code, line.external_id)
-        return all(wanted in (None, value) for wanted, value in zip(self, said, strict=True))
+    def matches(self, line: ReportLine) -> bool:
+        return (
+            self.outcome in (None, line.outcome)
+            and self.code in (None, line.code)
+            and self.external_id in (None, line.external_id)
+        )
 
 
-class ReportPlace(NamedTuple):
-    """A place between two lines of a report: so many of the wanted lines into the chunk of this number."""
+class ReportCursor(NamedTuple):
+    """Where a page of a report begins: the chunk, and how many of its selected lines come before."""
 
     chunk: int = 0
     line: int = 0
@@ -66,64 +68,93 @@ ALL = ReportFilter()
 
 
 def read_report(
-    db: Database, file_id: int, wanted: ReportFilter = ALL, *, as_csv: bool = False
+    db: Database, file_id: int, selection: ReportFilter = ALL, *, as_csv: bool = False
 ) -> Iterator[bytes]:
-    """The report as JSON lines, or as CSV with a header, by the chunk. No cell is a formula to a spreadsheet."""
+    """The report as JSON lines, or as CSV with a header, by the chunk. No cell is a formula to a
+    spreadsheet.
+    """
     if as_csv:
         yield CSV_HEADER
-    for _, lines in _read_lines(db, file_id, wanted):
+    for _, lines in _read_lines(db, file_id, selection):
         if lines:
             yield csv_lines(lines) if as_csv else json_lines(lines)
 
 
 def report_page(
-    db: Database, file_id: int, wanted: ReportFilter, *, after: ReportPlace, size: int
-) -> tuple[list[ReportLine], ReportPlace | None]:
-    """Up to `size` lines from the place on, and the place where the next page begins, if there is one."""
+    db: Database, file_id: int, selection: ReportFilter, *, after: ReportCursor, size: int
+) -> tuple[list[ReportLine], ReportCursor | None]:
+    """Up to `size` lines from the cursor on, and the cursor of the next page; None after the last
+    page.
+    """
     page: list[ReportLine] = []
-    for chunk, lines in _read_lines(db, file_id, wanted, first=after.chunk):
+    for chunk, lines in _read_lines(db, file_id, selection, first=after.chunk):
         start = after.line if chunk == after.chunk else 0
         end = start + size - len(page)
         page += lines[start:end]
         if end < len(lines):
-            return page, ReportPlace(chunk, end)
+            return page, ReportCursor(chunk, end)
     return page, None
 
 
 def _read_lines(
-    db: Database, file_id: int, wanted: ReportFilter, *, first: int = 0
+    db: Database, file_id: int, selection: ReportFilter, *, first: int = 0
 ) -> Iterator[tuple[int, list[ReportLine]]]:
-    """The wanted lines by the chunk, from chunk `first` on, with its number. One chunk is in memory."""
-    chunk, plans = first, dict[int, str]()
-    read = partial(store.find_outcomes, file_id=file_id, external_id=wanted.external_id)
-    while (found := db.ask(partial(read, from_chunk=chunk))) is not None:
-        number, outcomes = found
-        left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id} - plans.keys()
-        if left:
-            plans |= db.ask(partial(external_ids_of, plan_ids=left))
+    """The selected lines by the chunk, from chunk `first` on, with its number. One chunk is in
+    memory.
+    """
+    from_chunk = first
+    plans = dict[int, str]()
+    read = partial(store.find_outcomes, file_id=file_id, external_id=selection.external_id)
+    while True:
+        found = db.ask(partial(read, from_chunk=from_chunk))
+        if found is None:
+            return
+        chunk, outcomes = found
+        left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id}
+        unknown = left - plans.keys()
+        if unknown:
+            plans |= db.ask(partial(external_ids_of, plan_ids=unknown))
         lines = [line for outcome in outcomes for line in report_lines(outcome, plans)]
-        yield number, lines if wanted == ALL else [line for line in lines if wanted.wants(line)]
-        chunk = number + 1
+        if selection != ALL:
+            lines = [line for line in lines if selection.matches(line)]
+        yield chunk, lines
+        from_chunk = chunk + 1
 
 
 def report_lines(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
     """The report's lines about one row. `plans` are the external_ids of plans by id."""
-    place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
+    place = outcome.place
+    external_id = outcome.external_id
+    result = outcome.outcome
     left_plan = plans.get(outcome.left_plan_id or 0)
     if outcome.faults:
         for field, code, message in outcome.faults:
-            yield ReportLine(place, external_id, result, code, field, message, (), left_plan)
+            yield ReportLine(place, external_id, result, code, field, message, left_plan=left_plan)
     else:
-        code = model.ENDED_BY_ABSENCE if place is None and result in model.BY_ABSENCE else ""
-        hint = _HINTS.get(code, "")
+        code = hint = ""
+        if place is None and result in model.BY_ABSENCE:
+            code = codes.rows.ENDED_BY_ABSENCE
+            hint = code.sentence
         yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
-    for field, code, *rule in outcome.warnings:
-        hint = _HINTS.get(code, "") + "".join(f" It {message}." for message in rule)
-        yield ReportLine(place, external_id, model.WARNED, code, field, hint)
+    for field, word, *more in outcome.warnings:
+        yield ReportLine(place, external_id, model.WARNED, word, field, _hint(word, *more))
+
+
+def _hint(word: str, detail: str = "", member_id: int = 0) -> str:
+    """The sentence of a warning's code, and what is known besides."""
+    entry = codes.find_warning(word)
+    hint = entry.sentence if entry else ""
+    if detail:
+        hint += f" It {detail}."
+    if member_id:
+        hint += f" It looks like member {member_id}."
+    return hint
 
 
 def json_lines(lines: Sequence[ReportLine]) -> bytes:
-    return b"".join(orjson.dumps(line._asdict(), option=orjson.OPT_APPEND_NEWLINE) for line in lines)
+    return b"".join(
+        orjson.dumps(line._asdict(), option=orjson.OPT_APPEND_NEWLINE) for line in lines
+    )
 
 
 CSV_HEADER = (",".join(COLUMNS) + "\r\n").encode()
@@ -142,35 +173,10 @@ def _cells(line: ReportLine) -> tuple[object, ...]:
 
 
 def _harmless(text: str) -> str:
-    """Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation marks too."""
+    """Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation
+    marks too.
+    """
     parts = text.split(";")
-    return ";".join("'" + part if part.lstrip(" ").startswith(_FORMULA_STARTS) else part for part in parts)
-
-
-_SHOWN_AS_STORED = (
-    "id", "plan_id", "undoes_id", "state", "step", "mode", "dry_run", "client", "file_name", "format", "encoding",
-    "delimiter", "file_date", "size_bytes", "sha256", "rows_total", "rows_done", "members_before", "members_missing", "problem",
-)  # fmt: skip
-
-
-def serialize_file(file: model.EligibilityFile) -> dict[str, Any]:
-    """The file as JSON, the same for HTTP and the command line. It holds no value of a member."""
-    shown = {"type": "eligibility_files"} | {name: getattr(file, name) for name in _SHOWN_AS_STORED}
-    return shown | {
-        "sheet": (file.mapping or {}).get("sheet"),
-        "mapping": _mapping_used(file),
-        "counts": {name: file.counts[name] for name in model.COUNTS if name in file.counts},
-        "codes": dict(sorted(file.codes.items())),
-        "ignored_columns": [*map(unquote, file.ignored)],  # stored as a log may show them
-        "created_at": wire_time(file.created_at),
-        "started_at": file.started_at and wire_time(file.started_at),
-        "finished_at": file.finished_at and wire_time(file.finished_at),
-    }
-
-
-def _mapping_used(file: model.EligibilityFile) -> dict[str, Any] | None:
-    """The name of the account's mapping that read the file (null: it came with the file), and the digest of its content."""
-    if file.mapping is None:
-        return None
-    content = orjson.dumps(file.mapping, option=orjson.OPT_SORT_KEYS)
-    return {"name": file.mapping_name, "version": hashlib.sha256(content).hexdigest()[:12]}
+    return ";".join(
+        "'" + part if part.lstrip(" ").startswith(_FORMULA_STARTS) else part for part in parts
+    )

@@ -1,16 +1,18 @@
-"""The SQL of eligibility files: the files, their content in parts, their reports, the accounts' mappings.
+"""The SQL of eligibility files: the files, their content in parts, their reports, the accounts'
+mappings.
 
-Rows that changed nothing and have no warning are kept by the chunk as packed numbers: as rows they would double the time of an
-unchanged file (docs/decisions/0026).
+Rows that changed nothing and have no warning are stored by the chunk as packed numbers: as rows they
+would double the time of an unchanged file (docs/decisions/0026).
 """
 
 import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 
 from frontdesk.access import account_is_active
@@ -39,16 +41,26 @@ from frontdesk.files.tables import (
     file_unchanged,
 )
 from frontdesk.formats.model import FileMode
+from frontdesk.usage import storage_is_left
 
-_columns, _rows, _unchanged = eligibility_files.c, file_rows.c, file_unchanged.c
+_columns = eligibility_files.c
+_rows = file_rows.c
+_unchanged = file_unchanged.c
+REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
-    by = {"client": requester.actor, "request_id": requester.request_id, "created_at": requester.now}
-    [file] = _files(tx, sa.insert(eligibility_files).values(**by, **values).returning(eligibility_files))
+    by = {
+        "client": requester.actor,
+        "request_id": requester.request_id,
+        "created_at": requester.now,
+    }
+    [file] = _files(
+        tx, sa.insert(eligibility_files).values(**by, **values).returning(eligibility_files)
+    )
     return file
 
 
@@ -58,24 +70,25 @@ def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | 
     return _file(tx, query.with_for_update() if lock else query)
 
 
-def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
-    """The files, the newest first. Those of an account are a range of an index in its own order: for `account_id = 1 ORDER BY
-    id` PostgreSQL would read the files of all accounts."""
-    before = LARGEST_ID if wanted.before_id is None else wanted.before_id
-    given = {name: getattr(wanted, name) for name in ("sha256", "state", "plan_id")}
+def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
+    """The files, the newest first. Those of an account are a range of an index in its own order:
+    for `account_id = 1 ORDER BY id` PostgreSQL would read the files of all accounts.
+    """
+    before = LARGEST_ID if file_filter.before_id is None else file_filter.before_id
+    given = {name: getattr(file_filter, name) for name in ("sha256", "state", "plan_id")}
     given = {name: value for name, value in given.items() if value is not None}
     query = sa.select(eligibility_files).filter_by(**given)
     key: dict[str, Any] = {}
-    if wanted.account_id is not None:
+    if file_filter.account_id is not None:
         indexed = [name for name in given if name != "plan_id"][:1]
-        key = {"account_id": wanted.account_id} | {name: given[name] for name in indexed}
+        key = {"account_id": file_filter.account_id} | {name: given[name] for name in indexed}
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
     query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
     if key:
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
-    query = query.order_by(*(column.desc() for column in (*columns, _columns.id))).limit(wanted.limit)
-    return _files(tx, query)
+    newest_first = [column.desc() for column in (*columns, _columns.id)]
+    return _files(tx, query.order_by(*newest_first).limit(file_filter.limit))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -91,13 +104,27 @@ def find_undo(tx: Tx, file_id: int) -> int | None:
     return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
 
 
+def count_undos(tx: Tx, file_id: int) -> int:
+    """How often an undo of the file was begun, whatever became of it."""
+    undoes = _columns.undoes_id == file_id
+    return int(tx.execute(sa.select(sa.func.count()).where(undoes)).scalar_one())
+
+
 def find_claimable(
     tx: Tx, now: datetime, *, only: int | None = None, before: datetime | None = None
 ) -> EligibilityFile | None:
-    """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
-    with the oldest last turn. With `before`, only of accounts with an earlier last turn."""
+    """A file with a lapsed lease, else one that waits while no other of its account runs. Of
+    several, the oldest of the account with the oldest last turn. With `before`, only of accounts
+    with an earlier last turn.
+
+    Unless it is the `only` one, a file is begun while the account has storage left in the day. One
+    that was begun goes on.
+    """
     busy = sa.select(_columns.account_id).where(_columns.state == FileState.RUNNING)
     waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(busy)
+    if only is None:
+        day = f"{now.astimezone(UTC):%Y-%m-%d}"
+        waits &= _columns.started_at.is_not(None) | storage_is_left(_columns.account_id, day)
     own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
     taken_at = file_turns.c.taken_at
     for condition in (_has_lapsed(now), waits):
@@ -110,13 +137,16 @@ def find_claimable(
         )
         if before is not None:
             query = query.where(taken_at.is_(None) | (taken_at < before))
-        if file := _file(tx, query if only is None else query.where(_columns.id == only)):
+        if only is not None:
+            query = query.where(_columns.id == only)
+        file = _file(tx, query)
+        if file is not None:
             return file
     return None
 
 
 def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
-    """Others go first from now on."""
+    """Note the turn of the account: other accounts go first from now on."""
     own = file_turns.c.account_id == account_id
     if tx.execute(sa.update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
         tx.execute(sa.insert(file_turns).values(account_id=account_id, taken_at=now))
@@ -125,19 +155,27 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
     """How many files of the account arrive, wait or run, and their bytes."""
     states = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING)
-    mine = (_columns.account_id == account_id) & _columns.state.in_(states) & _columns.undoes_id.is_(None)
-    sums = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_columns.size_bytes), 0)).where(mine)
-    count, size = tx.execute(sums).one()
-    return int(count), int(size)
+    of_account = (
+        (_columns.account_id == account_id)
+        & _columns.state.in_(states)
+        & _columns.undoes_id.is_(None)
+    )
+    size = sa.func.coalesce(sa.func.sum(_columns.size_bytes), 0)
+    query = sa.select(sa.func.count(), size).where(of_account)
+    count, size_bytes = tx.execute(query).one()
+    return int(count), int(size_bytes)
 
 
 def claim(
     tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime
 ) -> EligibilityFile | None:
-    """Start the next epoch of the file, under a lease. None if it was claimed after `epoch`, or its lease was renewed. Raises
-    Conflict when a worker has another file of the account in hand."""
+    """Start the next epoch of the file, under a lease. None if it was claimed after `epoch`, or its
+    lease was renewed. Raises Conflict when a worker has another file of the account in hand.
+    """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
-    query = sa.update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
+    query = sa.update(eligibility_files).where(
+        _columns.id == file_id, _columns.epoch == epoch, is_free
+    )
     query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)
     with violation_as(Conflict(), eligibility_files, "account_id"):
         return _file(tx, query.returning(eligibility_files))
@@ -145,8 +183,12 @@ def claim(
 
 def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> EligibilityFile | None:
     """Change the file if it still runs in this epoch; None if it does not."""
-    mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
-    return _file(tx, sa.update(eligibility_files).where(mine).values(**changes).returning(eligibility_files))
+    mine = (
+        (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
+    )
+    return _file(
+        tx, sa.update(eligibility_files).where(mine).values(**changes).returning(eligibility_files)
+    )
 
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
@@ -158,10 +200,12 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
-    """The plan's files after this one that have applied rows, and its full ones that have begun to or are held before that, the
-    newest first. Undos don't count."""
+    """The plan's files after this one that have applied rows, and its full ones that have begun to
+    or are held before that, the newest first. Undos don't count.
+    """
     of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
-    is_full, has_begun = _columns.mode == FileMode.FULL, _columns.started_at.is_not(None)
+    is_full = _columns.mode == FileMode.FULL
+    has_begun = _columns.started_at.is_not(None)
     is_written = _columns.undoes_id.is_(None) & (_columns.mode != FileMode.COMPARE)
     has_applied = is_written & (_columns.rows_done > 0)
     stands = is_full & has_begun & (_columns.state != FileState.CANCELLED)
@@ -179,12 +223,14 @@ def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
 
 def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
     """The account's mapping of this name; with None its default."""
-    kept = list_mappings(tx, account_id)
-    return next((each for each in kept if (each.is_default if name is None else each.name == name)), None)
+    for mapping in list_mappings(tx, account_id):
+        if mapping.is_default if name is None else mapping.name == name:
+            return mapping
+    return None
 
 
 def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
-    """Replaces the mapping of this name; a default takes the place of the one before."""
+    """Replaces the mapping of this name. A new default replaces the earlier default."""
     table = eligibility_mappings
     delete_mapping(tx, mapping.account_id, mapping.name)
     if mapping.is_default:
@@ -202,7 +248,9 @@ def delete_mapping(tx: Tx, account_id: int, name: str) -> bool:
 
 def get_file_settings(tx: Tx, account_id: int) -> FileSettings:
     """The account's settings; the defaults where none were ever set."""
-    row = tx.execute(sa.select(file_settings).where(file_settings.c.account_id == account_id)).first()
+    row = tx.execute(
+        sa.select(file_settings).where(file_settings.c.account_id == account_id)
+    ).first()
     return FileSettings(*row) if row else FileSettings(account_id)
 
 
@@ -224,8 +272,9 @@ def find_part(tx: Tx, file_id: int, number: int) -> bytes | None:
 
 
 def delete_parts(tx: Tx, file_id: int) -> bool:
-    """Delete a number of the content's parts; whether some are left. SQLite writes over each page of them, and nothing else can
-    be written meanwhile: 12 s for 1 GiB."""
+    """Delete some of the content's parts; True if parts are left. SQLite overwrites each page of
+    them, and nothing else can be written meanwhile: 12 s for 1 GiB.
+    """
     mine = file_parts.c.file_id == file_id
     numbers = sa.select(file_parts.c.number).where(mine).order_by(file_parts.c.number)
     found = tx.execute(numbers.limit(PARTS_TOGETHER + 1)).scalars().all()
@@ -235,13 +284,17 @@ def delete_parts(tx: Tx, file_id: int) -> bool:
 
 def ended_files_with_parts(tx: Tx) -> list[int]:
     """The ended files with content that is not deleted yet."""
-    ids, last = [], 0
+    ids = []
+    last = 0
     of_file = file_parts.c.file_id
     first_after = sa.select(sa.func.min(of_file)).where(of_file > sa.bindparam("last"))
     while (found := tx.execute(first_after, {"last": last}).scalar()) is not None:
-        ids.append(last := found)
+        ids.append(found)
+        last = found
+    if not ids:
+        return []
     query = sa.select(_columns.id).where(_columns.id.in_(ids), _columns.state.not_in(UNFINISHED))
-    return list(tx.execute(query).scalars()) if ids else []
+    return list(tx.execute(query).scalars())
 
 
 def delete_file(tx: Tx, file_id: int) -> None:
@@ -255,7 +308,9 @@ def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
 
 
 def count_unfinished(tx: Tx) -> dict[FileState, tuple[int, datetime | None]]:
-    """By state how many files are unfinished, and when the oldest was made; of those that wait, only if it has not begun."""
+    """By state how many files are unfinished, and when the oldest was made; of those that wait,
+    only if it has not begun.
+    """
     waits_again = (_columns.state == FileState.WAITING) & _columns.started_at.is_not(None)
     oldest = sa.func.min(sa.case((~waits_again, _columns.created_at)))
     query = sa.select(_columns.state, sa.func.count(), oldest).where(_columns.state.in_(UNFINISHED))
@@ -264,35 +319,44 @@ def count_unfinished(tx: Tx) -> dict[FileState, tuple[int, datetime | None]]:
 
 
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:
-    """The account's files that have not ended, or still hold content: they may hold a member, or change it."""
-    mine = sa.select(_columns.id).where(_columns.account_id == account_id)
-    unfinished = tx.execute(mine.where(_columns.state.in_(UNFINISHED))).scalars().all()
-    with_content = tx.execute(mine.where(_columns.id.in_(ended_files_with_parts(tx)))).scalars().all()
+    """The account's files that have not ended, or still hold content: they may hold a member, or
+    change it.
+    """
+    of_account = sa.select(_columns.id).where(_columns.account_id == account_id)
+    unfinished = tx.execute(of_account.where(_columns.state.in_(UNFINISHED))).scalars().all()
+    ended = ended_files_with_parts(tx)
+    with_content = tx.execute(of_account.where(_columns.id.in_(ended))).scalars().all()
     return sorted({*unfinished, *with_content})
 
 
-def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutcome]) -> None:
+def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutcome]) -> int:
+    """Returns about how many bytes the lines take."""
     rows: list[dict[str, Any]] = []
     numbers = array("q")
+    size = 0
     for position, outcome in enumerate(outcomes):
         is_row_of_member = outcome.place is not None and outcome.member_id
         if outcome.outcome == Outcome.UNCHANGED and is_row_of_member and not outcome.warnings:
             numbers.extend((position, outcome.place or 0, outcome.member_id))
         else:
-            said = {name: value or None for name, value in outcome._asdict().items()}
-            rows.append({"file_id": file_id, "chunk": chunk, "position": position, **said})
+            values = {name: value or None for name, value in outcome._asdict().items()}
+            rows.append({"file_id": file_id, "chunk": chunk, "position": position, **values})
+            size += REPORT_LINE_BYTES
+            if outcome.faults or outcome.warnings:
+                size += len(orjson.dumps(values))
     insert_set(tx, file_rows, rows)
     if numbers:
         content = zlib.compress(numbers.tobytes(), 1)
         tx.execute(sa.insert(file_unchanged).values(file_id=file_id, chunk=chunk, content=content))
+        size += len(content)
+    return size
 
 
 def find_outcomes(
     tx: Tx, file_id: int, from_chunk: int, *, external_id: str | None = None
 ) -> tuple[int, list[RowOutcome]] | None:
-    """The number of the first chunk from this one on, and the outcomes of its rows in order; None after the last chunk.
-
-    With `external_id`, only the rows with this identifier.
+    """The number of the first chunk with rows, from this one on, and their outcomes as
+    `chunk_outcomes` has them; None after the last chunk.
     """
     ahead = [
         sa.select(sa.func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= from_chunk)
@@ -302,6 +366,15 @@ def find_outcomes(
     chunk = min((number for number in numbers if number is not None), default=None)
     if chunk is None:
         return None
+    return chunk, chunk_outcomes(tx, file_id, chunk, external_id=external_id)
+
+
+def chunk_outcomes(
+    tx: Tx, file_id: int, chunk: int, *, external_id: str | None = None
+) -> list[RowOutcome]:
+    """The outcomes of the chunk's rows in order; with `external_id`, only of the rows with this
+    identifier.
+    """
     query = sa.select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk)
     if external_id is not None:
         query = query.where(_rows.external_id == external_id)
@@ -310,7 +383,7 @@ def find_outcomes(
     content = tx.execute(sa.select(file_unchanged.c.content).where(packed)).scalar()
     if content is not None:
         found += _unpacked(tx, content, external_id)
-    return chunk, [outcome for _, outcome in sorted(found)]
+    return [outcome for _, outcome in sorted(found)]
 
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:
@@ -331,17 +404,29 @@ def _file(tx: Tx, query: sa.Executable) -> EligibilityFile | None:
 
 
 def _outcome(row: sa.Row[Any]) -> RowOutcome:
-    said = (row.faults or (), row.warnings or (), row.changed or (), row.left_plan_id)
-    return RowOutcome(row.place, row.external_id, row.outcome, row.member_id or 0, *said)
+    return RowOutcome(
+        place=row.place,
+        external_id=row.external_id,
+        outcome=row.outcome,
+        member_id=row.member_id or 0,
+        faults=row.faults or (),
+        warnings=row.warnings or (),
+        changed=row.changed or (),
+        left_plan_id=row.left_plan_id,
+    )
 
 
 def _unpacked(tx: Tx, content: bytes, external_id: str | None) -> list[tuple[int, RowOutcome]]:
     """Positions and outcomes. An erased member has no identifier any more."""
     numbers = array("q", zlib.decompress(content))
-    positions, places, member_ids = numbers[0::3], numbers[1::3], numbers[2::3]
-    names = external_ids_of(tx, {*member_ids})
-    return [
-        (position, RowOutcome(place, names.get(id_) or None, Outcome.UNCHANGED.value, id_))
-        for position, place, id_ in zip(positions, places, member_ids, strict=True)
-        if external_id is None or names.get(id_) == external_id
-    ]
+    positions = numbers[0::3]
+    places = numbers[1::3]
+    member_ids = numbers[2::3]
+    external_ids = external_ids_of(tx, {*member_ids})
+    unchanged = Outcome.UNCHANGED.value
+    found = []
+    for position, place, member_id in zip(positions, places, member_ids, strict=True):
+        own_id = external_ids.get(member_id)
+        if external_id in (None, own_id):
+            found.append((position, RowOutcome(place, own_id or None, unchanged, member_id)))
+    return found

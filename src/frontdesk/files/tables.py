@@ -1,4 +1,6 @@
-"""The tables of eligibility files: the files, their content in parts, what happened to their rows, mappings, settings."""
+"""The tables of eligibility files: the files, their content in parts, what happened to their rows,
+mappings, settings.
+"""
 
 from typing import Any
 
@@ -35,7 +37,8 @@ eligibility_files = sa.Table(
     *required(Id, "size_bytes", default=0),
     *optional(sa.String(64), "sha256"),
     *optional(IsoDate(), "file_date"),
-    # `members_before`, `members_missing`: the plan's members before a full file was applied, and how many of them it omits.
+    # `members_before`, `members_missing`: the plan's members before a full file was applied, and
+    # how many of them it omits.
     *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),
     *required(Json, "counts", "codes", default=dict),
     *required(Json, "ignored", default=list),
@@ -53,7 +56,9 @@ eligibility_files = sa.Table(
     sa.Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
     sa.Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account.
-    sa.Index("uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")),
+    sa.Index(
+        "uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")
+    ),
 )
 
 # The mappings of accounts by name. The default is for files that come without a mapping.
@@ -65,7 +70,9 @@ eligibility_mappings = sa.Table(
     *required(Json, "mapping"),
     *required(sa.Boolean(), "is_default"),
     *required(UtcTime(), "changed_at"),
-    sa.Index("uq_eligibility_mappings_account_id", "account_id", unique=True, **_where("is_default")),
+    sa.Index(
+        "uq_eligibility_mappings_account_id", "account_id", unique=True, **_where("is_default")
+    ),
 )
 
 # How files of an account are treated; the defaults of FileSettings count where there is no row.
@@ -78,7 +85,10 @@ file_settings = sa.Table(
 
 # When a worker last took a file of the account in hand: accounts take turns.
 file_turns = sa.Table(
-    "file_turns", metadata, *key(Id, "account_id", to="accounts.id"), *required(UtcTime(), "taken_at")
+    "file_turns",
+    metadata,
+    *key(Id, "account_id", to="accounts.id"),
+    *required(UtcTime(), "taken_at"),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.
@@ -90,14 +100,17 @@ file_parts = sa.Table(
     *required(sa.LargeBinary(), "content"),
 )
 
-# What happened to each row, in the order of the report; written in the transaction that applied the chunk. No foreign keys: their
-# checks would cost as much as the row, and neither files with rows nor members are deleted.
+# What happened to each row, in the order of the report; written in the transaction that applied the
+# chunk. No foreign keys: their checks would cost as much as the row, and neither files with rows
+# nor members are deleted.
 file_rows = sa.Table(
     "file_rows",
     metadata,
     *key(Id, "file_id"),
     *key(sa.Integer(), "chunk", "position"),
-    *optional(sa.Integer(), "place"),  # of the row in the file; null for a member that the file omits
+    *optional(
+        sa.Integer(), "place"
+    ),  # of the row in the file; null for a member that the file omits
     *optional(Id, "member_id"),
     *optional(sa.String(255), "external_id"),
     *required(sa.String(16), "outcome"),
@@ -107,12 +120,15 @@ file_rows = sa.Table(
     sa.Index("ix_file_rows_member_id", "member_id"),
     # For the erasure of a person: of rows without a member, which are few.
     sa.Index(
-        "ix_file_rows_external_id", "external_id", **_where("member_id IS NULL AND external_id IS NOT NULL")
+        "ix_file_rows_external_id",
+        "external_id",
+        **_where("member_id IS NULL AND external_id IS NOT NULL"),
     ),
     sqlite_with_rowid=False,
 )
 
-# The rows of a chunk that changed nothing, as packed numbers: 3 bytes a row, where a row of a table takes 150.
+# The rows of a chunk that changed nothing, as packed numbers: 3 bytes a row, where a row of a table
+# takes 150.
 file_unchanged = sa.Table(
     "file_unchanged",
     metadata,

@@ -1,5 +1,6 @@
-"""Rows of a sheet of a workbook (.xlsx), from the process that reads it (frontdesk.workbooks): as of a CSV, but that dates,
-numbers and booleans are real (docs/file-formats.md)."""
+"""Rows of a sheet of a workbook (.xlsx), from the process that reads it (frontdesk.workbooks): as
+of a CSV, but that dates, numbers and booleans are real (docs/file-formats.md).
+"""
 
 import marshal
 import os
@@ -12,37 +13,52 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import IO, Any
 
+from frontdesk import codes
+from frontdesk.codes import Where
 from frontdesk.errors import Unavailable
 from frontdesk.formats import source
 from frontdesk.formats.model import SEARCHED_ROWS, HeaderRank, SplitRow, Table, Unreadable
 
-_LIMITS = (source.LARGEST_CONTENT, source.LARGEST_RATIO, source.RATIO_COUNTS_FROM, source.LONGEST_LINE)
+_LIMITS = (
+    source.LARGEST_CONTENT,
+    source.LARGEST_RATIO,
+    source.RATIO_COUNTS_FROM,
+    source.LONGEST_LINE,
+)
 _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
 READER = (sys.executable, "-m", "frontdesk.workbooks")
 
-# A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a value of a member.
+# A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a
+# value of a member.
 DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
 # Exit statuses of a child that reached its limits or crashed on a hostile file.
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
-_ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
+_ERRORS = frozenset(
+    {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"}
+)
 
 _Row = tuple[int, list[str]]  # with its number
 
 
 def read_sheet(
-    content: IO[bytes], rank: HeaderRank, sheet: str | None, go_on: Callable[[], None] = lambda: None
+    content: IO[bytes],
+    rank: HeaderRank,
+    sheet: str | None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Table:
-    """The header, that of the highest rank, and the rows of the sheet, else of the first one that is shown, each as wide as the
-    header: what stands beside the table has no name. Calls `go_on` each second while the reading process is silent.
+    """The header, that of the highest rank, and the rows of the sheet, else of the first one that
+    is shown, each as wide as the header: what stands beside the table has no name. Calls `go_on`
+    each second while the reading process is silent.
 
-    Raises Unreadable, and Unavailable if the reading process was ended from outside, here or from the rows.
+    Raises Unreadable, and Unavailable if the reading process was ended from outside, here or from
+    the rows.
     """
     rows = _rows(content, sheet, go_on)
     first = [*islice(rows, SEARCHED_ROWS + 1)]
     if not first:
-        raise Unreadable("no_rows", "The sheet is empty.")
+        raise Unreadable(codes.files.NO_ROWS, "The sheet is empty.")
     searched = [row for row in first if row[0] <= SEARCHED_ROWS]
     place, names = max(searched, key=lambda row: rank(*row), default=(1, []))
     while names and not names[-1].strip():
@@ -57,12 +73,16 @@ def read_sheet(
 
 
 def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
-    """The rows that are not blank, from the process that reads the workbook, which ends with the iterator."""
+    """The rows that are not blank, from the process that reads the workbook, which ends with the
+    iterator.
+    """
     if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
-        raise Unreadable("old_workbook")  # Excel encrypts into a container of the kind that .xls has
+        # Excel encrypts into a container of the kind that .xls has
+        raise Unreadable(codes.files.OLD_WORKBOOK)
     if not start.startswith(source.ZIP_MAGIC):
-        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
-    # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
+        raise Unreadable(codes.files.NOT_WORKBOOK, "The file is no workbook (.xlsx).")
+    # The process needs a file that it can seek in. This one has no name, and is gone with its last
+    # descriptor.
     with tempfile.TemporaryFile() as file:
         block = start
         while block:
@@ -80,24 +100,27 @@ def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> I
                 child.kill()
 
 
-def _read_rows(child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]) -> list[_Row]:
+def _read_rows(
+    child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]
+) -> list[_Row]:
     """The next rows; none after the last."""
     length = int.from_bytes(_read(pipe, 4, go_on), "big")
     content = _read(pipe, length, go_on)
     if not length or len(content) < length:
         if child.wait() in OF_THE_FILE:
-            raise Unreadable("sheet_too_large")
+            raise Unreadable(codes.files.SHEET_TOO_LARGE)
         raise Unavailable("The process that reads the workbook ended early.")
     block = marshal.loads(content)  # noqa: S302 - written by our own child
     if isinstance(block, tuple):
         code, message, row = block
-        raise Unreadable(code, message, place=row)
+        raise Unreadable(codes.CODES[Where.FILE, code], message, place=row)
     return block  # type: ignore[no-any-return]
 
 
 def _read(pipe: IO[bytes], size: int, go_on: Callable[[], None]) -> bytes:
     """So many bytes, fewer at the end. Nothing else may read the pipe."""
-    poll, content = select.poll(), bytearray()
+    poll = select.poll()
+    content = bytearray()
     poll.register(pipe, select.POLLIN)
     while len(content) < size:
         if not poll.poll(LOOK_MILLISECONDS):

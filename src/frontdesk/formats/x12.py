@@ -1,7 +1,9 @@
-"""An 834 as it is written: segments, the envelopes around its transactions, and the families of INS loops inside (docs/834.md).
+"""An 834 as it is written: segments, the envelopes around its transactions, and the families of INS
+loops inside (docs/834.md).
 
-Segments are counted from the first ISA of the file, which is 1. A family is a subscriber's loop (INS*Y) with the loops of the
-following dependents. A tidy family is returned as text, so that an unchanged family need not be split.
+Segments are counted from the first ISA of the file, which is 1. A family is a subscriber's loop
+(INS*Y) with the loops of the following dependents. A tidy family is returned as text, so that an
+unchanged family need not be split.
 """
 
 import re
@@ -10,7 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from frontdesk.eligibility.fields import day_exists, x12_date
+from frontdesk import codes
+from frontdesk.codes import Code
+from frontdesk.eligibility.field_kinds import day_exists, x12_date
 from frontdesk.formats.model import FileMode, Unreadable
 from frontdesk.formats.source import LONGEST_LINE, Source, is_readable
 from frontdesk.formats.x12_loop import MemberLoop, Segment, Transaction, element, read_loop
@@ -26,12 +30,15 @@ _MEMBER_TAGS = "INS|REF|DTP|NM1|PER|N3|N4|DMG|HD|EC|ICM|AMT|HLH|LUI|DSB|IDC|LX|C
 MEMBER_SEGMENTS_LIMIT = 10_000
 
 # The earlier guide has the same rules for all segments that are read here.
-KIND, GUIDE, OLDER_GUIDE = "BE", "005010X220", "004010X095"
+KIND = "BE"
+GUIDE = "005010X220"
+OLDER_GUIDE = "004010X095"
 _VERSIONS = {"005010", "004010"}
 
 # Each tag: the level at which it may stand, and the level to which it leads.
 _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1), "IEA": (1, 0)}
-_INTERCHANGE, _TRANSACTION = 1, 3
+_INTERCHANGE = 1
+_TRANSACTION = 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
 _SEND_AGAIN = "the sender has to send the file again"
@@ -42,7 +49,7 @@ MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 PlacedLoop = tuple[int, MemberLoop]  # with the number of its INS
 
 
-def at_segment(number: int, code: str, message: str = "") -> Unreadable:
+def at_segment(number: int, code: Code, message: str = "") -> Unreadable:
     return Unreadable(code, message, place=number, unit="Segment")
 
 
@@ -70,7 +77,9 @@ class Family:
         """The number of each INS."""
         text, separator, terminator = self.segments
         before_last = text.split(f"{terminator}INS{separator}")[:-1]
-        return [*accumulate((loop.count(terminator) + 1 for loop in before_last), initial=self.place)]
+        return [
+            *accumulate((loop.count(terminator) + 1 for loop in before_last), initial=self.place)
+        ]
 
     def loops(self) -> Iterator[PlacedLoop]:
         text, separator, terminator = self.segments
@@ -82,14 +91,17 @@ class Family:
 
 
 class SegmentReader:
-    """Every segment with its number; a tidy family as one text, with the number of its first segment.
+    """Every segment with its number; a tidy family as one text, with the number of its first
+    segment.
 
-    Line breaks between segments are ignored, and so are space, blank segments, a missing terminator at the end of a line or of
-    the file, tags in small letters and an ISA that has lost its padding, which `note` is told of. Raises Unreadable.
+    Line breaks between segments are ignored, and so are space, blank segments, a missing terminator
+    at the end of a line or of the file, tags in small letters and an ISA that has lost its padding,
+    which `note` is told of. Raises Unreadable.
     """
 
     def __init__(self, source: Source, note: Callable[[], None] = lambda: None) -> None:
-        self._source, self._note = source, note
+        self._source = source
+        self._note = note
         self._number = 0
 
     def __iter__(self) -> Iterator[NumberedSegment]:
@@ -100,14 +112,20 @@ class SegmentReader:
 
     def _interchange(self, text: str) -> Generator[NumberedSegment, None, str]:
         """The segments up to the IEA; returns what follows, which may declare other delimiters."""
-        separator, terminator = self._separator, self._terminator
+        separator = self._separator
+        terminator = self._terminator
         family_begin = re.compile(f"{re.escape(terminator)}(?=INS{re.escape(separator)}Y)")
-        self._stray = re.compile(f"{re.escape(terminator)}(?!(?:{_MEMBER_TAGS}){re.escape(separator)})")
+        self._stray = re.compile(
+            f"{re.escape(terminator)}(?!(?:{_MEMBER_TAGS}){re.escape(separator)})"
+        )
         while True:
-            # The begun segment waits for the next block: what follows a line break tells whether it ends there.
+            # The begun segment waits for the next block: what follows a line break tells whether it
+            # ends there.
             whole, _, begun = text.rpartition(terminator)
             *parts, last = family_begin.split(self._without_breaks(whole))
-            given, is_held = [*parts, last], self._is_family(last)  # it may go on in the next block
+            # it may go on in the next block
+            given = [*parts, last]
+            is_held = self._is_family(last)
             for at, part in enumerate(parts if is_held else given):
                 if at < len(parts) and self._is_family(part):
                     yield self._number + 1, ["INS"], FamilyText(part, separator, terminator)
@@ -117,10 +135,13 @@ class SegmentReader:
             block = self._block(begun)
             if not block and _LAST_SEGMENT.fullmatch(begun.strip(_FILLER)):
                 self._note()
-                begun, block = begun.rstrip(_FILLER), terminator
+                begun = begun.rstrip(_FILLER)
+                block = terminator
             if not block:
                 yield from self._segments(last if is_held else "")
-                raise at_segment(self._number + 1, "cut_off", "the file ends here, before its IEA")
+                raise at_segment(
+                    self._number + 1, codes.files.CUT_OFF, "the file ends here, before its IEA"
+                )
             text = f"{last}{terminator}{begun}{block}" if is_held else begun + block
 
     def _is_family(self, part: str) -> bool:
@@ -154,7 +175,9 @@ class SegmentReader:
         return None
 
     def _more(self, rest: str) -> str:
-        """The rest, long enough for an ISA if the file is; "" if only filler and blank segments are left."""
+        """The rest, long enough for an ISA if the file is; "" if only filler and blank segments are
+        left.
+        """
         filler = _FILLER + (self._terminator if self._number else "")
         while len(text := rest.lstrip(filler)) < ISA_LENGTH and (block := self._block(rest)):
             rest += block
@@ -164,19 +187,22 @@ class SegmentReader:
         """The next block of the file, behind a begun segment."""
         if len(begun) > LONGEST_LINE:
             message = f"longer than {LONGEST_LINE:,} characters, which no segment needs"
-            raise at_segment(self._number + 1, "line_too_long", message)
+            raise at_segment(self._number + 1, codes.files.LINE_TOO_LONG, message)
         return self._source.block()
 
     def _without_breaks(self, text: str) -> str:
-        """The text without line breaks, of which those after a segment without an end and before the tag of another one become
-        a terminator."""
-        separator, terminator = self._separator, self._terminator
+        """The text without line breaks, of which those after a segment without an end and before
+        the tag of another one become a terminator.
+        """
+        separator = self._separator
+        terminator = self._terminator
         breaks = "\r\n".replace(terminator, "")
         for line_end in (breaks, breaks[-1]):
             text = text.replace(terminator + line_end, terminator)
         text = text.lstrip(breaks)  # behind the terminator before it
         if any(map(text.__contains__, breaks)):
-            before, tag = rf"(?<=[^ \t\r\n{re.escape(terminator)}])", rf"(?:{_TAGS}){re.escape(separator)}"
+            before = rf"(?<=[^ \t\r\n{re.escape(terminator)}])"
+            tag = rf"(?:{_TAGS}){re.escape(separator)}"
             missing = rf"{before}[ \t]*[{breaks}][ \t{breaks}]*(?={tag})"
             text, count = re.subn(missing, lambda _: terminator, text)
             if count:
@@ -185,32 +211,39 @@ class SegmentReader:
         return text
 
     def _delimiters(self, text: str) -> tuple[str, str]:
-        """The element separator and the segment terminator, at fixed places of the ISA. Where it has lost or gained spaces, GS
-        must follow."""
+        """The element separator and the segment terminator, at fixed places of the ISA. Where it
+        has lost or gained spaces, GS must follow.
+        """
         number = self._number + 1
         if text[:3].upper() != "ISA":
             message = "an ISA segment is expected here: send the file as it was written"
-            raise at_segment(number, "not_x12", message)
+            raise at_segment(number, codes.files.NOT_X12, message)
         if len(text) < ISA_LENGTH:
-            raise at_segment(number, "cut_off", "the file ends within the ISA")
+            raise at_segment(number, codes.files.CUT_OFF, "the file ends within the ISA")
         separator = text[3]
         *fixed, rest = text[: 2 * ISA_LENGTH].split(separator, len(_ISA_WIDTHS))
-        last, terminator = rest[:1], rest[1:2]
+        last = rest[:1]
+        terminator = rest[1:2]
         is_padded = [len(each) for each in fixed] == _ISA_WIDTHS
         if not is_padded:
             self._note()
         fits = len(fixed) == len(_ISA_WIDTHS) and all(
             len(each.strip()) <= width for each, width in zip(fixed, _ISA_WIDTHS, strict=True)
         )
-        is_followed = rest[2:].lstrip(_FILLER).upper().startswith(("GS" + separator, "TA1" + separator))
+        is_followed = (
+            rest[2:].lstrip(_FILLER).upper().startswith(("GS" + separator, "TA1" + separator))
+        )
         are_visible = " " not in (separator, last, terminator)
-        are_signs = separator not in (last, terminator) and not any(map(str.isalnum, (separator, terminator)))
+        are_signs = separator not in (last, terminator) and not any(
+            map(str.isalnum, (separator, terminator))
+        )
         if not are_signs or not (is_padded or (fits and is_followed and are_visible)):
             message = (
-                "the ISA is damaged: it must have 16 elements of fixed length, filled up with spaces, and a terminator; "
-                "send the file as it was written, not as the text of a mail"
+                "the ISA is damaged: it must have 16 elements of fixed length, filled up with "
+                "spaces, and a terminator; send the file as it was written, not as the text of a "
+                "mail"
             )
-            raise at_segment(number, "not_x12", message)
+            raise at_segment(number, codes.files.NOT_X12, message)
         return separator, terminator
 
 
@@ -219,7 +252,8 @@ class Envelope:
 
     def __init__(self, note: Callable[[], None], *, refuses_counts: bool = True) -> None:
         """A wrong count is refused or reported to `note`; an older version is reported."""
-        self._note, self._refuses_counts = note, refuses_counts
+        self._note = note
+        self._refuses_counts = refuses_counts
         self.level = 0
         self._control = ["", "", "", ""]  # the control number that opened each level
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
@@ -232,12 +266,13 @@ class Envelope:
         tag = segment[0]
         level, next_level = _LEVELS[tag]
         if level != self.level:
-            raise at_segment(number, "wrong_order", f"{tag} has no place here")
+            raise at_segment(number, codes.files.WRONG_ORDER, f"{tag} has no place here")
         self.level = next_level
         if tag not in _OPENS:
             self._check_end(number, segment, level)
             return
-        self._control[next_level], self._count[next_level] = element(segment, _OPENS[tag]), 0
+        self._control[next_level] = element(segment, _OPENS[tag])
+        self._count[next_level] = 0
         self._count[level] += 1
         self._began_at = number
         if tag != "ISA":
@@ -245,12 +280,17 @@ class Envelope:
 
     def check_in_transaction(self, number: int) -> None:
         if self.level != _TRANSACTION:
-            raise at_segment(number, "wrong_order", "stands outside of any transaction (ST to SE)")
+            raise at_segment(
+                number, codes.files.WRONG_ORDER, "stands outside of any transaction (ST to SE)"
+            )
 
     def _check_version(self, number: int, segment: Segment) -> None:
-        """A group may name the version only, or be of another kind; a transaction names the guide, or nothing."""
+        """A group may name the version only, or be of another kind; a transaction names the guide,
+        or nothing.
+        """
         if segment[0] == "GS":
-            what, version = "GS08", element(segment, 8).upper()
+            what = "GS08"
+            version = element(segment, 8).upper()
             is_ours = version.startswith((GUIDE, OLDER_GUIDE))
             self.day = x12_date(element(segment, 4))
             self.is_foreign = element(segment, 1).upper() not in ("", KIND) and not is_ours
@@ -258,12 +298,13 @@ class Envelope:
                 self._note()
             is_ours |= version in _VERSIONS
         else:
-            what, version = "ST01, ST03", element(segment, 3).upper()
+            what = "ST01, ST03"
+            version = element(segment, 3).upper()
             is_ours = not version or version.startswith((GUIDE, OLDER_GUIDE))
             is_ours &= element(segment, 1) == "834"
         if not (is_ours or self.is_foreign):
             message = f"not an 834 of version 005010X220A1, or 004010X095A1: {what} says otherwise"
-            raise at_segment(number, "wrong_version", message)
+            raise at_segment(number, codes.files.WRONG_VERSION, message)
 
     def _check_end(self, number: int, segment: Segment, level: int) -> None:
         tag = segment[0]
@@ -272,21 +313,29 @@ class Envelope:
             if self._refuses_counts:
                 what = _WHAT_IS_COUNTED[tag]
                 message = f"{tag}01 is not the number of {what}, which is {counted}. {_LENIENT}"
-                raise at_segment(number, "wrong_count", message)
+                raise at_segment(number, codes.files.WRONG_COUNT, message)
             self._note()
         if element(segment, 2).lstrip("0") != self._control[level].lstrip("0"):
             message = f"{tag}02 is not the control number that was opened; {_SEND_AGAIN}"
-            raise at_segment(number, "wrong_count", message)
+            raise at_segment(number, codes.files.WRONG_COUNT, message)
 
 
 class X12Reader:
-    """One pass over the file: `begin` once, then `members`. A `mode` overrides BGN08; with `verifies_full`, BGN08 = 4 is a full
-    file; wrong counts are refused unless it `is_lenient` (docs/834.md)."""
+    """One pass over the file: `begin` once, then `members`. A `mode` overrides BGN08; with
+    `verifies_full`, BGN08 = 4 is a full file; wrong counts are refused unless it `is_lenient`
+    (docs/834.md).
+    """
 
     def __init__(
-        self, source: Source, mode: FileMode | None, *, verifies_full: bool = False, is_lenient: bool = False
+        self,
+        source: Source,
+        mode: FileMode | None,
+        *,
+        verifies_full: bool = False,
+        is_lenient: bool = False,
     ) -> None:
-        self._asked_mode, self._mode = mode, mode
+        self._asked_mode = mode
+        self._mode = mode
         self._modes = MODES | ({"4": FileMode.FULL} if verifies_full else {})
         self._envelope = Envelope(self._note, refuses_counts=not is_lenient)
         self._transaction: Transaction | None = None
@@ -297,24 +346,32 @@ class X12Reader:
         self.is_untidy = True
 
     def begin(self) -> Transaction:
-        """The first transaction. Without a mode, all of them must have the same BGN08. Raises Unreadable."""
+        """The first transaction. Without a mode, all of them must have the same BGN08. Raises
+        Unreadable.
+        """
         for number, segment, _ in self._segments:
             self._outside(number, segment)
             if self._transaction is not None:
                 return self._transaction
-        raise Unreadable("no_rows")
+        raise Unreadable(codes.files.NO_ROWS)
 
     def members(self) -> Iterator[Family | PlacedLoop]:
-        """Each family that is tidy, and each INS loop besides, in the order of the file. Raises Unreadable."""
+        """Each family that is tidy, and each INS loop besides, in the order of the file. Raises
+        Unreadable.
+        """
         member: list[Segment] = []
-        place, has_members = 0, False
+        place = 0
+        has_members = False
         for number, segment, family in self._segments:
-            tag, transaction = segment[0], self._transaction
+            tag = segment[0]
+            transaction = self._transaction
             if member and tag != "INS" and tag not in _LEVELS:
                 member.append(segment)
                 if number - place >= MEMBER_SEGMENTS_LIMIT:
-                    message = f"a member of more than {MEMBER_SEGMENTS_LIMIT:,} segments begins here"
-                    raise at_segment(place, "line_too_long", message)
+                    message = (
+                        f"a member of more than {MEMBER_SEGMENTS_LIMIT:,} segments begins here"
+                    )
+                    raise at_segment(place, codes.files.LINE_TOO_LONG, message)
                 continue
             if member and transaction is not None:
                 yield place, read_loop(member, transaction)
@@ -327,9 +384,10 @@ class X12Reader:
             if family is not None:
                 yield Family(number, family, transaction)
             else:
-                place, member = number, [segment]
+                place = number
+                member = [segment]
         if not has_members:
-            raise Unreadable("no_rows")
+            raise Unreadable(codes.files.NO_ROWS)
 
     def loops(self) -> Iterator[PlacedLoop]:
         """As `members`, all of them loops."""
@@ -338,7 +396,8 @@ class X12Reader:
 
     def _outside(self, number: int, segment: Segment) -> None:
         """Take a segment that stands outside of members."""
-        tag, transaction = segment[0], self._transaction
+        tag = segment[0]
+        transaction = self._transaction
         if tag in _LEVELS:
             self._envelope.check(number, segment)
             if tag in ("ST", "GS"):
@@ -351,7 +410,7 @@ class X12Reader:
         if self._envelope.is_foreign:
             return
         if tag == "INS":
-            raise at_segment(number, "wrong_order", "INS stands before BGN")
+            raise at_segment(number, codes.files.WRONG_ORDER, "INS stands before BGN")
         if tag == "BGN":
             self._transaction = self._begin(number, segment)
         elif transaction is not None and tag == "REF":
@@ -360,11 +419,11 @@ class X12Reader:
             transaction.payor_name = element(segment, 2)
 
     def _begin(self, number: int, segment: Segment) -> Transaction:
-        mode = self._asked_mode or self._said_mode(segment)
+        mode = self._asked_mode or self._declared_mode(segment)
         if mode is None:
-            raise at_segment(number, "unknown_purpose")
+            raise at_segment(number, codes.files.UNKNOWN_PURPOSE)
         if self._mode not in (None, mode):
-            raise at_segment(number, "mixed_purposes")
+            raise at_segment(number, codes.files.MIXED_PURPOSES)
         self._mode = mode
         day = x12_date(element(segment, 3))
         if not day:
@@ -373,11 +432,13 @@ class X12Reader:
         if not (re.fullmatch("[0-9-]{10}", day) and day_exists(day)):
             # Members that are ended without a date of their own end on this day.
             message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
-            raise at_segment(number, "wrong_date", message)
+            raise at_segment(number, codes.files.WRONG_DATE, message)
         return Transaction(mode, day)
 
-    def _said_mode(self, segment: Segment) -> FileMode | None:
-        """BGN08, or an earlier element if the sender has left some out. Without any, the file is a change."""
+    def _declared_mode(self, segment: Segment) -> FileMode | None:
+        """BGN08, or an earlier element if the sender has left some out. Without any, the file is a
+        change.
+        """
         if purpose := element(segment, 8).upper():
             return self._modes.get(purpose)
         self._note()

@@ -3,30 +3,38 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frontdesk.eligibility.fields import x12_date
+from frontdesk.eligibility.field_kinds import x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.model import FileMode
 
 # The elements of a segment, the tag first.
 Segment = list[str]
 
-ADD, END, REINSTATE = "021", "024", "025"
+ADD = "021"
+END = "024"
+REINSTATE = "025"
 # A coverage that was never effective, and one that only the dependents have (HD01).
-DELETED, OF_DEPENDENTS = "002", "032"
+DELETED = "002"
+OF_DEPENDENTS = "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
-_CORRECTED, _WRONG = "74", "70"  # NM101 of a correction: the right values, and the old ones
+# NM101 of a correction: the right values, and the old ones
+_CORRECTED = "74"
+_WRONG = "70"
 _PEOPLE = {"IL", _CORRECTED, _WRONG}
-# These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
+# These begin providers, other payors, reporting categories, disabilities: their references and
+# dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "LE", "DSB"}
 
-# The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
+# The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8)
+# says both.
 _END_OF = {"348": "349", "356": "357"}
 _OF_COVERAGE = {"348", "349"}
 LONGEST_PERSON_CODE = 3  # a longer REF*17 names a class of people
 SSN_QUALIFIER = "34"
 _OPEN_YEAR = "9999"
-_DAY_LENGTH, _RANGE_LENGTH = len("20260101"), len("20260101-20261231")
+_DAY_LENGTH = len("20260101")
+_RANGE_LENGTH = len("20260101-20261231")
 
 # A segment may be shorter than the element that is read.
 PADDING = ("",) * 18
@@ -44,7 +52,9 @@ class Transaction:
 
 @dataclass(slots=True)
 class Level:
-    """References and dates by their qualifiers: those of the member, or of one coverage, which begins with its HD."""
+    """References and dates by their qualifiers: those of the member, or of one coverage, which
+    begins with its HD.
+    """
 
     references: dict[str, str]
     hd: Sequence[str] = PADDING
@@ -53,13 +63,14 @@ class Level:
 
 @dataclass(slots=True)
 class MemberLoop:
-    """The data of one INS loop; `person` has the segments about the member, by their tag, and `former` those with the corrected
-    (old) values.
+    """The data of one INS loop; `person` has the segments about the member, by their tag, and
+    `former` those with the corrected (old) values.
 
-    `key` is its identifier by the mapping. `nested` are the positions of names inside LS and LE, in segments from the INS on: a
-    dependent there would need an INS loop of its own. `address_before` is the address of the subscriber before a dependent
-    without one, `covered_by` the level (HD05) of the subscriber's coverage that may cover a dependent without one. `action` is
-    None for an unknown code.
+    `key` is its identifier by the mapping. `nested` are the positions of names inside LS and LE, in
+    segments from the INS on: a dependent there would need an INS loop of its own. `address_before`
+    is the address of the subscriber before a dependent without one, `covered_by` the level (HD05)
+    of the subscriber's coverage that may cover a dependent without one. `action` is None for an
+    unknown code.
     """
 
     transaction: Transaction
@@ -97,7 +108,8 @@ class MemberLoop:
 
     def named(self, segments: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
         """First name, last name and birth date by these segments, `person` or `former`."""
-        name, birth = segments.get("NM1", PADDING), segments.get("DMG", PADDING)
+        name = segments.get("NM1", PADDING)
+        birth = segments.get("DMG", PADDING)
         return name[4].strip(), name[3].strip(), x12_date(birth[2].strip())
 
     def address(self) -> dict[str, object]:
@@ -112,7 +124,8 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
     """One INS loop; `segments` begin with its INS."""
     # Some senders write codes in small letters, or without zeros.
     ins = [*map(str.strip, map(str.upper, segments[0])), *PADDING]
-    ins[2], ins[3] = _filled(ins[2], 2), _filled(ins[3], 3)
+    ins[2] = _filled(ins[2], 2)
+    ins[3] = _filled(ins[3], 3)
     loop = MemberLoop(transaction, ins, Level(dict(transaction.references)))
     _sort(segments, loop)
     own = loop.own
@@ -120,9 +133,12 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
         own.references.setdefault("0F", own.references[_MISSPELT_0F])
         loop.is_untidy = True
     for coverage in loop.coverages:
-        # Some senders write the dates of the coverage before its HD: they are those of a coverage without its own.
+        # Some senders write the dates of the coverage before its HD: they are those of a coverage
+        # without its own.
         if not coverage.dates.keys() & _OF_COVERAGE:
-            coverage.dates.update({name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE})
+            coverage.dates.update(
+                {name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE}
+            )
     loop.action = _ACTIONS.get(ins[3])
     if loop.action and transaction.mode is FileMode.COMPARE:  # a comparison changes nothing
         loop.action = Action.COMPARE
@@ -130,9 +146,12 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
 
 
 def _sort(segments: list[Segment], loop: MemberLoop) -> None:
-    """A REF or DTP belongs to the member, to a coverage after HD, and is ignored in loops about others."""
+    """A REF or DTP belongs to the member, to a coverage after HD, and is ignored in loops about
+    others.
+    """
     level: Level | None = loop.own
-    entity, is_inside = "", False
+    entity = ""
+    is_inside = False
     for position, segment in enumerate(segments):
         tag = segment[0]
         if tag == "NM1" and is_inside:
@@ -144,11 +163,15 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             _take_about_person(segment, entity, loop)
         elif tag == "HD":
             # The codes as the guide writes them; the description of the plan keeps its letters.
-            code, line = _filled(element(segment, 1), 3), element(segment, 3).upper()
-            level, is_inside = Level({}, ("HD", code, "", line, *segment[4:], *PADDING)), False
+            code = _filled(element(segment, 1), 3)
+            line = element(segment, 3).upper()
+            level = Level({}, ("HD", code, "", line, *segment[4:], *PADDING))
+            is_inside = False
             loop.coverages.append(level)
         elif tag in _OTHER_LOOPS:
-            level, entity, is_inside = None, "", tag == "LS" or (is_inside and tag != "LE")
+            level = None
+            entity = ""
+            is_inside = tag == "LS" or (is_inside and tag != "LE")
         elif level is not None and tag == "REF" and len(segment) > 2:
             level.references[segment[1].strip().upper()] = segment[2].strip()
         elif level is not None and tag == "DTP" and len(segment) > 3:
@@ -158,7 +181,9 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
 
 
 def _take_about_person(segment: Segment, entity: str, loop: MemberLoop) -> None:
-    """Take NM1, N4, DMG or PER of the person that the last NM1 is about, as NM101 says: the member, now or before."""
+    """Take NM1, N4, DMG or PER of the person that the last NM1 is about, as NM101 says: the member,
+    now or before.
+    """
     tag = segment[0]
     if entity not in _PEOPLE:
         return
@@ -182,9 +207,11 @@ def _names(segment: Sequence[str]) -> tuple[str, str]:
 
 
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
-    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the matching end.
-    Blank days and placeholders for an open end are absent."""
-    qualifier, text = segment[1].strip(), segment[3].strip()
+    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day
+    the matching end. Blank days and placeholders for an open end are absent.
+    """
+    qualifier = segment[1].strip()
+    text = segment[3].strip()
     if segment[2].strip().upper() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")

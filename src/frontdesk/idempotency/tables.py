@@ -1,4 +1,6 @@
-"""The table of stored answers. Rows are deleted a day later (privacy.retention), and when a member of the account is erased."""
+"""The table of stored answers. Rows are deleted a day later (privacy.retention), and when a member
+of the account is erased.
+"""
 
 from sqlalchemy import Integer, String, Table, Text, UniqueConstraint
 

@@ -1,15 +1,19 @@
-"""What operators and files decide about invitations (cancel, resend, settle, keep back), the forecast and the statistics."""
+"""What operators and files decide about invitations (cancel, resend, settle, keep back), the
+forecast and the statistics.
+"""
 
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
+from frontdesk import codes
 from frontdesk.db import Tx
 from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations import store
-from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
+from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, WindowKey, window_key
 from frontdesk.invitations.model import (
     IN_LINE,
     DeliverabilitySettings,
@@ -24,9 +28,13 @@ from frontdesk.invitations.model import (
     StateChange,
 )
 from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
+from frontdesk.invitations.store import account_settings, claims, limits, queries, suppressions
 from frontdesk.text import fold_email
 
 PAGE_ROWS = 1000
+# Accounts in the metric of immediate invitations, so that its series don't grow with the accounts.
+MOST_SHOWN = 10
+_NO_BATCHES = 2**31  # a batch that is never used up
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
 
 RESENDABLE = set(InvitationState).difference(IN_LINE)
@@ -34,96 +42,124 @@ RESENDABLE = set(InvitationState).difference(IN_LINE)
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
     """The invitation and its timeline, oldest step first. Raises NotFound."""
-    return store.find_invitation(tx, invitation_id), store.find_events(tx, invitation_id)
+    return queries.find_invitation(tx, invitation_id), queries.find_events(tx, invitation_id)
 
 
 def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
-    """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
-    _change(tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now)
+    """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left,
+    already.
+    """
+    _change(
+        tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now
+    )
 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
-    """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
+    """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound,
+    FrontdeskError.
+    """
     _change(tx, _lock(tx, invitation_id, {InvitationState.AMBIGUOUS}, "settled"), state, now=now)
 
 
 def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
-    """Make it pending again. One that was sent gets a new Message-ID, one that may have been sent keeps its own.
+    """Make it pending again. One that was sent gets a new Message-ID, one that may have been sent
+    keeps its own.
 
-    Raises NotFound, and FrontdeskError when the address is suppressed, another invitation to it is pending, or a message was
-    offered to the relay for it less than COOL_DOWN_HOURS ago.
+    Raises NotFound, and FrontdeskError when the address is suppressed, another invitation to it is
+    pending, or a message was offered to the relay for it less than COOL_DOWN_HOURS ago.
     """
     invitation = _lock(tx, invitation_id, RESENDABLE, "resent")
     if not invitation.address:
-        raise FrontdeskError("The invitation has no address any more: it was erased.", code="erased")
+        raise FrontdeskError(
+            "The invitation has no address any more: it was erased.", code=codes.operators.ERASED
+        )
     address = fold_email(invitation.address)
     lock_name(tx, address)  # another resend to it waits here, and then sees this invitation pending
-    if store.find_suppressed(tx, {address})():
+    if suppressions.find_suppressed(tx, {address})():
         raise FrontdeskError(
-            "The address is on the suppression list; `frontdesk suppression remove` takes it off.",
-            code="suppressed",
+            "The address is on the suppression list.", code=codes.operators.SUPPRESSED
         )
-    # Counted per address: other members, of other accounts too, may have the same one. Pending invitations come first: one
-    # that leaves between the two reads is then among those that were offered.
-    if store.is_queued(tx, address):
-        raise FrontdeskError("Another invitation to the address is in line already.", code="already_pending")
-    if store.was_offered(tx, address, since=now - timedelta(hours=COOL_DOWN_HOURS)):
+    # Counted per address: other members, of other accounts too, may have the same one. Pending
+    # invitations come first: one that leaves between the two reads is then among those that were
+    # offered.
+    if queries.is_queued(tx, address):
+        raise FrontdeskError(
+            "Another invitation to the address is in line already.",
+            code=codes.operators.ALREADY_PENDING,
+        )
+    if queries.was_offered(tx, address, since=now - timedelta(hours=COOL_DOWN_HOURS)):
         raise FrontdeskError(
             f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then.",
-            code="mailed_recently",
+            code=codes.operators.MAILED_RECENTLY,
         )
     if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
-        # A relay took it once: reports about that message must not be taken for reports about the new one.
+        # A relay took it once: reports about that message must not be taken for reports about the
+        # new one.
         invitation = invitation._replace(message_id=None)
     _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
 
 
 def keep_back(tx: Tx, *, now: datetime) -> int:
-    """After a backup was restored: make ambiguous all that would be sent by itself, since it may have left; their number.
+    """After a backup was restored: make ambiguous all that would be sent by itself, since it may
+    have left; their number.
 
-    They stay so until an operator settles or resends each. No worker holds what the backup says is claimed or offered, and
-    what it says is ambiguous may have been sent once more.
+    They stay so until an operator settles or resends each. No worker holds what the backup says is
+    claimed or offered, and what it says is ambiguous may have been sent once more.
     """
     count = after = 0
-    while rows := store.find_unsettled(tx, after=after, count=PAGE_ROWS):  # by id, so each row is read once
-        changes = [(_kept_back(row), row) for row in rows]
+    # By id, so each row is read once.
+    while rows := queries.find_unsettled(tx, after=after, count=PAGE_ROWS):
+        changes = [(_held_back(row), row) for row in rows]
         count += len(apply_changes(tx, changes, now=now))
         after = rows[-1].id
     return count
 
 
-def _kept_back(invitation: Invitation) -> StateChange:
+def _held_back(invitation: Invitation) -> StateChange:
     change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED)
     is_ambiguous = invitation.state is InvitationState.AMBIGUOUS
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
 
 def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
-    invitation = store.find_invitation(tx, invitation_id, lock=True)
+    invitation = queries.find_invitation(tx, invitation_id, lock=True)
     if invitation.state not in states:
         names = ", ".join(sorted(states))
         raise FrontdeskError(
-            f"The invitation is {invitation.state}; only these can be {done}: {names}.", code="wrong_state"
+            f"The invitation is {invitation.state}; only these can be {done}: {names}.",
+            code=codes.operators.WRONG_STATE,
         )
     return invitation
 
 
-def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any) -> None:
+def _change(
+    tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any
+) -> None:
     change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, **changes)
     apply_changes(tx, [(change, invitation)], now=now)
 
 
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
-    """What the account can expect, if nothing new comes and the relay takes every message from now on."""
-    settings = store.get_deliverability(tx, account_id)
-    waiting, held_back = store.count_pending(tx, account_id, Delivery.BATCHED, now=now)
-    immediate, _ = store.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now)
-    stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
-    window, frees = _window_now(tx, stored[0], now)
+    """What the account can expect, if nothing new comes and the relay takes every message from now
+    on.
+    """
+    settings = account_settings.get_deliverability(tx, account_id)
+    immediate_limit = limits.find_immediate_limits(tx, [account_id]).get(account_id, 0)
+    waiting, held_back = queries.count_pending(tx, account_id, Delivery.BATCHED, now=now)
+    immediate, _ = queries.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now)
+    window, frees = _window_now(tx, _stored_window(tx, (account_id, Delivery.BATCHED), now), now)
+    of_immediate = _stored_window(tx, (account_id, Delivery.IMMEDIATE), now)
+    immediate_window, immediate_frees = _window_now(tx, of_immediate, now)
+    by_hour = DeliverabilitySettings(
+        account_id, batch_size=_NO_BATCHES, hourly_limit=immediate_limit
+    )
     held = find_hold_reason(tx)
-    suspended = any(lane.suspended for lane in store.find_lanes(tx) if lane.account_id == account_id)
+    suspended = any(
+        lane.suspended for lane in claims.find_lanes(tx) if lane.account_id == account_id
+    )
     last = seconds_until_last(waiting, settings, window, frees)
-    ends = [seconds for seconds, _ in immediate] + ([] if last is None else [last])
+    last_immediate = seconds_until_last(immediate, by_hour, immediate_window, immediate_frees)
+    ends = [seconds for seconds in (last, last_immediate) if seconds is not None]
     stands_still = held is not None or suspended or (waiting and not settings.enabled)
     seconds = None if stands_still else max(ends, default=None)
     return DeliveryForecast(
@@ -133,10 +169,19 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
         held_back=held_back,
         sent_this_hour=sum(count for _, count in frees),
         hourly_limit=settings.hourly_limit,
+        immediate_this_hour=sum(count for _, count in immediate_frees),
+        immediate_limit=immediate_limit,
         held=held,
         suspended=suspended,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
+
+
+def _stored_window(tx: Tx, key: WindowKey, now: datetime) -> HourlyWindow:
+    """The window, an empty one before the account's first invitation of the kind."""
+    account_id, delivery = key
+    empty = HourlyWindow.empty(account_id, delivery, now)
+    return next(iter(limits.find_windows(tx, [key])), empty)
 
 
 def seconds_until_last(
@@ -145,24 +190,28 @@ def seconds_until_last(
     window: HourlyWindow,
     frees: Iterable[tuple[int, int]] = (),
 ) -> float | None:
-    """Pure: the invitations leave in the order in which they are due, each as soon as the window has a place and the batch is
-    not used up, or the next one may begin.
+    """Pure: the invitations leave in the order in which they are due, each as soon as the window
+    has a place and the batch is not used up, or the next one may begin.
 
-    `waiting`: (seconds from now, invitations due then). `frees`: (measured time, places that are free then). None when
-    nothing waits.
+    `waiting`: (seconds from now, invitations due then). `frees`: (measured time, places that are
+    free then). None when nothing waits.
     """
     start = moment = window.measured_us
     interval_us = settings.batch_interval_seconds * SECOND_US
     left = min(window.batch_left, settings.batch_size)
     next_batch_us = start if window.batch_us is None else window.batch_us + interval_us
     places = (at for at, count in sorted(frees) for _ in range(count))
-    taken = deque(places, maxlen=settings.hourly_limit)  # the first of the last ones that count must be free
+    # the first of the last ones that count must be free
+    taken = deque(places, maxlen=settings.hourly_limit)
     waiting = sorted(waiting)
-    for due_us in (start + int(seconds * SECOND_US) for seconds, count in waiting for _ in range(count)):
+    for due_us in (
+        start + int(seconds * SECOND_US) for seconds, count in waiting for _ in range(count)
+    ):
         full_until = taken[0] if len(taken) == taken.maxlen else 0
         moment = max(moment, due_us, full_until, 0 if left else next_batch_us)
         if moment >= next_batch_us:
-            next_batch_us, left = moment + interval_us, settings.batch_size
+            next_batch_us = moment + interval_us
+            left = settings.batch_size
         left -= 1
         taken.append(_WINDOWS.free_at(moment // _WINDOWS.slice_us))
     return (moment - start) / SECOND_US if waiting else None
@@ -171,26 +220,63 @@ def seconds_until_last(
 _WINDOWS = HourlyWindows()  # for its slices only
 
 
-def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWindow, list[tuple[int, int]]]:
+def _window_now(
+    tx: Tx, window: HourlyWindow, now: datetime
+) -> tuple[HourlyWindow, list[tuple[int, int]]]:
     """The window with its time advanced to now, and (measured time, places) that become free."""
-    # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
+    # Between writes the window's time stands still in the database; for a forecast the wall clock
+    # is good enough.
     passed = max(0.0, (now - window.wall_at).total_seconds())
     window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
-    held = store.count_held(tx, window.account_id)  # by workers: as if these left now
+    held = limits.count_held(tx, window_key(window))  # by workers: as if these left now
     slices = [*_WINDOWS.counted(window), (window.measured_us // _WINDOWS.slice_us, held)]
     return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]
 
 
+def _count_used(tx: Tx, now: datetime) -> dict[Delivery, dict[int, int]]:
+    """The places taken in the hourly windows, by kind of delivery and account."""
+    used: dict[Delivery, dict[int, int]] = {kind: {} for kind in Delivery}
+    for window in limits.find_windows(tx):
+        frees = _window_now(tx, window, now)[1]
+        used[window.delivery][window.account_id] = sum(count for _, count in frees)
+    return used
+
+
+def count_immediate(tx: Tx, *, now: datetime) -> dict[int, int]:
+    """How many immediate invitations each account has sent in the last 60 minutes; accounts that
+    never sent one are missing.
+    """
+    return _count_used(tx, now)[Delivery.IMMEDIATE]
+
+
 def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
-    """The figures of /metrics. Batched invitations are due long before their hour, so they are not among the oldest."""
-    lanes = (lane for lane in store.find_lanes(tx) if lane.delivery is Delivery.IMMEDIATE)
-    oldest = min((lane.first_due_at for lane in lanes if not lane.suspended), default=now)
+    """The figures of /metrics. Invitations that wait for a limit are due long before their hour, so
+    they are not among the oldest.
+    """
+    used = _count_used(tx, now)
+    immediate = used[Delivery.IMMEDIATE]
+    hourly_limits = limits.find_immediate_limits(tx, immediate)
+    at_limit = {
+        account_id for account_id, count in immediate.items() if count >= hourly_limits[account_id]
+    }
+    lanes = [lane for lane in claims.find_lanes(tx) if lane.delivery is Delivery.IMMEDIATE]
+    due = (
+        lane.first_due_at
+        for lane in lanes
+        if not lane.suspended and lane.account_id not in at_limit
+    )
+    oldest = min(due, default=now)
+    waiting = {lane.account_id for lane in lanes if lane.first_due_at <= now}
+    shares = {
+        account_id: count / hourly_limits[account_id]
+        for account_id, count in immediate.items()
+        if count
+    }
     return DeliveryStatistics(
-        by_state=store.count_by_state(tx),
+        by_state=queries.count_by_state(tx),
         oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
-        window_used={
-            each.account_id: sum(count for _, count in _window_now(tx, each, now)[1])
-            for each in store.find_windows(tx)
-        },
+        window_used=used[Delivery.BATCHED],
+        immediate_shares=dict(nlargest(MOST_SHOWN, shares.items(), key=itemgetter(1))),
+        immediate_at_limit=len(at_limit & waiting),
         held=find_hold_reason(tx) is not None,
     )

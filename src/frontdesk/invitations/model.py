@@ -1,6 +1,8 @@
-"""What an invitation is: its states, the rules' input and answer, messages, delivery reports, suppressed addresses.
+"""What an invitation is: its states, the rules' input and answer, messages, delivery reports,
+suppressed addresses.
 
-docs/states.md draws the states, docs/invitations.md describes messages, reports and the suppression list.
+docs/states.md draws the states, docs/invitations.md describes messages, reports and the suppression
+list.
 """
 
 from collections import Counter
@@ -25,19 +27,37 @@ class NotInvitedReason(DescribedEnum):
 
     NOT_NEW = "not_new", "The record existed already; only new members are invited."
     NO_EMAIL = "no_email", "The record has no e-mail address."
-    NOT_REQUESTED = "not_requested", "invite_immediately was not true; the account has not set up batches."
-    DISABLED = "disabled", "invite_immediately was not true, and the account's batches are switched off."
+    NOT_REQUESTED = (
+        "not_requested",
+        "invite_immediately was not true; the account has not set up batches.",
+    )
+    DISABLED = (
+        "disabled",
+        "invite_immediately was not true, and the account's batches are switched off.",
+    )
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has already expired."
 
 
-InvitationDecision = Delivery | NotInvitedReason
+class QueuedReason(DescribedEnum):
+    """Why an invitation that was asked for at once is expected to wait (the answer's `Invitation:
+    queued; reason=…`).
+    """
+
+    IMMEDIATE_LIMIT = (
+        "immediate_limit",
+        "The account's hourly limit of immediate invitations is reached; it leaves as soon as that allows.",
+    )
+
+
+InvitationDecision = Delivery | QueuedReason | NotInvitedReason
 
 
 @dataclass(frozen=True, slots=True)
 class InvitationContext:
-    """What the rules need of the database for a chunk: settings by account id, and the (folded) addresses that are suppressed
-    because of an account's own mail, each with the account's id."""
+    """What the rules need of the database for a chunk: settings by account id, and the (folded)
+    addresses that are suppressed because of an account's own mail, each with the account's id.
+    """
 
     batches_enabled: dict[int, bool]
     suppressed: set[tuple[int | None, str]]
@@ -49,6 +69,7 @@ class NewInvitation(NamedTuple):
     member_id: int
     delivery: Delivery
     address: str
+    reason: QueuedReason | None = None
 
 
 class InvitationState(StrEnum):
@@ -88,27 +109,54 @@ class InvitationStep(DescribedEnum):
     CLAIMED = "claimed", "A worker has claimed it."
     RELAY_ASKED = "relay_asked", "The relay accepts the recipient; the content is about to be sent."
     ACCEPTED = "accepted", "The relay has taken the message."
-    REFUSED_FOR_NOW = "refused_for_now", "The relay did not take the message now; it is tried again later."
+    REFUSED_FOR_NOW = (
+        "refused_for_now",
+        "The relay did not take the message now; it is tried again later.",
+    )
     REFUSED = "refused", "The relay refuses the message for good."
-    TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
+    TOO_MANY_ATTEMPTS = (
+        "too_many_attempts",
+        "The relay did not take the message in the attempts allowed.",
+    )
     ANSWER_LOST = (
         "answer_lost",
         "The message was sent, but the relay's answer was lost: it may have taken it.",
     )
-    PUT_ASIDE = "put_aside", "Others go first: this message may be what breaks the connection to the relay."
+    PUT_ASIDE = (
+        "put_aside",
+        "Others go first: this message may be what breaks the connection to the relay.",
+    )
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
-    ONCE_MORE = "once_more", "It was not settled in time: it is sent once more, with the same Message-ID."
+    ONCE_MORE = (
+        "once_more",
+        "It was not settled in time: it is sent once more, with the same Message-ID.",
+    )
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
     MERGED = "merged", "The member was merged with another."
     ERASED = "erased", "The member was erased."
-    NOT_WRITABLE = "not_writable", "No message could be written, for instance because a template is at fault."
+    NOT_WRITABLE = (
+        "not_writable",
+        "No message could be written, for instance because a template is at fault.",
+    )
     BY_OPERATOR = "by_operator", "An operator decided so."
     BY_REPORT = "by_report", "A delivery report says so."
     COMPLAINED = "complained", "The reader complained about the message."
-    RESTORED = "restored", "A backup was restored; whether it has been sent since then is not known."
+    IMMEDIATE_LIMIT = QueuedReason.IMMEDIATE_LIMIT.value, QueuedReason.IMMEDIATE_LIMIT.description
+    MAILBOX_LIMIT = (
+        "mailbox_limit",
+        "The mailbox has had its five mails for one day; it leaves when the mailbox has a place again.",
+    )
+    RESTORED = (
+        "restored",
+        "A backup was restored; whether it has been sent since then is not known.",
+    )
+
+
+# No account sees these: they would tell what another account sends to the same mailbox.
+HIDDEN_STEPS = frozenset({InvitationStep.MAILBOX_LIMIT})
 
 
 class Invitation(NamedTuple):
@@ -135,10 +183,14 @@ class Invitation(NamedTuple):
     relay_code: int | None
     address_folded: str | None
     relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
+    mailbox_digest: str | None
+    mailbox_at: datetime | None
 
 
 class InvitationChange(NamedTuple):
-    """The last change of an invitation. `reason` is None until a worker first claims it, `address_folded` once it is erased."""
+    """The last change of an invitation. `reason` is None until a worker first claims it,
+    `address_folded` once it is erased.
+    """
 
     state: InvitationState
     reason: InvitationStep | None
@@ -148,7 +200,9 @@ class InvitationChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliverabilitySettings:
-    """`batch_size` messages every `batch_interval_seconds`, never more than `hourly_limit` in any 60 minutes."""
+    """`batch_size` messages every `batch_interval_seconds`, never more than `hourly_limit` in any
+    60 minutes.
+    """
 
     account_id: int
     enabled: bool = False
@@ -161,7 +215,8 @@ class DeliverabilitySettings:
 
 
 class ClaimedInvitation(NamedTuple):
-    """An invitation that a worker holds by the claim with this epoch; of the member it has only the address.
+    """An invitation that a worker holds by the claim with this epoch; of the member it has only the
+    address.
 
     `message_id` (no <>) and the links stay the same over every attempt.
     """
@@ -177,6 +232,8 @@ class ClaimedInvitation(NamedTuple):
     attempts: int = 0
     losses: int = 0
     address_folded: str | None = None
+    mailbox_digest: str | None = None
+    mailbox_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +248,9 @@ LinkPurpose = Literal["registration", "unsubscribe"]
 
 
 class LinkTarget(NamedTuple):
-    """The invitation that a link belongs to, and where a registration leads: the account's own page, when it has one."""
+    """The invitation that a link belongs to, and where a registration leads: the account's own
+    page, when it has one.
+    """
 
     invitation_id: int
     account_id: int
@@ -202,7 +261,9 @@ class LinkTarget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MessageTemplate:
-    """An account's own templates; None is the product's. Text without HTML makes a message of text alone."""
+    """An account's own templates; None is the product's. Text without HTML makes a message of text
+    alone.
+    """
 
     subject: str | None = None
     text: str | None = None
@@ -210,7 +271,9 @@ class MessageTemplate:
 
 
 class SenderProfile(NamedTuple):
-    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
+    """The plan's name, and what the account has set for its messages; None where it has set
+    nothing.
+    """
 
     plan_name: str
     sender_name: str | None
@@ -250,7 +313,8 @@ class ReportEffect(StrEnum):
 class DeliveryReport:
     """One event of the message with this Message-ID (without <>).
 
-    `status`: the enhanced status code (RFC 3463), if the report has one. `permanent`: the relay's own judgement of a bounce.
+    `status`: the enhanced status code (RFC 3463), if the report has one. `permanent`: the relay's
+    own judgement of a bounce.
     """
 
     message_id: str
@@ -273,12 +337,15 @@ class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
 
     message_domain: str
-    # A claim's lease is short, so that what a killed worker held does not wait long. Nothing is sent before `offered`,
-    # and its lease is longer than RFC 5321 lets the content and its answer take.
+    # A claim's lease is short, so that what a killed worker held does not wait long. Nothing is
+    # sent before `offered`, and its lease is longer than RFC 5321 lets the content and its answer
+    # take.
     lease_seconds: float = 120.0
     offer_lease_seconds: float = 1200.0
     ambiguous_hold_seconds: float = 86_400.0
     max_attempts: int = 20
+    # Beginnings of addresses that stand for no person's mailbox: the sandbox's scripted ones.
+    unlimited_mailboxes: frozenset[str] = frozenset()
     first_retry_seconds: float = 60.0
 
 
@@ -286,12 +353,18 @@ class HoldReason(StrEnum):
     """Why delivery is held (docs/decisions/0032)."""
 
     BY_OPERATOR = "by_operator"
-    MOVED = "moved"  # this database is not where it delivered last: restored, copied or failed over to
-    OLDER = "older"  # this database is older than what it has delivered: a backup was restored over it
+    MOVED = (
+        "moved"  # this database is not where it delivered last: restored, copied or failed over to
+    )
+    OLDER = (
+        "older"  # this database is older than what it has delivered: a backup was restored over it
+    )
 
 
 class DeliveryHome(NamedTuple):
-    """The stored row: where this database delivered last, after how many commits mail left, and why delivery is held."""
+    """The stored row: where this database delivered last, after how many commits mail left, and why
+    delivery is held.
+    """
 
     home: str | None
     offers: int
@@ -299,7 +372,9 @@ class DeliveryHome(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The pending invitations of one plan with one kind of delivery; `first_due_at` is the earliest due time."""
+    """The pending invitations of one plan with one kind of delivery; `first_due_at` is the earliest
+    due time.
+    """
 
     delivery: Delivery
     account_id: int
@@ -308,6 +383,7 @@ class Lane(NamedTuple):
     accepting_patients: bool
     batches_enabled: bool
     suspended: bool
+    immediate_limit: int
 
 
 class InvitationEvent(NamedTuple):
@@ -321,9 +397,11 @@ class InvitationEvent(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
+    """From one state to another; many invitations can share it. `due_at`: when it must be looked at
+    again, None for never.
 
-    `attempts` and `losses` stay as they are when None. `words`: the relay's own, beside their `code`.
+    `attempts` and `losses` stay as they are when None. `words`: the relay's own, beside their
+    `code`.
     """
 
     from_state: InvitationState
@@ -338,7 +416,9 @@ class StateChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """What became of one invitation. `offered`: its stored state is `offered` by now, no longer `claimed`."""
+    """What became of one invitation. `offered`: its stored state is `offered` by now, no longer
+    `claimed`.
+    """
 
     invitation: ClaimedInvitation
     result: InvitationStep
@@ -348,23 +428,32 @@ class AttemptOutcome:
 
 
 # How the log and the metrics call the end of an attempt, by the state that follows.
-ATTEMPT_ENDS = {_S.SENT: "sent", _S.PENDING: "deferred", _S.FAILED: "failed", _S.AMBIGUOUS: "ambiguous"}
+ATTEMPT_ENDS = {
+    _S.SENT: "sent",
+    _S.PENDING: "deferred",
+    _S.FAILED: "failed",
+    _S.AMBIGUOUS: "ambiguous",
+}
 
 
 @dataclass(slots=True)
 class WorkerStatus:
-    """What a worker has seen since it began: None is nothing yet. `lag_seconds`: from due to sent, of the newest immediate mail;
-    `counts`: the ends of attempts, by ATTEMPT_ENDS."""
+    """What a worker has seen since it began: None is nothing yet. `lag_seconds`: from due to sent,
+    of the newest immediate mail; `counts`: the ends of attempts, by ATTEMPT_ENDS.
+    """
 
     relay_up: bool | None = None
     lag_seconds: float | None = None
-    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ATTEMPT_ENDS.values(), 0)))
+    counts: Counter[str] = field(
+        default_factory=lambda: Counter(dict.fromkeys(ATTEMPT_ENDS.values(), 0))
+    )
 
 
 class HourlyWindow(NamedTuple):
-    """An account's measured time (µs) and its present batch, as they are stored; `batch_us` is None before the first batch.
+    """Of an account and a kind of delivery: measured time (µs) and the present batch, as they are
+    stored; `batch_us` is None before the first batch.
 
-    `sent`: how many batched invitations left in each slice of measured time that may still count.
+    `sent`: how many invitations left in each slice of measured time that may still count.
     """
 
     account_id: int
@@ -374,14 +463,31 @@ class HourlyWindow(NamedTuple):
     batch_us: int | None
     batch_left: int
     sent: Sequence[tuple[int, int]]
+    delivery: Delivery = Delivery.BATCHED
+
+    @classmethod
+    def empty(cls, account_id: int, delivery: Delivery, wall_at: datetime) -> "HourlyWindow":
+        """The window before the first invitation."""
+        return cls(
+            account_id,
+            version=0,
+            measured_us=0,
+            wall_at=wall_at,
+            batch_us=None,
+            batch_left=0,
+            sent=[],
+            delivery=delivery,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryForecast:
-    """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
+    """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans
+    that accept no patients.
 
-    `immediate`: pending immediate ones, which no batch and no limit delays. `held`: why no account's invitations are delivered at
-    present. `last_at`: when the last invitation leaves, None when none waits or delivery stands still.
+    `immediate`: pending immediate ones, which no batch delays, only a limit of their own.
+    `last_at`: when the last invitation leaves, None when none waits or delivery stands still.
+    `held`: why no account's invitations are delivered at present.
     """
 
     enabled: bool
@@ -390,6 +496,8 @@ class DeliveryForecast:
     held_back: int
     sent_this_hour: int
     hourly_limit: int
+    immediate_this_hour: int
+    immediate_limit: int
     held: HoldReason | None
     suspended: bool
     last_at: datetime | None
@@ -397,9 +505,17 @@ class DeliveryForecast:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStatistics:
-    """Invitations by state, the age of the oldest due immediate one, and the places taken in each account's hourly window."""
+    """Invitations by state, the age of the oldest due immediate one, and the places taken in each
+    account's hourly window.
+
+    `immediate_shares`: of the accounts that have used most of their hour of immediate invitations,
+    how much of it; `immediate_at_limit`: the number of accounts with immediate invitations that
+    wait for theirs.
+    """
 
     by_state: dict[str, int]
     oldest_due_seconds: float
     window_used: dict[int, int]
+    immediate_shares: dict[int, float]
+    immediate_at_limit: int
     held: bool

@@ -1,8 +1,10 @@
-"""The delivery protocol: which invitations a worker claims, what can become of them, and the one way to write it.
+"""The delivery protocol: which invitations a worker claims, what can become of them, and the one
+way to write it.
 
-A claim is a lease on the database's clock. What a worker writes later counts only while the invitation still has the epoch
-of that claim. Nothing is claimed while delivery is held: by an operator, or because this database is a restored or copied
-one, in which is pending again what was sent after the backup was taken (docs/decisions/0030, 0032).
+A claim is a lease on the database's clock. What a worker writes later counts only while the
+invitation still has the epoch of that claim. Nothing is claimed while delivery is held: by an
+operator, or because this database is a restored or copied one, in which is pending again what was
+sent after the backup was taken (docs/decisions/0030, 0032).
 """
 
 import math
@@ -19,8 +21,8 @@ from frontdesk import events
 from frontdesk.db import Tx, database_identity
 from frontdesk.db.database_identity import FailoverWitness
 from frontdesk.events.model import AccountEventType, NewEvent
-from frontdesk.invitations import store
-from frontdesk.invitations.hourly_window import HourlyWindows, allowance
+from frontdesk.invitations import daily_limit
+from frontdesk.invitations.hourly_window import HourlyWindows, WindowKey, allowance
 from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
     TRANSITIONS,
@@ -38,6 +40,7 @@ from frontdesk.invitations.model import (
     ReportEvent,
     StateChange,
 )
+from frontdesk.invitations.store import account_settings, claims, queries, suppressions, workers
 from frontdesk.text import fold_email, stored_time
 
 CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
@@ -45,7 +48,8 @@ CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
 MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
 MAX_RETRY_SECONDS = 3600.0
 LAPSE_SECONDS = 1.0  # between two looks for leases that have run out, at least
-# The longest that the batches of an account at its limit are left alone: its settings may change meanwhile.
+# The longest that the batches of an account at its limit are left alone: its settings may change
+# meanwhile.
 _RECHECK_SECONDS = 5.0
 EVENT_OF = {
     InvitationState.SENT: AccountEventType.INVITATION_SENT,
@@ -53,7 +57,8 @@ EVENT_OF = {
 }
 _HOME_TABLE = "delivery_home"
 
-# Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this package.
+# Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this
+# package.
 FindExpired = Callable[[Tx, Collection[int], str], set[int]]
 
 Change = tuple[StateChange, Invitation | ClaimedInvitation]
@@ -61,48 +66,65 @@ Change = tuple[StateChange, Invitation | ClaimedInvitation]
 
 @dataclass(slots=True)
 class DeliveryContext:
-    """What one worker delivers by: the rules, its measure of the hourly windows, the jitter, what it remembers of its claims.
+    """What one worker delivers by: the rules, its measure of the hourly windows, the jitter, what
+    it remembers of its claims.
 
-    `last_account`: the account that was served last. `not_before`: when the batches of an account at its limit are looked
-    at again, and `expired_at`: when leases were looked at, in seconds of the worker's monotonic clock. `hold`: why delivery
-    was held at the last claim. `due_seconds`: how long the oldest due immediate invitation had been due then. `ended`: how
-    attempts have ended by the last transaction; of one whose claim was void by then, nothing was written.
+    `last_account`: the account that was served last. `not_before`: when an account's invitations of
+    one kind of delivery are looked at again after they were at their limit, and `expired_at`: when
+    leases were looked at, in seconds of the worker's monotonic clock. `at_limit`: accounts whose
+    immediate invitations wait for their limit. `hold`: why delivery was held at the last claim.
+    `due_seconds`: how long the oldest due immediate invitation had been due then. `looks_again`:
+    there may be more to claim, because another worker had it locked, or because the turn went to
+    invitations that have to wait. `ended`: how attempts have ended by the last transaction; of one
+    whose claim was void by then, nothing was written.
     """
 
     policy: DeliveryPolicy
     windows: HourlyWindows = field(default_factory=HourlyWindows)
     jitter: random.Random = field(default_factory=random.Random)
     last_account: int = 0
-    not_before: dict[int, float] = field(default_factory=dict)
+    not_before: dict[WindowKey, float] = field(default_factory=dict)
+    at_limit: set[int] = field(default_factory=set)
     expired_at: float = float("-inf")
     hold: HoldReason | None = None
     due_seconds: float = 0.0
+    looks_again: bool = False
     ended: Sequence[Change] = ()
     witness: FailoverWitness = field(default_factory=partial(FailoverWitness, _HOME_TABLE))
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
-    """How long until a claim could find something: 0 if it could now, infinite if nothing waits. It writes nothing and is
-    cheap, so it may be called often."""
-    if context.windows.monotonic() - context.expired_at > LAPSE_SECONDS and store.has_lapsed(tx, now):
+    """How long until a claim could find something: 0 if it could now, infinite if nothing waits. It
+    writes nothing and is cheap, so it may be called often.
+    """
+    if context.windows.monotonic() - context.expired_at > LAPSE_SECONDS and claims.has_lapsed(
+        tx, now
+    ):
         return 0.0
     context.windows.observe(tx)
-    context.witness.look(tx, lambda: store.find_home(tx).home)
-    return min((_seconds_left(lane, context, now) for lane in store.find_lanes(tx)), default=math.inf)
+    context.witness.look(tx, lambda: workers.find_home(tx).home)
+    return min(
+        (_seconds_left(lane, context, now) for lane in claims.find_lanes(tx)), default=math.inf
+    )
 
 
 def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int = 500) -> None:
-    """Apply what follows from leases and holds that have run out, and the reports that have come meanwhile.
+    """Apply what follows from leases and holds that have run out, and the reports that have come
+    meanwhile.
 
-    A claimed invitation is pending again. An offered one may have left: ambiguous. An ambiguous one that nobody settled is
-    sent once more, and never a third time.
+    A claimed invitation is pending again. An offered one may have left: ambiguous. An ambiguous one
+    that nobody settled is sent once more, and never a third time.
     """
     context.expired_at = context.windows.monotonic()
-    lapsed = store.lock_lapsed(tx, now, count)
+    lapsed = claims.lock_lapsed(tx, now, count)
     changes = [(_change_after_lapse(held, context.policy, now), held) for held in lapsed]
     apply_changes(tx, changes, now=now, windows=context.windows)
-    context.ended = [change for change in changes if change[0].from_state is InvitationState.OFFERED]
-    may_have_left = {held.message_id for held in lapsed if held.state is not InvitationState.CLAIMED}
+    context.ended = [
+        change for change in changes if change[0].from_state is InvitationState.OFFERED
+    ]
+    may_have_left = {
+        held.message_id for held in lapsed if held.state is not InvitationState.CLAIMED
+    }
     apply_early_reports(tx, {id_ for id_ in may_have_left if id_ is not None}, now=now)
 
 
@@ -111,15 +133,20 @@ def claim(
 ) -> list[ClaimedInvitation]:
     """Claim up to `count` invitations. Empty while delivery is held.
 
-    Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
+    Each account gets an equal share of the count; what accounts leave over goes to the accounts
+    after them.
     """
+    context.looks_again = False
     context.hold = find_hold(tx, context.witness)
     if context.hold is not None:
         return []
     context.windows.observe(tx)
-    ready = [lane for lane in store.find_lanes(tx) if _seconds_left(lane, context, now) <= 0]
-    immediate = (lane.first_due_at for lane in ready if lane.delivery is Delivery.IMMEDIATE)
-    context.due_seconds = (now - min(immediate, default=now)).total_seconds()
+    ready = [lane for lane in claims.find_lanes(tx) if _seconds_left(lane, context, now) <= 0]
+    immediate = [lane for lane in ready if lane.delivery is Delivery.IMMEDIATE]
+    # The time that a limit keeps an invitation is no lag of delivery.
+    context.at_limit &= {lane.account_id for lane in immediate}
+    punctual = (lane.first_due_at for lane in immediate if lane.account_id not in context.at_limit)
+    context.due_seconds = (now - min(punctual, default=now)).total_seconds()
     ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
     accounts = [list(lanes) for _, lanes in groupby(ready, key=lambda lane: lane.account_id)]
     rows: list[ClaimedInvitation] = []
@@ -129,44 +156,83 @@ def claim(
             break
         context.last_account = lanes[0].account_id
         rows += _claim_of_account(tx, context, lanes, share, now)
-    return _without_stopped(tx, rows, find_expired, now) if rows else []
+    if not rows:
+        return []
+    rows = _without_stopped(tx, rows, find_expired, now)
+    return _without_postponed(tx, context, rows, now)
 
 
 def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
     """Until something in the lane is due.
 
-    Everything waits while the account is suspended; batches also while it has switched them off or is at its limit, and
-    while the plan accepts no patients.
+    Everything waits while the account is suspended or at its limit; batches also while it has
+    switched them off, and while the plan accepts no patients.
     """
     if lane.suspended:
         return math.inf
     left = max(0.0, (lane.first_due_at - now).total_seconds())
-    if lane.delivery is Delivery.IMMEDIATE:
-        return left
-    if not (lane.accepting_patients and lane.batches_enabled):
+    is_batched = lane.delivery is Delivery.BATCHED
+    if is_batched and not (lane.accepting_patients and lane.batches_enabled):
         return math.inf
     moment = context.windows.monotonic()
-    return max(left, context.not_before.get(lane.account_id, moment) - moment)
+    return max(left, context.not_before.get((lane.account_id, lane.delivery), moment) - moment)
 
 
 def _claim_of_account(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
 ) -> list[ClaimedInvitation]:
-    """Immediate invitations, and then batched ones within the account's batch and window."""
-    account_id, windows = lanes[0].account_id, context.windows
+    """Immediate invitations within the account's hour, and then batched ones within its batch and
+    its hour of these.
+    """
     immediate = [lane for lane in lanes if lane.delivery is Delivery.IMMEDIATE]
-    rows = _claim_lanes(tx, context, immediate, share, now)
+    rows = _claim_immediate(tx, context, immediate, share, now) if immediate else []
     batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
-    if not batched or len(rows) >= share or (window := windows.lock(tx, account_id, now)) is None:
-        return rows
+    if batched and len(rows) < share:
+        rows += _claim_batched(tx, context, batched, share - len(rows), now)
+    return rows
+
+
+def _claim_immediate(
+    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
+) -> list[ClaimedInvitation]:
+    """What the account's hour leaves, the plan whose invitation has been due longest first."""
+    account_id = lanes[0].account_id
+    windows = context.windows
+    window = windows.lock(tx, (account_id, Delivery.IMMEDIATE), now)
+    if window is None:
+        context.looks_again = True  # another worker claims for this account at this moment
+        return []
+    places = max(0, lanes[0].immediate_limit - windows.used(tx, window))
+    in_order = sorted(lanes, key=lambda lane: lane.first_due_at)
+    rows = _claim_lanes(tx, context, in_order, min(share, places), now) if places else []
+    if len(rows) == places:
+        seconds = min(max(1.0, windows.seconds_until_free(window)), _RECHECK_SECONDS)
+        context.not_before[account_id, Delivery.IMMEDIATE] = windows.monotonic() + seconds
+        context.at_limit.add(account_id)
+    elif len(rows) < share:
+        context.at_limit.discard(account_id)
+    return rows
+
+
+def _claim_batched(
+    tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
+) -> list[ClaimedInvitation]:
+    account_id = lanes[0].account_id
+    windows = context.windows
+    window = windows.lock(tx, (account_id, Delivery.BATCHED), now)
+    if window is None:
+        return []
     used = windows.used(tx, window)
-    count, window, seconds = allowance(window, store.get_deliverability(tx, account_id), used=used)
+    count, window, seconds = allowance(
+        window, account_settings.get_deliverability(tx, account_id), used=used
+    )
     if count == 0:
-        context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
-        return rows
-    claimed = _claim_lanes(tx, context, batched, min(share - len(rows), count), now)
+        pause = min(seconds, _RECHECK_SECONDS)
+        context.not_before[account_id, Delivery.BATCHED] = windows.monotonic() + pause
+        return []
+    claimed = _claim_lanes(tx, context, lanes, min(share, count), now)
     windows.save(tx, [window._replace(batch_left=window.batch_left - len(claimed))])
-    return rows + claimed
+    return claimed
 
 
 def _claim_lanes(
@@ -175,7 +241,7 @@ def _claim_lanes(
     rows: list[ClaimedInvitation] = []
     for lane in lanes:
         if len(rows) < count:
-            rows += store.claim_pending(
+            rows += claims.claim_pending(
                 tx,
                 account_id=lane.account_id,
                 plan_id=lane.plan_id,
@@ -193,18 +259,40 @@ def _without_stopped(
 ) -> list[ClaimedInvitation]:
     """Cancel what must not be sent any more: suppressed addresses, expired members."""
     folded = {row.id: _compared(row) for row in rows}
-    suppressed = {address for _, address in store.find_suppressed(tx, set().union(*folded.values()))()}
+    suppressed = {
+        address for _, address in suppressions.find_suppressed(tx, set().union(*folded.values()))()
+    }
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
     reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
     reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
-    cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED)
-    changes = [(cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons]
+    cancelled = StateChange(
+        InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED
+    )
+    changes = [
+        (cancelled._replace(reason=reasons[row.id]), row) for row in rows if row.id in reasons
+    ]
     apply_changes(tx, changes, now=now)
     return [row for row in rows if row.id not in reasons]
 
 
+def _without_postponed(
+    tx: Tx, context: DeliveryContext, rows: Sequence[ClaimedInvitation], now: datetime
+) -> list[ClaimedInvitation]:
+    """Let those wait whose mailbox has had its mails for a day (`daily_limit`)."""
+    places = daily_limit.postpone(tx, rows, now=now, unlimited=context.policy.unlimited_mailboxes)
+    waiting = StateChange(
+        InvitationState.CLAIMED, InvitationState.PENDING, InvitationStep.MAILBOX_LIMIT
+    )
+    changes = [(waiting._replace(due_at=places[row.id]), row) for row in rows if row.id in places]
+    apply_changes(tx, changes, now=now)
+    context.looks_again = context.looks_again or bool(changes)
+    return [row for row in rows if row.id not in places]
+
+
 def _compared(row: ClaimedInvitation) -> set[str]:
-    """The folded address, and that of the recipient that the relay will be given: another library makes that."""
+    """The folded address, and that of the recipient that the relay will be given: another library
+    makes that.
+    """
     folded = {row.address_folded or ""}
     if not row.address.isascii():
         with suppress(ValueError):  # it can't be mailed, which its composition will find
@@ -215,9 +303,13 @@ def _compared(row: ClaimedInvitation) -> set[str]:
 def renew_leases(
     tx: Tx, context: DeliveryContext, claimed: Sequence[ClaimedInvitation], *, now: datetime
 ) -> None:
-    """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No step of the timeline."""
+    """Restart the leases of those that are still claimed: their worker lives, the relay is slow. No
+    step of the timeline.
+    """
     due_at = now + timedelta(seconds=context.policy.lease_seconds)
-    renewal = StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at)
+    renewal = StateChange(
+        InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at
+    )
     apply_changes(tx, [(renewal, invitation) for invitation in claimed], now=now, keeps_claim=True)
 
 
@@ -231,16 +323,22 @@ def offer_and_settle(
 ) -> tuple[set[int], Callable[[], None] | None]:
     """Write `offered` for some, and what became of others, in the same statements.
 
-    `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what to call before they do
-    (`_count_offer`). An invitation that was cancelled meanwhile, or has lost its lease, is not among them.
+    `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what
+    to call before they do (`_count_offer`). An invitation that was cancelled meanwhile, or has lost
+    its lease, is not among them.
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
-    offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
+    offer = StateChange(
+        InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at
+    )
     ended = [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
-    context.ended = [change for change in ended if change[0].reason is not InvitationStep.NOT_OFFERED]
+    context.ended = [
+        change for change in ended if change[0].reason is not InvitationStep.NOT_OFFERED
+    ]
     changes: list[Change] = [*((offer, invitation) for invitation in claimed), *ended]
     written = apply_changes(tx, changes, now=now, windows=context.windows, keeps_claim=True)
-    # A report can have come while this attempt, or one before it whose answer was lost, was under way.
+    # A report can have come while this attempt, or one before it whose answer was lost, was under
+    # way.
     may_have_left = {
         outcome.invitation.message_id
         for outcome in outcomes
@@ -260,15 +358,19 @@ def apply_changes(
     windows: HourlyWindows | None = None,
     keeps_claim: bool = False,
 ) -> set[int]:
-    """Write the changes that still hold, with their timeline; returns the ids of those. Others stay as they are.
+    """Write the changes that still hold, with their timeline; returns the ids of those. Others stay
+    as they are.
 
-    The claims end, so later writes of their workers are void, unless `keeps_claim`. With `windows`, batched invitations that may
-    have left are counted into their account's window. Raises ValueError for a change that docs/states.md does not draw.
+    The claims end, so later writes of their workers are void, unless `keeps_claim`. With `windows`,
+    invitations that may have left are counted into their account's window. Raises ValueError for a
+    change that docs/states.md does not draw.
     """
     stored: dict[StateChange, dict[str, object]] = {}  # many invitations share a change
-    rows, left = [], set()
+    rows = []
+    left = set()
     for change, invitation in changes:
-        start, end = change.from_state, change.state
+        start = change.from_state
+        end = change.state
         if change not in stored:
             if start is not end and (start, end) not in TRANSITIONS:
                 raise ValueError("no such change of state (docs/states.md)")
@@ -277,19 +379,25 @@ def apply_changes(
             stored[change] = change._asdict() | times
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        of_claim = {"key": invitation.id, "epoch": invitation.epoch, "message_id": invitation.message_id}
+        of_claim = {
+            "key": invitation.id,
+            "epoch": invitation.epoch,
+            "message_id": invitation.message_id,
+        }
         rows.append(stored[change] | of_claim)
-    written = store.change_states(tx, rows, keeps_claim=keeps_claim)
+    written = claims.change_states(tx, rows, keeps_claim=keeps_claim)
     done = {row[0] for row in written}
-    told = [
+    changed_events = [
         _event(EVENT_OF[change.state], invitation)
         for change, invitation in changes
-        if change.state in EVENT_OF and change.from_state is not change.state and invitation.id in done
+        if change.state in EVENT_OF
+        and change.from_state is not change.state
+        and invitation.id in done
     ]
-    if told:
-        events.publish(tx, told, now=now)
+    if changed_events:
+        events.publish(tx, changed_events, now=now)
     if windows is not None:
-        sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
+        sent = ((account, Delivery(delivery)) for id_, account, delivery in written if id_ in left)
         windows.count_sent(tx, Counter(sent), now)
     return done
 
@@ -305,28 +413,34 @@ def _event(type_: AccountEventType, invitation: Invitation | ClaimedInvitation) 
 
 
 def cancel_of_members(
-    tx: Tx, member_ids: Collection[int], *, now: datetime, reason: InvitationStep = InvitationStep.WITHDRAWN
+    tx: Tx,
+    member_ids: Collection[int],
+    *,
+    now: datetime,
+    reason: InvitationStep = InvitationStep.WITHDRAWN,
 ) -> int:
-    """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns their number.
+    """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns
+    their number.
 
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
     changes = [
         (StateChange(found.state, InvitationState.CANCELLED, reason), found)
-        for found in store.find_of_members(tx, member_ids)
+        for found in queries.find_of_members(tx, member_ids)
         if found.state in CANCELLABLE
     ]
     return len(apply_changes(tx, changes, now=now))
 
 
 def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
-    """Apply what was reported about these messages while their workers still waited for the relay's answer.
+    """Apply what was reported about these messages while their workers still waited for the relay's
+    answer.
 
-    Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
-    its answer, and than the end of a killed worker's lease.
+    Runs in the transaction that stores the answers, or that they never came: a relay that calls
+    back can be faster than its answer, and than the end of a killed worker's lease.
     """
-    for report in store.find_reports(tx, message_ids) if message_ids else ():
-        invitation = store.lock_by_message_id(tx, report.message_id)
+    for report in queries.find_reports(tx, message_ids) if message_ids else ():
+        invitation = queries.lock_by_message_id(tx, report.message_id)
         if invitation is not None:
             settle_by_report(tx, invitation, report, now=now)
 
@@ -334,7 +448,9 @@ def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) 
 def settle_by_report(
     tx: Tx, invitation: Invitation, report: DeliveryReport, *, now: datetime
 ) -> InvitationState:
-    """The report brings the relay's lost answer, or what came after it. Returns the state that the invitation is in then."""
+    """The report brings the relay's lost answer, or what came after it. Returns the state that the
+    invitation is in then.
+    """
     state = invitation.state
     if invitation.message_id != report.message_id:
         return state  # it is about a message before the present one
@@ -353,21 +469,29 @@ def is_unclear(invitation: Invitation) -> bool:
     return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
 
 
-def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: datetime) -> StateChange:
+def _change_after_lapse(
+    invitation: Invitation, policy: DeliveryPolicy, now: datetime
+) -> StateChange:
     change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED)
     if invitation.state is InvitationState.CLAIMED:
         return change._replace(state=InvitationState.PENDING, due_at=now)
     if invitation.state is InvitationState.OFFERED:
         return _ambiguous(change, invitation.losses, policy, now)
     if invitation.losses <= 1:
-        return change._replace(state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
-    return change._replace(reason=InvitationStep.ANSWER_LOST)  # stays ambiguous until an operator settles it
+        return change._replace(
+            state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now
+        )
+    # stays ambiguous until an operator settles it
+    return change._replace(reason=InvitationStep.ANSWER_LOST)
 
 
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:
-    policy, attempts = context.policy, outcome.invitation.attempts + 1
+    policy = context.policy
+    attempts = outcome.invitation.attempts + 1
     start = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED
-    final = StateChange(start, InvitationState.FAILED, outcome.result, code=outcome.code, words=outcome.words)
+    final = StateChange(
+        start, InvitationState.FAILED, outcome.result, code=outcome.code, words=outcome.words
+    )
     again = final._replace(state=InvitationState.PENDING, due_at=now)
     match outcome.result:
         case InvitationStep.ACCEPTED:
@@ -381,7 +505,8 @@ def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: dateti
         case InvitationStep.REFUSED_FOR_NOW if attempts >= policy.max_attempts:
             return final._replace(reason=InvitationStep.TOO_MANY_ATTEMPTS, attempts=attempts)
         case InvitationStep.REFUSED_FOR_NOW:
-            # Doubling to an hour, and up to a quarter more: what failed together must not return together.
+            # Doubling to an hour, and up to a quarter more: what failed together must not return
+            # together.
             pause = min(MAX_RETRY_SECONDS, policy.first_retry_seconds * 2 ** min(attempts - 1, 10))
             due_at = now + timedelta(seconds=pause * context.jitter.uniform(1.0, 1.25))
             return again._replace(due_at=due_at, attempts=attempts)
@@ -389,19 +514,24 @@ def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: dateti
             return final
 
 
-def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime) -> StateChange:
+def _ambiguous(
+    change: StateChange, losses: int, policy: DeliveryPolicy, now: datetime
+) -> StateChange:
     """Held once, so that it can be settled; after a second loss without end."""
     due_at = now + timedelta(seconds=policy.ambiguous_hold_seconds) if losses == 0 else None
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
 def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | None:
-    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on, unless it is a
-    failover by which the witness knows that nothing was lost."""
-    home = store.find_home(tx)
+    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery
+    from then on, unless it is a failover by which the witness knows that nothing was lost.
+    """
+    home = workers.find_home(tx)
     reason = find_hold_reason(tx, home)
     if reason is HoldReason.MOVED and witness is not None and witness.saw_failover(tx, home.home):
-        store.save_home(tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None)
+        workers.save_home(
+            tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None
+        )
         return None
     if reason is None and home.home is None:
         release(tx)  # the first delivery of this database: its home is here
@@ -412,7 +542,7 @@ def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | No
 
 def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
     """Why nothing may be delivered, None if it may; changes nothing."""
-    home = home or store.find_home(tx)
+    home = home or workers.find_home(tx)
     if home.held_reason is not None:
         return HoldReason(home.held_reason)
     counter = database_identity.read_counter(tx)
@@ -425,20 +555,27 @@ def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | N
 
 def hold(tx: Tx, reason: HoldReason) -> None:
     """Deliver nothing from now on; what workers hold is still finished."""
-    store.save_home(tx, held_reason=reason.value)
+    workers.save_home(tx, held_reason=reason.value)
 
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    store.save_home(tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None)
+    workers.save_home(
+        tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None
+    )
     events.number_anew(tx)
-    database_identity.set_counter(tx, store.find_home(tx).offers)
+    database_identity.set_counter(tx, workers.find_home(tx).offers)
 
 
 def _count_offer(tx: Tx) -> Callable[[], None] | None:
-    """Count a commit after which mail leaves. Call what it returns before any does: it notes the count outside the database.
+    """Count a commit after which mail leaves. Call what it returns before any does: it notes the
+    count outside the database.
 
     None on PostgreSQL, whose identity changes with every restore.
     """
     path = database_identity.counter_path(tx)
-    return None if path is None else partial(database_identity.raise_counter, path, store.count_offers(tx))
+    return (
+        None
+        if path is None
+        else partial(database_identity.raise_counter, path, workers.count_offers(tx))
+    )

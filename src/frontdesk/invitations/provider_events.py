@@ -1,4 +1,6 @@
-"""Calls of Amazon SES, Postmark and SendGrid (docs/deliverability.md): whether one is genuine, and what its events report."""
+"""Calls of Amazon SES, Postmark and SendGrid (docs/deliverability.md): whether one is genuine, and
+what its events report.
+"""
 
 import re
 from base64 import b64decode
@@ -11,24 +13,48 @@ import orjson
 from frontdesk.mail.smtp import read_status
 
 MailProvider = Literal["ses", "sendgrid", "postmark"]
-PROVIDERS = get_args(MailProvider)  # and purposes of tokens: a link's token opens no address of theirs
+# and purposes of tokens: a link's token opens no address of theirs
+PROVIDERS = get_args(MailProvider)
 OLDEST_SECONDS = 90_000  # SendGrid repeats for 24 hours, and an event that comes twice counts once
-_SIGNED_BY_SNS = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+_SIGNED_BY_SNS = (
+    "Message",
+    "MessageId",
+    "Subject",
+    "SubscribeURL",
+    "Timestamp",
+    "Token",
+    "TopicArn",
+    "Type",
+)
 # Other addresses of SNS answer with words of the caller, such as a certificate of its own.
 _CERTIFICATE = re.compile(r"https://[^/]+/SimpleNotificationService-[0-9a-f]+\.pem")
 
-# Ours by the providers' types and subtypes. The status of a bounce decides on the address, unless the bounce is `passing`.
-# A transient bounce of SES without another word is left out: it may be an absence note.
+# Ours by the providers' types and subtypes. The status of a bounce decides on the address, unless
+# the bounce is `passing`. A transient bounce of SES without another word is left out: it may be an
+# absence note.
 _MEANINGS = {
-    "bounced": "Bounce Permanent,Bounce HardBounce,Bounce BadEmailAddress,bounce",
-    "passing": "Bounce Transient MailboxFull,Bounce Transient MessageTooLarge,Bounce Transient ContentRejected,Reject,"
-    "Bounce Transient AttachmentRejected,Bounce SoftBounce,Bounce DnsError,Bounce Blocked,Bounce SpamNotification,"
-    "Bounce DMARCPolicy,Bounce VirusNotification,Bounce ManuallyDeactivated,bounce blocked,dropped",
-    "complained": "Complaint,SpamComplaint,spamreport",
-    "delivered": "Delivery,delivered",
-    "": "Complaint not-spam",
+    "bounced": ("Bounce Permanent", "Bounce HardBounce", "Bounce BadEmailAddress", "bounce"),
+    "passing": (
+        "Bounce Transient MailboxFull",
+        "Bounce Transient MessageTooLarge",
+        "Bounce Transient ContentRejected",
+        "Reject",
+        "Bounce Transient AttachmentRejected",
+        "Bounce SoftBounce",
+        "Bounce DnsError",
+        "Bounce Blocked",
+        "Bounce SpamNotification",
+        "Bounce DMARCPolicy",
+        "Bounce VirusNotification",
+        "Bounce ManuallyDeactivated",
+        "bounce blocked",
+        "dropped",
+    ),
+    "complained": ("Complaint", "SpamComplaint", "spamreport"),
+    "delivered": ("Delivery", "delivered"),
+    "": ("Complaint not-spam",),
 }
-_BY_TYPE = {key: meaning for meaning, keys in _MEANINGS.items() for key in keys.split(",")}
+_BY_TYPE = {key: meaning for meaning, keys in _MEANINGS.items() for key in keys}
 _TYPE = "eventType notificationType RecordType event"
 _SUBTYPE = "bounce.bounceType complaint.complaintFeedbackType Type type"
 
@@ -39,13 +65,19 @@ def read_events(body: object) -> Iterator[dict[str, object]]:
         words = [_first(event, paths) for paths in (_TYPE, _SUBTYPE, "bounce.bounceSubType")]
         keys = (" ".join(words[:count]) for count in (3, 2, 1))
         if kind := next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), ""):
-            report = {"event": "bounced", "permanent": False} if kind == "passing" else {"event": kind}
+            report = (
+                {"event": "bounced", "permanent": False} if kind == "passing" else {"event": kind}
+            )
             report["message_id"] = _first(event, "message_id Metadata.message-id smtp-id")
-            yield report | {"status": read_status(_first(event, "bounce.bouncedRecipients.status status"))}
+            yield report | {
+                "status": read_status(_first(event, "bounce.bouncedRecipients.status status"))
+            }
 
 
 def _first(event: object, paths: str) -> str:
-    """The first text at one of the dotted paths, or "". Of an array its first value counts: a mail has one recipient."""
+    """The first text at one of the dotted paths, or "". Of an array its first value counts: a mail
+    has one recipient.
+    """
     for path in paths.split():
         value = event
         for name in path.split("."):
@@ -57,9 +89,11 @@ def _first(event: object, paths: str) -> str:
 
 
 def read_sns(body: Any, topic: str, fetch: Callable[[str], bytes]) -> object:
-    """The event in a message of SNS, None in one without. `fetch` reads an address of SNS, which also confirms a subscription.
+    """The event in a message of SNS, None in one without. `fetch` reads an address of SNS, which
+    also confirms a subscription.
 
-    Raises ValueError, TypeError, KeyError and InvalidSignature unless SNS has signed the message for the topic.
+    Raises ValueError, TypeError, KeyError and InvalidSignature unless SNS has signed the message
+    for the topic.
     """
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -73,15 +107,20 @@ def read_sns(body: Any, topic: str, fetch: Callable[[str], bytes]) -> object:
     key.verify(b64decode(body["Signature"]), signed.encode(), PKCS1v15(), digest)
     if body["Type"] == "SubscriptionConfirmation":
         fetch(body["SubscribeURL"])
-    if body["Type"] != "Notification" or not body["Message"].startswith("{"):  # a test of SES is a sentence
+    # A test of SES is a sentence.
+    if body["Type"] != "Notification" or not body["Message"].startswith("{"):
         return None
     event = orjson.loads(body["Message"])
-    headers = {each["name"].lower(): each["value"] for each in event.get("mail", {}).get("headers", ())}
+    headers = {
+        each["name"].lower(): each["value"] for each in event.get("mail", {}).get("headers", ())
+    }
     return event | {"message_id": headers.get("message-id")}
 
 
 def check_sendgrid(raw: bytes, key: str, headers: Sequence[str], now: datetime) -> None:
-    """Raises ValueError, TypeError and InvalidSignature unless SendGrid has signed the call lately, by the headers."""
+    """Raises ValueError, TypeError and InvalidSignature unless SendGrid has signed the call lately,
+    by the headers.
+    """
     from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.serialization import load_der_public_key

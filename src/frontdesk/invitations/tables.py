@@ -1,4 +1,6 @@
-"""The tables of invitations and their delivery: settings, links, templates, reports, timelines, windows, suppressed addresses."""
+"""The tables of invitations and their delivery: settings, links, templates, reports, timelines,
+windows, suppressed addresses.
+"""
 
 import sqlalchemy as sa
 
@@ -32,7 +34,8 @@ IS_PENDING = sa.text("state = 'pending'")
 LAPSES = sa.text("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL")
 OFFERED = sa.text("offered_at IS NOT NULL")
 BOUNCED = sa.text("kind = 'bounced'")
-IN_HAND = sa.text("state IN ('claimed', 'offered') AND delivery = 'batched'")
+IN_HAND = sa.text("state IN ('claimed', 'offered')")
+HAS_MAILBOX_TIME = sa.text("mailbox_at IS NOT NULL")
 
 invitations = sa.Table(
     "invitations",
@@ -45,25 +48,49 @@ invitations = sa.Table(
     *required(words(model.InvitationState, 9), "state"),
     *required(sa.String(254), "address"),
     *required(UtcTime(), "created_at", "updated_at"),
-    # `due_at`: when a worker has to process it next: to claim it, or because a lease or a hold has run out. NULL: never.
+    # `due_at`: when a worker has to process it next: to claim it, or because a lease or a hold has
+    # run out. NULL: never.
     *optional(UtcTime(), "due_at", "offered_at", "settled_at"),
-    # The number of the claim: a write of an older claim is void. Attempts that the relay refused for now, and answers lost.
+    # The number of the claim: a write of an older claim is void. Attempts that the relay refused
+    # for now, and answers lost.
     *required(sa.Integer(), "epoch", "attempts", "losses", server_default="0"),
     *optional(sa.String(255), "message_id"),
     *optional(words(model.InvitationStep, 32), "reason"),
     *optional(sa.Integer(), "relay_code"),
     *optional(sa.String(508), "address_folded"),  # null once the member is erased
     *optional(sa.String(RELAY_WORDS), "relay_words"),
+    # The mailbox behind the address (`daily_limit`), and when a mail to it counts: when this one
+    # was last claimed, or will be.
+    *optional(sa.String(32), "mailbox_digest"),
+    *optional(UtcTime(), "mailbox_at"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.UniqueConstraint("member_id", "kind"),
     sa.UniqueConstraint("message_id"),
     sa.Index("ix_invitations_state_account_id_id", "state", "account_id", "id"),
-    # Finds the next batch in the same time with any number of rows. The queries repeat the conditions word for word.
+    # Finds the next batch in the same time with any number of rows. The queries repeat the
+    # conditions word for word.
     sa.Index("ix_invitations_next", *NEXT, sqlite_where=IS_PENDING, postgresql_where=IS_PENDING),
     sa.Index("ix_invitations_lapsing", "due_at", sqlite_where=LAPSES, postgresql_where=LAPSES),
-    sa.Index("ix_invitations_in_hand", "account_id", sqlite_where=IN_HAND, postgresql_where=IN_HAND),
-    # Messages to an address, from the first offer on, so that enqueueing does not pay for this index.
-    sa.Index("ix_invitations_mailed", "address_folded", sqlite_where=OFFERED, postgresql_where=OFFERED),
+    sa.Index(
+        "ix_invitations_in_hand",
+        "account_id",
+        "delivery",
+        sqlite_where=IN_HAND,
+        postgresql_where=IN_HAND,
+    ),
+    # From the first claim on, for the same reason as the next one.
+    sa.Index(
+        "ix_invitations_mailbox",
+        "mailbox_digest",
+        "mailbox_at",
+        sqlite_where=HAS_MAILBOX_TIME,
+        postgresql_where=HAS_MAILBOX_TIME,
+    ),
+    # Messages to an address, from the first offer on, so that enqueueing does not pay for this
+    # index.
+    sa.Index(
+        "ix_invitations_mailed", "address_folded", sqlite_where=OFFERED, postgresql_where=OFFERED
+    ),
 )
 
 # Each Message-ID that an invitation ever had, with the SHA-256 of the tokens in its links.
@@ -88,7 +115,8 @@ invitation_templates = sa.Table(
     *required(UtcTime(), "updated_at"),
 )
 
-# Delivery reports: what happened to a message after the relay took it. Each kind counts once per message.
+# Delivery reports: what happened to a message after the relay took it. Each kind counts once per
+# message.
 delivery_reports = sa.Table(
     "delivery_reports",
     metadata,
@@ -97,10 +125,13 @@ delivery_reports = sa.Table(
     *required(Id, "invitation_id", to="invitations.id"),
     *optional(sa.String(11), "status"),
     *required(UtcTime(), "received_at"),
-    sa.Index("ix_delivery_reports_bounced", "message_id", sqlite_where=BOUNCED, postgresql_where=BOUNCED),
+    sa.Index(
+        "ix_delivery_reports_bounced", "message_id", sqlite_where=BOUNCED, postgresql_where=BOUNCED
+    ),
 )
 
-# Every step of every invitation. No foreign key: the check would cost as much as the entry, and no invitation is deleted.
+# Every step of every invitation. No foreign key: the check would cost as much as the entry, and no
+# invitation is deleted.
 invitation_events = sa.Table(
     "invitation_events",
     metadata,
@@ -113,11 +144,13 @@ invitation_events = sa.Table(
     sa.Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 
-# One row per account that has batched invitations: its measured time (`hourly_window`), and its present batch.
+# One row per account and kind of delivery: its measured time (`hourly_window`), and its present
+# batch.
 delivery_windows = sa.Table(
     "delivery_windows",
     metadata,
     *key(Id, "account_id", to="accounts.id"),
+    *key(words(model.Delivery, 9), "delivery"),
     *required(sa.BigInteger(), "version", "measured_us"),
     *required(UtcTime(), "wall_at"),
     *optional(sa.BigInteger(), "batch_us"),
@@ -125,7 +158,8 @@ delivery_windows = sa.Table(
     *required(Json, "sent"),  # [slice of measured time, how many left in it], the oldest first
 )
 
-# One row: the latest sign of life of a worker, what it knows of the relay, and how many attempts have ended how.
+# One row: the latest sign of life of a worker, what it knows of the relay, and how many attempts
+# have ended how.
 worker_status = sa.Table(
     "worker_status",
     metadata,
@@ -136,7 +170,8 @@ worker_status = sa.Table(
     *required(sa.BigInteger(), *model.ATTEMPT_ENDS.values(), server_default="0"),
 )
 
-# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (`protocol`).
+# One row: the home that this database had when it last delivered, how often it did, and why
+# delivery is held (`protocol`).
 delivery_home = sa.Table(
     "delivery_home",
     metadata,

@@ -1,7 +1,8 @@
 """A message, a session with a relay, and what can go wrong in it.
 
-A session sends each message in two steps, because a failure means different things before and after the content is handed
-over. Up to RCPT a failure is definite: nothing was sent. Once the content is out, a lost answer leaves it open.
+A session sends each message in two steps, because a failure means different things before and after
+the content is handed over. Up to RCPT a failure is definite: nothing was sent. Once the content is
+out, a lost answer leaves it open.
 """
 
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,7 +11,9 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class MailMessage:
-    """One message to one recipient. `content` is RFC 5322 bytes with CRLF line ends, `message_id` has no <>."""
+    """One message to one recipient. `content` is RFC 5322 bytes with CRLF line ends, `message_id`
+    has no <>.
+    """
 
     sender: str
     recipient: str
@@ -21,18 +24,20 @@ class MailMessage:
 RELAY_WORDS = 500  # characters that are kept of a reply
 RelayReply = tuple[int, str | None]  # its code and words
 SHUT_DOWN = 421  # the relay ends the session
-# The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single recipient, too.
+# The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single
+# recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
 
 
 @dataclass(eq=False)
 class RelayRefused(Exception):
-    """The relay has definitely not taken the message. `code` is its reply code, None when there was no reply.
+    """The relay has definitely not taken the message. `code` is its reply code, None when there was
+    no reply.
 
-    `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
-    `cause` is the kind of error where there was no reply. `words` are the relay's own: they often repeat the address, so no log
-    and no message of the service has them.
-    `trusted`: the relay has taken a message on this connection before.
+    `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient,
+    data, content. `cause` is the kind of error where there was no reply. `words` are the relay's
+    own: they often repeat the address, so no log and no message of the service has them. `trusted`:
+    the relay has taken a message on this connection before.
     """
 
     stage: str
@@ -44,7 +49,8 @@ class RelayRefused(Exception):
     words: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self.permanent = self.permanent and self.code not in _WANTS_LOGIN  # an operator can correct a login
+        # an operator can correct a login
+        self.permanent = self.permanent and self.code not in _WANTS_LOGIN
 
     @property
     def is_about_message(self) -> bool:
@@ -55,16 +61,22 @@ class RelayRefused(Exception):
 
     @property
     def recipient_was_sent(self) -> bool:
-        """Whether the relay knew the recipient: its reply may be about that address, whatever the code says."""
+        """Whether the relay knew the recipient: its reply may be about that address, whatever the
+        code says.
+        """
         return self.stage in ("recipient", "data", "content")
 
 
 class AnswerLost(Exception):
-    """The content was sent and no answer came: the relay may or may not have taken it. The connection is closed."""
+    """The content was sent and no answer came: the relay may or may not have taken it. The
+    connection is closed.
+    """
 
 
 class MailSession(Protocol):
-    """One connection to a relay, for one message at a time: `offer`, then `finish` or `abandon`, any number of times."""
+    """One connection to a relay, for one message at a time: `offer`, then `finish` or `abandon`,
+    any number of times.
+    """
 
     def offer(self, message: MailMessage) -> None:
         """Everything up to and including RCPT; connects first if need be. Raises RelayRefused."""
@@ -72,7 +84,8 @@ class MailSession(Protocol):
     def finish(self) -> RelayReply:
         """Send DATA and the content of the offered message; returns the reply that accepted it.
 
-        Raises RelayRefused when the relay has definitely not taken it, AnswerLost when that is not known.
+        Raises RelayRefused when the relay has definitely not taken it, AnswerLost when that is not
+        known.
         """
 
     def abandon(self) -> None:

@@ -1,4 +1,6 @@
-"""A session with a relay over SMTP, step by step, so that it is always known whether a message can have left."""
+"""A session with a relay over SMTP, step by step, so that it is always known whether a message can
+have left.
+"""
 
 import contextlib
 import re
@@ -12,9 +14,18 @@ from ipaddress import ip_address
 from typing import Any, NoReturn
 
 from frontdesk.config import Relay
-from frontdesk.mail.model import RELAY_WORDS, SHUT_DOWN, AnswerLost, MailMessage, RelayRefused, RelayReply
+from frontdesk.mail.model import (
+    RELAY_WORDS,
+    SHUT_DOWN,
+    AnswerLost,
+    MailMessage,
+    RelayRefused,
+    RelayReply,
+)
 
-_MAX_LINES, _MAX_LINE_LENGTH = 100, 2000  # of a reply
+# of a reply
+_MAX_LINES = 100
+_MAX_LINE_LENGTH = 2000
 # RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
 _REPLY_LINE = re.compile(rb"([0-9]{3})([ -]|$)(.*)", re.DOTALL)
 _STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")  # RFC 3463
@@ -49,7 +60,9 @@ class SmtpTimeouts:
 
 @dataclass(frozen=True)
 class SmtpMailer:
-    """Opens sessions with one relay. `context` is the TLS context: by default the system's certificates, verified."""
+    """Opens sessions with one relay. `context` is the TLS context: by default the system's
+    certificates, verified.
+    """
 
     relay: Relay
     hello_name: str | None = None
@@ -61,7 +74,9 @@ class SmtpMailer:
 
 
 class SmtpSession:
-    """A MailSession over one connection, which is made when it is needed and used for one message after another."""
+    """A MailSession over one connection, which is made when it is needed and used for one message
+    after another.
+    """
 
     def __init__(self, mailer: SmtpMailer) -> None:
         self._mailer = mailer
@@ -75,7 +90,8 @@ class SmtpSession:
             try:
                 self._send_envelope(message)
             except RelayRefused as refused:
-                # A relay may end a connection that was idle. Nothing has been sent, so a new connection is tried.
+                # A relay may end a connection that was idle. Nothing has been sent, so a new
+                # connection is tried.
                 if refused.permanent or refused.code not in (None, SHUT_DOWN):
                     raise
             else:
@@ -84,7 +100,8 @@ class SmtpSession:
         self._send_envelope(message)
 
     def finish(self) -> RelayReply:
-        client, message = self._client, self._message
+        client = self._client
+        message = self._message
         self._message = None
         if message is None:
             raise RelayRefused("data", permanent=False)
@@ -117,13 +134,16 @@ class SmtpSession:
             self._client.close()
 
     def probe(self) -> None:
-        """Everything before a message, as the relay's address asks for it: EHLO, STARTTLS, AUTH; RSET. Raises RelayRefused."""
+        """Everything before a message, as the relay's address asks for it: EHLO, STARTTLS, AUTH;
+        RSET. Raises RelayRefused.
+        """
         self._connect()
         self._step("reset", self._client.rset)
         self.close()
 
     def _connect(self) -> None:
-        relay, context = self._mailer.relay, self._mailer.context
+        relay = self._mailer.relay
+        context = self._mailer.context
         client = self._client = _SmtpClient(self._mailer.hello_name)
         self._trusted = False
         with self._definite("connect"):
@@ -148,16 +168,24 @@ class SmtpSession:
         self._message = message
 
     def _step(
-        self, stage: str, command: Callable[[], tuple[int, bytes]], *, accept: Collection[int] = (250, 251)
+        self,
+        stage: str,
+        command: Callable[[], tuple[int, bytes]],
+        *,
+        accept: Collection[int] = (250, 251),
     ) -> None:
-        """One command before the content. Raises RelayRefused unless the reply code is one of `accept`."""
+        """One command before the content. Raises RelayRefused unless the reply code is one of
+        `accept`.
+        """
         with self._definite(stage):
             code, text = command()
         if code not in accept:
             self._refuse(stage, code, text)
 
     def _refuse(self, stage: str, code: int, text: bytes) -> NoReturn:
-        """Raise RelayRefused for a reply. The connection stays open if the relay still follows the protocol."""
+        """Raise RelayRefused for a reply. The connection stays open if the relay still follows the
+        protocol.
+        """
         in_step = stage in ("sender", "recipient", "data", "content") and 400 <= code < 600
         if in_step and code != SHUT_DOWN:
             self._reset()
@@ -165,7 +193,9 @@ class SmtpSession:
             self._client.close()
         known = code if 200 <= code < 600 else None
         permanent = in_step and 500 <= code < 600
-        raise RelayRefused(stage, permanent=permanent, code=known, trusted=self._trusted, words=_words(text))
+        raise RelayRefused(
+            stage, permanent=permanent, code=known, trusted=self._trusted, words=_words(text)
+        )
 
     def _reset(self) -> None:
         """Forget the envelope; end the connection if the relay does not confirm that."""
@@ -186,12 +216,17 @@ class SmtpSession:
             self._client.close()
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
-            cause, words = type(error).__name__, _words(getattr(error, "smtp_error", b""))
-            raise RelayRefused(stage, permanent=False, code=known, cause=cause, words=words) from None
+            cause = type(error).__name__
+            words = _words(getattr(error, "smtp_error", b""))
+            raise RelayRefused(
+                stage, permanent=False, code=known, cause=cause, words=words
+            ) from None
 
 
 class _SmtpClient(smtplib.SMTP):
-    """smtplib's commands with strict replies and one deadline for a whole step; smtplib limits each read by itself."""
+    """smtplib's commands with strict replies and one deadline for a whole step; smtplib limits each
+    read by itself.
+    """
 
     def __init__(self, hello_name: str | None) -> None:
         super().__init__(local_hostname=_ehlo_name(hello_name))
@@ -202,7 +237,9 @@ class _SmtpClient(smtplib.SMTP):
     def dial(self, relay: Relay, context: ssl.SSLContext | None) -> None:
         """Connect; with TLS from the start if there is a `context`."""
         self._relay_host = relay.host
-        self.sock = socket.create_connection((relay.host, relay.port), self._deadline - time.monotonic())
+        self.sock = socket.create_connection(
+            (relay.host, relay.port), self._deadline - time.monotonic()
+        )
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
             self._start_encryption(context)
@@ -215,7 +252,9 @@ class _SmtpClient(smtplib.SMTP):
         self._socket().sendall(s.encode(self.command_encoding) if isinstance(s, str) else s)
 
     def getreply(self) -> tuple[int, bytes]:
-        """A reply's code and text; the code is -1 for what is no SMTP reply. Raises OSError, SMTPServerDisconnected."""
+        """A reply's code and text; the code is -1 for what is no SMTP reply. Raises OSError,
+        SMTPServerDisconnected.
+        """
         lines: list[bytes] = []
         while len(lines) < _MAX_LINES and (found := _REPLY_LINE.fullmatch(self._line())):
             code, separator, text = found.groups()
@@ -229,7 +268,8 @@ class _SmtpClient(smtplib.SMTP):
             raise smtplib.SMTPNotSupportedError("no STARTTLS")
         code, text = self.docmd("STARTTLS")
         if code == 220:
-            # What came in the clear after the answer is not part of the encrypted session (CVE-2021-38371 and its kin).
+            # What came in the clear after the answer is not part of the encrypted session
+            # (CVE-2021-38371 and its kin).
             if self._unread:
                 raise smtplib.SMTPServerDisconnected("text before the handshake")
             self._start_encryption(context)
@@ -253,7 +293,9 @@ class _SmtpClient(smtplib.SMTP):
         return line.rstrip(b"\r")
 
     def _socket(self) -> socket.socket:
-        """The connection, with what is left until the deadline as its timeout. Raises TimeoutError when nothing is left."""
+        """The connection, with what is left until the deadline as its timeout. Raises TimeoutError
+        when nothing is left.
+        """
         if self.sock is None:
             raise smtplib.SMTPServerDisconnected("not connected")
         left = self._deadline - time.monotonic()
@@ -264,7 +306,9 @@ class _SmtpClient(smtplib.SMTP):
 
 
 def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
-    """The extensions that MAIL names. Raises RelayRefused for an address that this relay can't carry."""
+    """The extensions that MAIL names. Raises RelayRefused for an address that this relay can't
+    carry.
+    """
     options = [f"SIZE={len(message.content)}"] if client.has_extn("size") else []
     if not message.content.isascii() and client.has_extn("8bitmime"):
         options.append("BODY=8BITMIME")
@@ -285,7 +329,9 @@ def _words(text: bytes | str) -> str | None:
 
 
 def _ehlo_name(name: str | None) -> str:
-    """What EHLO says: a host's name, or an address in the brackets that RFC 5321 4.1.3 wants around one."""
+    """What EHLO says: a host's name, or an address in the brackets that RFC 5321 4.1.3 wants around
+    one.
+    """
     try:
         address = ip_address(name or "")
     except ValueError:
@@ -294,6 +340,8 @@ def _ehlo_name(name: str | None) -> str:
 
 
 def _data_content(content: bytes) -> bytes:
-    """The content as DATA sends it: every leading dot doubled, a single dot at the end (RFC 5321 4.5.2)."""
+    """The content as DATA sends it: every leading dot doubled, a single dot at the end (RFC 5321
+    4.5.2).
+    """
     lines = (b"." + line if line.startswith(b".") else line for line in content.splitlines())
     return b"".join(line + b"\r\n" for line in lines) + b".\r\n"

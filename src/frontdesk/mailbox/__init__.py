@@ -1,4 +1,6 @@
-"""The sandbox's mailbox: every mail that was caught instead of being sent. The types are in `model`."""
+"""The sandbox's mailbox: every mail that was caught instead of being sent. The types are in
+`model`.
+"""
 
 from frontdesk.mailbox.store import delete_messages as delete_messages
 from frontdesk.mailbox.store import get_message as get_message

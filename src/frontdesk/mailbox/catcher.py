@@ -1,4 +1,6 @@
-"""The sandbox's relay: catches every message in the mailbox. Some addresses act as bad ones do."""
+"""The sandbox's relay: catches every message in the mailbox. The outcome of some addresses
+is scripted.
+"""
 
 import time
 from collections.abc import Callable
@@ -15,8 +17,8 @@ from frontdesk.mailbox.model import CaughtOutcome
 
 SLOW_SECONDS = 10
 
-# Local parts of addresses that act, in any domain.
-ACTING = {
+# Local parts of addresses, in any domain, with the outcome of their mails.
+SCRIPTED = {
     "bounce": CaughtOutcome.BOUNCED,
     "full": CaughtOutcome.FULL,
     "complaint": CaughtOutcome.COMPLAINED,
@@ -25,7 +27,7 @@ ACTING = {
     "greylist": CaughtOutcome.GREYLISTED,
 }
 
-# What the acting addresses report, at once. 5.1.1: there is no such mailbox; 5.2.2: it is full.
+# What the scripted addresses report, at once. 5.1.1: there is no such mailbox; 5.2.2: it is full.
 _REPORTS = {
     CaughtOutcome.BOUNCED: (ReportEvent.BOUNCED, "5.1.1"),
     CaughtOutcome.FULL: (ReportEvent.BOUNCED, "5.2.2"),
@@ -35,7 +37,8 @@ _REPORTS = {
 
 @dataclass(slots=True)
 class MailCatcher:
-    """A Mailer that catches every message, and the session that it opens: answers as a relay would, one message at a time.
+    """A Mailer that catches every message, and the session that it opens: answers as a relay would,
+    one message at a time.
 
     It stands for a relay outside, so it keeps each message in a transaction of its own.
     """
@@ -49,7 +52,9 @@ class MailCatcher:
         return replace(self, _offered=None)
 
     def offer(self, message: MailMessage) -> None:
-        """Raises RelayRefused for an address that is refused, and the first time for one that is greylisted."""
+        """Raises RelayRefused for an address that is refused, and the first time for one that is
+        greylisted.
+        """
         outcome = outcome_for(message.recipient)
         if outcome is CaughtOutcome.REFUSED:
             self._keep(message, outcome)
@@ -62,13 +67,16 @@ class MailCatcher:
         self._offered = message
 
     def finish(self) -> RelayReply:
-        message, self._offered = self._offered, None
+        message = self._offered
+        self._offered = None
         if message is None:
             raise RelayRefused("data", permanent=False)
         outcome = outcome_for(message.recipient)
         if outcome is CaughtOutcome.SLOW:
             self.sleep(SLOW_SECONDS)
-        self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
+        self._keep(
+            message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome
+        )
         return 250, "2.0.0 Caught by the sandbox"
 
     def abandon(self) -> None:
@@ -89,6 +97,6 @@ class MailCatcher:
 
 
 def outcome_for(recipient: str) -> CaughtOutcome:
-    """What the address does: `Bounce+anything@example.com` acts like `bounce@example.com`."""
+    """What the address does: `Bounce+anything@example.com` is treated as `bounce@example.com`."""
     local = recipient.rpartition("@")[0].lower().partition("+")[0]
-    return ACTING.get(local, CaughtOutcome.CAUGHT)
+    return SCRIPTED.get(local, CaughtOutcome.CAUGHT)

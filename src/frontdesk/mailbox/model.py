@@ -20,7 +20,9 @@ class CaughtOutcome(StrEnum):
 
 
 class CaughtMessage(NamedTuple):
-    """A mail as it would have left; the fields are the columns of its table. `content` is RFC 5322 bytes."""
+    """A mail as it would have left; the fields are the columns of its table. `content` is RFC 5322
+    bytes.
+    """
 
     id: int
     message_id: str

@@ -1,24 +1,28 @@
 """Dependents without an address take that of their family's subscriber (docs/834.md, Dependents).
 
-REF*0F identifies the family, in tables a rule of the mapping. A dependent before its subscriber waits for the end of the file. A
-dependent whose REF*0F no subscriber has takes the address of the preceding subscriber, if the last names are equal.
+REF*0F identifies the family, in tables a rule of the mapping. A dependent before its subscriber
+waits for the end of the file. A dependent whose REF*0F no subscriber has takes the address of the
+preceding subscriber, if the last names are equal.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from frontdesk import codes
 from frontdesk.eligibility.model import ADDRESS, Action
 from frontdesk.errors import Fault
-from frontdesk.mapping.model import ADDRESS_OF_SUBSCRIBER, Row
+from frontdesk.mapping.model import Row
 
-# Limits of memory. Further dependents get the address of the stored subscriber, whose row is applied before theirs.
-FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
+# Limits of memory. Further dependents get the address of the stored subscriber, whose row is
+# applied before theirs.
+FAMILIES_LIMIT = 10_000
+WAITING_LIMIT = 20_000
 
 NO_ADDRESS = Fault(
     "zipcode",
-    "required",
-    "is required for a new member, and the subscriber of its family (REF*0F of an 834, the mapping's family of a table) has none "
-    "that can be used",
+    codes.faults.REQUIRED,
+    "is required for a new member, and the subscriber of its family (REF*0F of an 834, "
+    "the mapping's family of a table) has none that can be used",
 )
 
 Address = Mapping[str, object]
@@ -28,7 +32,9 @@ class FamilyAddresses:
     """The addresses of the subscribers so far, and the dependents that wait for an address."""
 
     def __init__(self, *, needs_role: bool = True) -> None:
-        """Unless it `needs_role`, a row without a role in the family gives and takes the address too."""
+        """Unless it `needs_role`, a row without a role in the family gives and takes the address
+        too.
+        """
         self._givers = {"Primary"} if needs_role else {"Primary", None}
         self._needs_role = needs_role
         self._addresses: dict[str, Address] = {}
@@ -43,10 +49,13 @@ class FamilyAddresses:
             self._addresses[family] = {name: values[name] for name in ADDRESS if name in values}
 
     def take(self, row: Row, family: str, before: Address) -> Iterator[Row]:
-        """The row, with the address of its subscriber if it needs one; nothing if it has to wait. `before` is the address of the
-        subscriber before it, empty without one."""
+        """The row, with the address of its subscriber if it needs one; nothing if it has to wait.
+        `before` is the address of the subscriber before it, empty without one.
+        """
         role = row.values.get("subscriber_relationship")
-        may_need = row.action is not Action.END and role != "Primary" and (role or not self._needs_role)
+        may_need = (
+            row.action is not Action.END and role != "Primary" and (role or not self._needs_role)
+        )
         if not may_need or "zipcode" in row.values:
             self.note(row, family)
             yield row
@@ -62,11 +71,12 @@ class FamilyAddresses:
         self._waiting.clear()
 
     def _at_home(self, row: Row, family: str, before: Address) -> Row:
-        address, context = self._addresses.get(family) or before, row.context
+        address = self._addresses.get(family) or before
+        context = row.context
         if not address or address != before:
             row = replace(row, part=None, leans_on_other=True)
         if address:
-            warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
+            warnings = (*row.warnings, codes.rows.ADDRESS_OF_SUBSCRIBER)
             return replace(row, values={**address, **row.values}, warnings=warnings)
         address_of = context.person.family if context.person else ""
         causes = (*context.causes, NO_ADDRESS)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from frontdesk import codes
 from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.json_rows import read_json
 from frontdesk.formats.model import Format, Unreadable
@@ -30,12 +31,13 @@ def open_unread(
     x12: X12Options = DEFAULT_OPTIONS,
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
-    """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought. Rows of a
-    table come unread where they can, many at a time: of a file that was loaded before, few are read.
+    """The header and the rows, in the order of the file; the stream is read as the rows are taken,
+    and never sought. Rows of a table come unread where they can, many at a time: of a file that was
+    loaded before, few are read.
 
-    Without `format` the first letters decide. Gzip is recognised. Calls `go_on` each second while a workbook gives no row, and
-    raises what it raises.
-    Raises Unreadable, here or from the iterator: read all rows once before anything of the file is applied.
+    Without `format` the first letters decide. Gzip is recognised. Calls `go_on` each second while a
+    workbook gives no row, and raises what it raises. Raises Unreadable, here or from the iterator:
+    read all rows once before anything of the file is applied.
     """
     content, source, chosen = open_source(stream, format, encoding)
     rows: Iterator[ReadItem]
@@ -53,16 +55,21 @@ def open_unread(
 
 
 def _open_table(
-    content: io.BufferedReader, source: Source | None, mapping: FileMapping, go_on: Callable[[], None]
+    content: io.BufferedReader,
+    source: Source | None,
+    mapping: FileMapping,
+    go_on: Callable[[], None],
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     rank = header_rank(mapping)
     if source is None:
-        format_, table = Format.XLSX, read_sheet(content, rank, mapping.sheet, go_on)
+        format_ = Format.XLSX
+        table = read_sheet(content, rank, mapping.sheet, go_on)
     else:
-        format_, table = Format.CSV, read_csv(source, rank, mapping.delimiter)
+        format_ = Format.CSV
+        table = read_csv(source, rank, mapping.delimiter)
     if mapping.header_row not in (None, table.place):
         message = f"the file has no row {mapping.header_row}, which is said to be the header"
-        raise Unreadable("no_header", message, place=mapping.header_row)
+        raise Unreadable(codes.files.NO_HEADER, message, place=mapping.header_row)
     columns = TableColumns(table.names, mapping, table.place)
     columns.check_key()
     read_by = (table.delimiter, *table.names) if source else ()
@@ -72,14 +79,16 @@ def _open_table(
 
 
 def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
-    """The rows of a table. Raises Unreadable at the end if there are none but skipped ones; `nothing` says so."""
+    """The rows of a table. Raises Unreadable at the end if there are none but skipped ones;
+    `nothing` says so.
+    """
     are_skipped = set()
     for item in items:
         are_skipped.add(isinstance(item, Row) and item.skipped)
         yield item
     if False not in are_skipped:
         message = "The mapping leaves out every row of the file." if are_skipped else nothing
-        raise Unreadable("no_rows", message)
+        raise Unreadable(codes.files.NO_ROWS, message)
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

@@ -1,4 +1,6 @@
-"""Parses the mapping of a sender's files: an untrusted JSON object in, a FileMapping out (docs/file-formats.md, docs/834.md)."""
+"""Parses the mapping of a sender's files: an untrusted JSON object in, a FileMapping out
+(docs/file-formats.md, docs/834.md).
+"""
 
 import json
 import re
@@ -7,7 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH, day_exists
+from frontdesk import codes
+from frontdesk.eligibility.field_kinds import METADATA_VALUE_LENGTH, day_exists
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault, Invalid, unknown_faults
 from frontdesk.formats.model import DELIMITERS, SEARCHED_ROWS
 from frontdesk.mapping import values
@@ -15,31 +19,50 @@ from frontdesk.mapping.values import FieldRule, RowRule, Value, fold_name, mappa
 from frontdesk.text import shown_name
 
 # A question about a column, and the answer that the column is not about access.
-OPEN, UNRELATED = "open", "unrelated"
+OPEN = "open"
+UNRELATED = "unrelated"
 PLAIN = "plain"  # social security numbers are to be stored as they are
-VERIFY_WORDS, COUNTS_WORDS, FAMILY_WORDS = ("compare", "full"), ("strict", "lenient"), ("own", "subscriber")
+VERIFY_WORDS = ("compare", "full")
+COUNTS_WORDS = ("strict", "lenient")
+FAMILY_WORDS = ("own", "subscriber")
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
-SECTION_834, EVERY_LINE = "834", "all"
-FIRST_NAME, DOB, SSN_WAY, PERSON_CODE = "first_name", "dob", "ssn", "person_code"
+SECTION_834 = "834"
+EVERY_LINE = "all"
+FIRST_NAME = "first_name"
+DOB = "dob"
+SSN_WAY = "ssn"
+PERSON_CODE = "person_code"
 
+MOST_FAULTS = 100  # that are told at once; to find those of 1,500 columns took 20 ms
 LONGEST_SHEET_NAME = 31  # Excel's limit
-MOST_RULES, MOST_ROW_RULES, MOST_WORDS = 100, 20, 100
+MOST_RULES = 100
+MOST_ROW_RULES = 20
+MOST_WORDS = 100
 MOST_JOINED = MOST_FORMATS = 10  # columns and formats of dates of a rule
 LONGEST_PAD = LONGEST_JOIN = 20
 LONGEST_VALUE = METADATA_VALUE_LENGTH  # no field takes a longer one
-MOST_ALTERNATIVES, LONGEST_WAY = 100, 100  # each alternative is tried for each member
+# each alternative is tried for each member
+MOST_ALTERNATIVES = 100
+LONGEST_WAY = 100
 
 # The parts of a way are joined; of alternatives the first that is complete is taken.
 Way = tuple[str, ...]
 
 _ISO_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_REF, _PLUS = r"REF\*[0-9A-Z]{2,3}", r" *\+ *"
+_REF = r"REF\*[0-9A-Z]{2,3}"
+_PLUS = r" *\+ *"
 # Not REF*1L and REF*38, which are the same for a group and for a whole file.
 _OWN_REF = r"REF\*(?:1[0-9A-KM-Z]|3[0-79A-Z]|[024-9A-Z][0-9A-Z]|[0-9A-Z]{3})"
-_WAY_PART = f"(?:{_REF}|NM109|{SSN_WAY}|{PERSON_CODE}|relationship|birth_sequence|{FIRST_NAME}|{DOB})"
+_WAY_PART = (
+    f"(?:{_REF}|NM109|{SSN_WAY}|{PERSON_CODE}|relationship|birth_sequence|{FIRST_NAME}|{DOB})"
+)
 _PLAN_PART = f"(?:{_REF}|NM109|{PERSON_CODE}|HD03|HD04)"
-WAY = re.compile(f"(?:{_WAY_PART}{_PLUS})*(?:{_OWN_REF}|NM109|{SSN_WAY})(?:{_PLUS}{_WAY_PART})*")
-REFERENCE, SOURCES = re.compile(_REF), re.compile(f"{_PLAN_PART}(?:{_PLUS}{_PLAN_PART})*")
+_NOT_OWN = rf"(?:REF\*(?:1L|38)|{PERSON_CODE}|relationship|birth_sequence|{FIRST_NAME}|{DOB})"
+# Before the first part that is the member's own stand others only, so a way is read without trying
+# each part as the first.
+WAY = re.compile(f"(?:{_NOT_OWN}{_PLUS})*(?:{_OWN_REF}|NM109|{SSN_WAY})(?:{_PLUS}{_WAY_PART})*")
+REFERENCE = re.compile(_REF)
+SOURCES = re.compile(f"{_PLAN_PART}(?:{_PLUS}{_PLAN_PART})*")
 
 
 class MemberWay(NamedTuple):
@@ -54,15 +77,18 @@ class MemberWay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileMapping:
-    """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, or to "" if
-    the column is not read, `plans` a plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
-    Rows of `skip` are left out, and those of `end` end their members. `header_row` is the number of the row with the names of the
+    """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name
+    to a field, or to "" if the column is not read, `plans` a plan of the file to a plan's
+    external_id; `fields` are the rules that make values, by field. Rows of `skip` are left out, and
+    those of `end` end their members. `header_row` is the number of the row with the names of the
     columns and `sheet` the name of the sheet; None if they are to be found.
 
-    With `ssn` = plain, a social security number is an identifier like others. The rest is for 834s: `identify` and `member_id`
-    say what identifiers are made from (a file without `identify` is held), `person_code` is the reference that holds it, `lines`
-    are the insurance lines (HD03) of the coverages that count, None if all do; `family_coverage` says whether the coverage of a
-    subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are refused where they are strict.
+    With `ssn` = plain, a social security number is an identifier like others. The rest is for 834s:
+    `identify` and `member_id` say what identifiers are made from (a file without `identify` is
+    held), `person_code` is the reference that holds it, `lines` are the insurance lines (HD03) of
+    the coverages that count, None if all do; `family_coverage` says whether the coverage of a
+    subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are
+    refused where they are strict.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +115,15 @@ NO_MAPPING = FileMapping()
 
 
 def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
-    """The mapping that the JSON object describes. Raises Invalid with every fault, named by place."""
+    """The mapping that the JSON object describes. Raises Invalid with every fault, named by place.
+
+    >>> parse_mapping({"columns": {"Employee No": "external_id"}}).columns
+    {'employeeno': 'external_id'}
+    >>> parse_mapping({"fields": {"shoe": {}}})
+    Traceback (most recent call last):
+        ...
+    frontdesk.errors.Invalid: Some fields are not valid.
+    """
     parts = _read_parts(body, _PARTS, _open_questions)
     parts.pop("questions", None)
     return FileMapping(**parts | parts.pop(SECTION_834, {}))
@@ -98,12 +132,15 @@ def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
 def _open_questions(parts: Mapping[str, Any]) -> Iterator[Fault]:
     ruled = {rule.column for rule in (*parts.get("skip", ()), *parts.get("end", ()))}
     for name, answer in parts.get("questions", {}).items():
-        if not fold_name(name) or not (answer == UNRELATED or (answer == OPEN and fold_name(name) in ruled)):
-            yield Fault(f"questions.{shown_name(name)}", "not_allowed", _UNANSWERED)
+        if not fold_name(name) or not (
+            answer == UNRELATED or (answer == OPEN and fold_name(name) in ruled)
+        ):
+            yield Fault(f"questions.{shown_name(name)}", codes.faults.NOT_ALLOWED, _UNANSWERED)
 
 
 _UNANSWERED = (
-    "must be answered: the column may say whose access has ended. End these members, or leave their rows out, by a rule in end "
+    "must be answered: the column may say whose access has ended. End these members, "
+    "or leave their rows out, by a rule in end "
     f'or skip that names the column, or write "{UNRELATED}" if it says nothing about access'
 )
 
@@ -112,8 +149,10 @@ Make = Callable[[Any], Any]
 
 
 class MappingPart(NamedTuple):
-    """A part of a mapping: its JSON types, its rule in words, and what is made of a value, None if it breaks the rule. `make` may
-    raise Invalid with the faults inside the value. No message holds the value."""
+    """A part of a mapping: its JSON types, its rule in words, and what is made of a value, None if
+    it breaks the rule. `make` may raise Invalid with the faults inside the value. No message holds
+    the value.
+    """
 
     types: tuple[type, ...]
     rule: str
@@ -123,7 +162,13 @@ class MappingPart(NamedTuple):
         fits = type(value) in self.types
         made = self.make(value) if fits else None
         if made is None:
-            raise Invalid([Fault("", "not_allowed" if fits else "wrong_type", self.rule)])
+            raise Invalid(
+                [
+                    Fault(
+                        "", codes.faults.NOT_ALLOWED if fits else codes.faults.WRONG_TYPE, self.rule
+                    )
+                ]
+            )
         return made
 
 
@@ -134,17 +179,23 @@ _Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 def _read_parts(
     given: Mapping[str, Any], parts: Mapping[str, MappingPart], check: _Check = lambda _: ()
 ) -> dict[str, Any]:
-    """What is made of each part of an object, by name. Raises Invalid with all faults, in their places: also those of names that
-    are no part, and of `check`."""
+    """What is made of each part of an object, by name. Raises Invalid with the faults, in their
+    places: also those of names that are no part, and of `check`. Above MOST_FAULTS it looks no
+    further.
+    """
     wrong = unknown_faults(name for name in given if name not in parts)
     made: dict[str, Any] = {}
     for name, part in parts.items():
+        if len(wrong) >= MOST_FAULTS:
+            raise Invalid(wrong)  # without `check`, which judges the whole object
         try:
             if name in given:
                 made[name] = part.read(given[name])
         except Invalid as error:
             for fault in error.faults:
-                wrong.append(fault._replace(field=".".join(filter(None, (shown_name(name), fault.field)))))
+                wrong.append(
+                    fault._replace(field=".".join(filter(None, (shown_name(name), fault.field))))
+                )
     wrong += check(made)
     if wrong:
         raise Invalid(wrong)
@@ -166,18 +217,25 @@ def _text(pattern: str, rule: str, make: Callable[[str], str | None] = str) -> M
 
 
 def _number(least: int, most: int) -> MappingPart:
-    rule, numbers = f"must be a whole number from {least} to {most}", range(least, most + 1)
-    return MappingPart((int, float), rule, lambda number: int(number) if number in numbers else None)
+    rule = f"must be a whole number from {least} to {most}"
+    numbers = range(least, most + 1)
+    return MappingPart(
+        (int, float), rule, lambda number: int(number) if number in numbers else None
+    )
 
 
-def _words(make: Make, rule: str = "", *, most: int = MOST_WORDS, into: Make = tuple) -> MappingPart:
+def _words(
+    make: Make, rule: str = "", *, most: int = MOST_WORDS, into: Make = tuple
+) -> MappingPart:
     """A word or several. `make` gives None for a word that breaks the rule."""
     rule = rule or f"must be a string that is not blank, or an array of up to {most} of them"
     return MappingPart((str, list), rule, lambda value: into(_each(value, make, most)) or None)
 
 
 def _each(value: str | list[Any], make: Make, most: int) -> list[Any]:
-    """The result for each trimmed word; empty if one is no text or breaks the rule, or if there are too many."""
+    """The result for each trimmed word; empty if one is no text or breaks the rule, or if there are
+    too many.
+    """
     words = [value] if isinstance(value, str) else value
     made = [make(word.strip()) if type(word) is str else None for word in words[: most + 1]]
     return [] if None in made or len(made) > most else made
@@ -187,7 +245,9 @@ def _cell_values(given: dict[str, Any]) -> dict[str, Value] | None:
     cells: dict[str, Value] = {}
     for word, item in given.items():
         cell = _cell(item)
-        if (cell is None) != (item is None) or cells.setdefault(word.strip().casefold(), cell) != cell:
+        if (cell is None) != (item is None) or cells.setdefault(
+            word.strip().casefold(), cell
+        ) != cell:
             return None
     return cells
 
@@ -210,16 +270,20 @@ def _distinct(words: list[str]) -> tuple[str, ...]:
     return tuple(words) if len(set(words)) == len(words) else ()
 
 
-_COLUMNS_RULE = f"must be the name of a column, or an array of up to {MOST_JOINED} of them, each once"
+_COLUMNS_RULE = (
+    f"must be the name of a column, or an array of up to {MOST_JOINED} of them, each once"
+)
 _VALUES_RULE = (
-    f"must be an object of booleans, nulls, and strings of at most {LONGEST_VALUE} characters, with one value for a word in any "
-    "letter case"
+    f"must be an object of booleans, nulls, and strings of at most {LONGEST_VALUE} characters, "
+    "with one value for a word in any letter case"
 )
 _DATES_RULE = (
-    f"must be {values.EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , or spaces between, or an array of up to "
-    f"{MOST_FORMATS} of these"
+    f"must be {values.EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , "
+    f"or spaces between, or an array of up to {MOST_FORMATS} of these"
 )
-_CONSTANT_RULE = f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
+_CONSTANT_RULE = (
+    f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
+)
 _JOINT = _text(f".{{0,{LONGEST_JOIN}}}", f"must be a string of at most {LONGEST_JOIN} characters")
 _COLUMN_RULE = f"must be the name of a column, of at most {LONGEST_VALUE} characters"
 RULE_PARTS = {
@@ -254,22 +318,30 @@ def _field_rules(given: dict[str, Any]) -> dict[str, FieldRule] | None:
     return rules
 
 
-def _add_field_rule(rules: dict[str, FieldRule], name: str, given: dict[str, Any]) -> FieldRule | None:
+def _add_field_rule(
+    rules: dict[str, FieldRule], name: str, given: dict[str, Any]
+) -> FieldRule | None:
     target = name if name in (values.PLAN, values.FAMILY) else mappable_field(name)
     if target is None or target in rules:
         return None
 
     def check(parts: Mapping[str, Any]) -> Iterator[Fault]:
         if "constant" in given and len(given) > 1:
-            yield Fault("constant", "not_allowed", "must stand alone: every row gets it")
+            yield Fault("constant", codes.faults.NOT_ALLOWED, "must stand alone: every row gets it")
         if "constant" in given and target in FIELDS and FIELDS[target].unique:
             rule = "must not be an identifier: each member has its own"
-            yield Fault("constant", "not_allowed", rule)
-        if "pivot" not in given and any("short" in each.groupindex for each in parts.get("dates", ())):
-            yield Fault("pivot", "required", "must say the last two-digit year that means 20YY")
+            yield Fault("constant", codes.faults.NOT_ALLOWED, rule)
+        if "pivot" not in given and any(
+            "short" in each.groupindex for each in parts.get("dates", ())
+        ):
+            yield Fault(
+                "pivot", codes.faults.REQUIRED, "must say the last two-digit year that means 20YY"
+            )
 
     parts = _read_parts(given, RULE_PARTS, check)
-    rule_of = FieldRule(columns=parts.pop("column", ()), open_dates=parts.pop("open", frozenset()), **parts)
+    rule_of = FieldRule(
+        columns=parts.pop("column", ()), open_dates=parts.pop("open", frozenset()), **parts
+    )
     return rules.setdefault(target, rule_of)
 
 
@@ -283,7 +355,11 @@ def _row_rules(given: list[Any]) -> tuple[RowRule, ...] | None:
 
 def _row_rule(given: dict[str, Any]) -> RowRule:
     is_whole = "column" in given and given.keys() & {"equals", "starts_with"}
-    lacks = [] if is_whole else [Fault("", "required", "must have column, and equals or starts_with")]
+    lacks = (
+        []
+        if is_whole
+        else [Fault("", codes.faults.REQUIRED, "must have column, and equals or starts_with")]
+    )
     return RowRule(**_read_parts(given, ROW_RULE_PARTS, lambda _: lacks))
 
 
@@ -291,10 +367,18 @@ def _columns(given: dict[str, Any]) -> dict[str, str]:
     columns: dict[str, str] = {}
 
     def target_of(name: str, target: str | None) -> str | None:
-        known, folded = "" if target is None else mappable_field(target), fold_name(name)
-        return known if folded and known is not None and columns.setdefault(folded, known) == known else None
+        known = "" if target is None else mappable_field(target)
+        folded = fold_name(name)
+        return (
+            known
+            if folded and known is not None and columns.setdefault(folded, known) == known
+            else None
+        )
 
-    rule = "must be a field of a member, or null if the column is not to be read, under the name of a column that is given once"
+    rule = (
+        "must be a field of a member, or null if the column is not to be read, under the name of "
+        "a column that is given once"
+    )
     types = (str, type(None))
     _read_parts(given, {name: MappingPart(types, rule, partial(target_of, name)) for name in given})
     return columns
@@ -314,33 +398,42 @@ def _member_way(value: Any) -> MemberWay | None:
     if isinstance(value, str):
         return MemberWay(way, way) if (way := _way(value)) else None
     is_pair = value.keys() == set(MemberWay._fields)
-    return MemberWay(**_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY))) if is_pair else None
+    return (
+        MemberWay(**_read_parts(value, dict.fromkeys(MemberWay._fields, _WAY))) if is_pair else None
+    )
 
 
 def _lines(value: Any) -> frozenset[str] | None:
     """The codes, none of them for all."""
-    codes = _each(value, lambda code: code.upper() or None, len(value)) if isinstance(value, list) else []
+    codes = (
+        _each(value, lambda code: code.upper() or None, len(value))
+        if isinstance(value, list)
+        else []
+    )
     return frozenset(codes) if codes or value == EVERY_LINE else None
 
 
 _WAY_RULE = (
-    "must name REF*.., NM109, ssn, person_code, relationship, birth_sequence, first_name or dob, joined by +, in at most "
-    f"{LONGEST_WAY} characters, with a number of the member or of its family: a REF that is neither REF*1L nor REF*38, NM109 or "
-    "ssn"
+    "must name REF*.., NM109, ssn, person_code, relationship, birth_sequence, first_name or dob, "
+    f"joined by +, in at most {LONGEST_WAY} characters, "
+    "with a number of the member or of its family: a REF that is neither REF*1L nor REF*38, "
+    "NM109 or ssn"
 )
 _WAY = MappingPart((str,), _WAY_RULE, _way)
 _MEMBER_WAY_RULE = f"{_WAY_RULE}; or be an object with the ways of subscriber and dependent"
 _MEMBER_WAY = MappingPart((str, dict), _MEMBER_WAY_RULE, _member_way)
 _PLAN_RULE = (
-    f"must name REF*.., NM109, HD03, HD04 or person_code, joined by +, in at most {LONGEST_WAY} characters, or be an array of up "
-    f"to {MOST_ALTERNATIVES} of these"
+    f"must name REF*.., NM109, HD03, HD04 or person_code, joined by +, in at most {LONGEST_WAY} "
+    f"characters, or be an array of up to {MOST_ALTERNATIVES} of these"
 )
 _PARTS_834 = {
     "identify": _MEMBER_WAY,
     "member_id": _MEMBER_WAY,
     "person_code": _text(rf"\s*{_REF}\s*", "must be a reference such as REF*17", str.strip),
     "plan": _words(partial(_way, pattern=SOURCES), _PLAN_RULE, most=MOST_ALTERNATIVES),
-    "coverages": MappingPart((str, list), 'must be "all" or an array of insurance line codes', _lines),
+    "coverages": MappingPart(
+        (str, list), 'must be "all" or an array of insurance line codes', _lines
+    ),
     "family_coverage": _choice(*FAMILY_WORDS),
     "verify": _choice(*VERIFY_WORDS),
     "counts": _choice(*COUNTS_WORDS),
@@ -377,7 +470,11 @@ _CONSTANTS = {"gender": "unknown", "effective_date": "2026-01-01", "zipcode": "0
 
 
 def remedy_for(field_name: str, *, is_table: bool = True) -> str:
-    """What to put into a mapping when rows lack a required field."""
+    """What to put into a mapping when rows lack a required field.
+
+    >>> remedy_for("gender", is_table=False)
+    'say in the mapping what new members get that lack it: {"fields": {"gender": {"constant": "unknown"}}}'
+    """
     if not is_table and field_name not in _CONSTANTS:
         return "ask the sender for it"
     rule = {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}

@@ -1,5 +1,6 @@
-"""A table: which of its first rows is the header, and what its cells mean as values of a request body; JSON objects as the rows
-of one (docs/file-formats.md)."""
+"""A table: which of its first rows is the header, and what its cells mean as values of a request
+body; JSON objects as the rows of one (docs/file-formats.md).
+"""
 
 import json
 from collections import Counter
@@ -10,6 +11,7 @@ from itertools import compress, count, groupby, islice
 from operator import not_
 from typing import Any
 
+from frontdesk import codes
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
@@ -19,21 +21,33 @@ from frontdesk.formats.model import HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
 from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.parser import FileMapping
-from frontdesk.mapping.values import FAMILY, METADATA_PREFIX, PLAN, FieldRule, RowRule, field_named, fold_name
+from frontdesk.mapping.values import (
+    FAMILY,
+    METADATA_PREFIX,
+    PLAN,
+    FieldRule,
+    RowRule,
+    field_named,
+    fold_name,
+)
 from frontdesk.text import SHOWN_NAMES, shown_name
 
-KEY, END_DAY = "external_id", "expiry_date"
+KEY = "external_id"
+END_DAY = "expiry_date"
 MOST_HEADERS = 64  # the objects of a file have few sets of keys; those of a hostile one have many
 _ENDS = RowContext(ends_access=True)
-_CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
-_FIELD_TWICE = Fault("row", "not_json", "two keys of the object hold one field")
+_CELL_ERROR = Fault(
+    "row", codes.rows.CELL_ERROR, "a cell that is read holds an error of Excel, such as #N/A"
+)
+_FIELD_TWICE = Fault("row", codes.rows.NOT_JSON, "two keys of the object hold one field")
 _TOO_LONG_RULE = f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
-_TOO_LONG = Fault("row", "values_too_long", _TOO_LONG_RULE)
+_TOO_LONG = Fault("row", codes.rows.VALUES_TOO_LONG, _TOO_LONG_RULE)
 
 
 def header_rank(mapping: FileMapping) -> HeaderRank:
-    """Ranks the mapping's row highest, else the first that has the key, split where it has most fields, else the one that names
-    most fields."""
+    """Ranks the mapping's row highest, else the first that has the key, split where it has most
+    fields, else the one that names most fields.
+    """
     key_columns = mapping.fields[KEY].columns if KEY in mapping.fields else ()
 
     def rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
@@ -43,22 +57,30 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
         count = sum(target is not None for target in targets) + sum(
             not folded.isdisjoint(rule.columns) for rule in mapping.fields.values()
         )
-        return (place == mapping.header_row, has_key, *((-place, count) if has_key else (count, -place)))
+        return (
+            place == mapping.header_row,
+            has_key,
+            *((-place, count) if has_key else (count, -place)),
+        )
 
     return rank
 
 
 class TableColumns:
-    """The header of a table: which fields its columns hold, and how a row's cells become its values.
+    """The header of a table: which fields its columns hold, and how a row's cells become its
+    values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing, or of one field.
+    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing,
+    or of one field.
     """
 
     def __init__(self, names: Sequence[str], mapping: FileMapping, place: int = 1) -> None:
-        self._mapping, self._place = mapping, place
+        self._mapping = mapping
+        self._place = place
         self.width = len(names)
         folded = [*map(fold_name, names)]
-        self._at, self._times = dict(zip(folded, count(), strict=False)), Counter(folded)
+        self._at = dict(zip(folded, count(), strict=False))
+        self._times = Counter(folded)
         own = [target_of(name, mapping) for name in names]
         # A rule overrides the column with its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
@@ -77,10 +99,14 @@ class TableColumns:
         self._uses = Counter(at for _, _, positions in rules for at in positions)
         self._most_uses = max(self._uses.values(), default=0)
         used = {*self._uses, *(position for position, _ in self._row_rules)}
-        self._are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
+        self._are_read = [
+            name is not None or number in used for number, name in enumerate(self._plain)
+        ]
         self.ignored = tuple(
             shown_name(name) if name.strip() else f"(column {number})"
-            for number, name in islice(compress(enumerate(names, 1), map(not_, self._are_read)), SHOWN_NAMES)
+            for number, name in islice(
+                compress(enumerate(names, 1), map(not_, self._are_read)), SHOWN_NAMES
+            )
         )
         self._names = [name or "" for name in self._plain]
         self._makers = [(name, rule.maker(name, at, mapping.clear)) for name, rule, at in rules]
@@ -94,19 +120,23 @@ class TableColumns:
 
     def items(self, table: Table) -> Iterator[ReadItem]:
         """The rows of the table that are not blank, unread where their texts say all."""
-        delimiter, errors = table.delimiter, table.errors
+        delimiter = table.delimiter
+        errors = table.errors
 
         def read(place: int, text: str) -> Row:
-            return self.row(place, split_quoted(text, delimiter) if '"' in text else text.split(delimiter))
+            return self.row(
+                place, split_quoted(text, delimiter) if '"' in text else text.split(delimiter)
+            )
 
         for block in table.blocks:
-            if isinstance(block, PlainRows) and (told := self._keys_of(block)):
-                yield UnreadRows(block.place, told, block.texts, read)
+            if isinstance(block, PlainRows) and (keys := self._keys_of(block)):
+                yield UnreadRows(block.place, keys, block.texts, read)
                 continue
             for is_known, rows in groupby(block, self._is_known_by_text):
                 if is_known:
                     known = [*rows]
-                    keys, texts = [self._key(row[1]) for row in known], [row[2] or "" for row in known]
+                    keys = [self._key(row[1]) for row in known]
+                    texts = [row[2] or "" for row in known]
                     yield UnreadRows(known[0][0], keys, texts, read)
                     continue
                 for place, cells, _, fault in rows:
@@ -116,23 +146,32 @@ class TableColumns:
                         yield self.row(place, cells, fault)
 
     def _keys_of(self, rows: PlainRows) -> Sequence[str | None]:
-        """The keys of the rows, if these need no more to be recognised by their texts, else none. A row with a key is not blank,
-        and what follows the key need not be split."""
+        """The keys of the rows, if these need no more to be recognised by their texts, else none. A
+        row with a key is not blank, and what follows the key need not be split.
+        """
         cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
         if not all(map(str.strip, cells)):
             return []
         clear = self._mapping.clear
-        return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
+        return (
+            cells
+            if clear.isdisjoint(cells)
+            else [None if cell in clear else cell for cell in cells]
+        )
 
     def _is_known_by_text(self, row: SplitRow) -> bool:
-        """Whether the row need not be read to be recognised: its text says all, and that it is the row of a member."""
+        """Whether the row need not be read to be recognised: its text says all, and that it is the
+        row of a member.
+        """
         cells = row[1]
         if row[2] is None or self._are_read_whole or len(cells) != self.width:
             return False
         return any(map(str.strip, cells)) and not _applies(self._row_rules, cells)
 
     def _key(self, cells: Sequence[str]) -> str | None:
-        """The value of external_id alone, as `row` would have it; "" or None if it has none, or too few cells."""
+        """The value of external_id alone, as `row` would have it; "" or None if it has none, or too
+        few cells.
+        """
         try:
             if self._make_key is not None:
                 return self._make_key(cells)
@@ -146,8 +185,11 @@ class TableColumns:
         if _applies(self._skips, cells):
             return Row(place, {}, skipped=True)
         if fault is None and len(cells) != self.width:
-            message = f"has {len(cells)} cells where the header has {self.width} columns: quote a cell with a delimiter"
-            fault = Fault("row", "wrong_column_count", message)
+            message = (
+                f"has {len(cells)} cells where the header has {self.width} columns: "
+                "quote a cell with a delimiter"
+            )
+            fault = Fault("row", codes.rows.WRONG_COLUMN_COUNT, message)
         if fault is None and self._makers and self._is_too_long(cells):
             fault = _TOO_LONG
         if fault is not None:
@@ -156,8 +198,8 @@ class TableColumns:
         row = self._placed(place, values) if self._are_read_whole else Row(place, values)
         if not _applies(self._ends, cells):
             return row
-        kept = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
-        return replace(row, values=kept, action=Action.END, context=_ENDS, family="")
+        values = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
+        return replace(row, values=values, action=Action.END, context=_ENDS, family="")
 
     def _values(self, cells: Sequence[str]) -> dict[str, object]:
         """A blank cell is absent, the clearing word is null."""
@@ -178,13 +220,18 @@ class TableColumns:
         return values
 
     def _is_too_long(self, cells: Sequence[str]) -> bool:
-        """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
+        """Whether the rules would read more letters than a line may have: a cell may be in many of
+        them.
+        """
         may_be = sum(map(len, cells)) * self._most_uses > LONGEST_LINE
-        return may_be and sum(len(cells[at]) * uses for at, uses in self._uses.items()) > LONGEST_LINE
+        return (
+            may_be and sum(len(cells[at]) * uses for at, uses in self._uses.items()) > LONGEST_LINE
+        )
 
     def _placed(self, place: int, values: dict[str, object]) -> Row:
         """The row of its plan and family."""
-        family, plan = str(values.pop(FAMILY, None) or ""), values.pop(PLAN, None)
+        family = str(values.pop(FAMILY, None) or "")
+        plan = values.pop(PLAN, None)
         if isinstance(plan, str) and self._mapping.plans:
             plan = self._mapping.plans.get(plan)
             if not plan:
@@ -192,7 +239,9 @@ class TableColumns:
         return Row(place, values, plan=plan if isinstance(plan, str) else None, family=family)
 
     def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int]:
-        """The places of the rule's columns; none for a constant, and for a column that the file need not have."""
+        """The places of the rule's columns; none for a constant, and for a column that the file
+        need not have.
+        """
         if rule.columns:
             return [self._position(name, f"fields.{shown_name(target)}") for name in rule.columns]
         if own.count(target) > 1 and rule.constant is None:
@@ -202,7 +251,7 @@ class TableColumns:
     def _position(self, folded: str, part: str) -> int:
         if folded not in self._at:
             message = f"the mapping's {part} names a column that the file does not have"
-            raise Unreadable("missing_column", message, place=self._place)
+            raise Unreadable(codes.files.MISSING_COLUMN, message, place=self._place)
         if self._times[folded] > 1:
             raise self._repeated(folded)
         return self._at[folded]
@@ -218,12 +267,21 @@ class TableColumns:
         """Raises Unreadable if no column holds the match key."""
         if self._make_key is None and KEY not in self._plain:
             if not (self._makers or any(self._plain)):
-                message = "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
-                raise Unreadable("no_header", message, place=self._place)
-            raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
+                message = (
+                    "the first rows name no field of a member; a header such as "
+                    "external_id,member_id,… is needed"
+                )
+                raise Unreadable(codes.files.NO_HEADER, message, place=self._place)
+            raise Unreadable(
+                codes.files.NO_KEY_COLUMN,
+                "no column holds external_id, the match key",
+                place=self._place,
+            )
 
     def _repeated(self, name: str) -> Unreadable:
-        return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
+        return Unreadable(
+            codes.files.REPEATED_COLUMN, f"two columns hold {shown_name(name)}", place=self._place
+        )
 
 
 def _refused(place: int, key: object, fault: Fault) -> Row:
@@ -232,31 +290,41 @@ def _refused(place: int, key: object, fault: Fault) -> Row:
 
 
 def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
-    return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
+    return bool(rules) and any(
+        place < len(cells) and rule.applies(cells[place]) for place, rule in rules
+    )
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:
-    """Make one object of the `metadata.key` columns: absent without any value, empty if they are all cleared."""
+    """Make one object of the `metadata.key` columns: absent without any value, empty if they are
+    all cleared.
+    """
     given = {name[len(METADATA_PREFIX) :]: values.pop(name) for name in names if name in values}
     if given:
         values["metadata"] = {key: value for key, value in given.items() if value is not None}
 
 
 class ObjectKeys:
-    """Makes rows of JSON objects: bodies of a POST, or with a mapping rows of a table with their values as cells. `ignored` names
-    the keys that are no field, of all objects so far."""
+    """Makes rows of JSON objects: bodies of a POST, or with a mapping rows of a table with their
+    values as cells. `ignored` names the keys that are no field, of all objects so far.
+    """
 
     def __init__(self, mapping: FileMapping) -> None:
         self.ignored: list[str] = []
-        self._mapping, self._clear = mapping, min(mapping.clear)
+        self._mapping = mapping
+        self._clear = min(mapping.clear)
         self._is_translated = bool(mapping.columns or mapping.fields or mapping.skip or mapping.end)
         in_rules = [column for rule in mapping.fields.values() for column in rule.columns]
-        self._needed = dict.fromkeys([*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))])
+        self._needed = dict.fromkeys(
+            [*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))]
+        )
         self._unseen = set(self._needed)
         self._columns_of = lru_cache(MOST_HEADERS)(self._columns)
 
     def rows(self, objects: Iterable[ObjectRow]) -> Iterator[Row]:
-        """The rows. Raises Unreadable after the last one if the mapping names a key that no object has."""
+        """The rows. Raises Unreadable after the last one if the mapping names a key that no object
+        has.
+        """
         for place, found in objects:
             if isinstance(found, Fault):
                 yield Row(place, {}, faults=(found,))
@@ -267,7 +335,9 @@ class ObjectKeys:
                     self._ignore([shown_name(name) for name in found if name not in FIELDS])
                 yield Row(place, found)
         if self._unseen and self._columns_of.cache_info().currsize:
-            raise Unreadable("missing_column", "The mapping names a key that no row of the file has.")
+            raise Unreadable(
+                codes.files.MISSING_COLUMN, "The mapping names a key that no row of the file has."
+            )
 
     def _translated(self, place: int, values: dict[str, Any]) -> Row:
         try:
@@ -278,7 +348,9 @@ class ObjectKeys:
         return columns.row(place, [*cells, *[""] * (columns.width - len(cells))])
 
     def _columns(self, names: tuple[str, ...]) -> TableColumns:
-        """The columns of objects with these keys. A key that a rule needs may be absent from some of them."""
+        """The columns of objects with these keys. A key that a rule needs may be absent from some
+        of them.
+        """
         folded = set(map(fold_name, names))
         self._unseen -= folded
         absent = [name for name in self._needed if name not in folded]
@@ -300,7 +372,8 @@ def cell_of(value: Any) -> str:
 
 
 def target_of(name: str, mapping: FileMapping) -> str | None:
-    """The field of a column by the mapping, else by the interface's names; None without one, or if the mapping excludes the
-    column."""
+    """The field of a column by the mapping, else by the interface's names; None without one, or if
+    the mapping excludes the column.
+    """
     target = mapping.columns.get(fold_name(name))
     return field_named(name) if target is None else target or None

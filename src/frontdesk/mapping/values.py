@@ -1,6 +1,6 @@
-"""How the values of a row's fields are made from its cells: names of columns, dates as senders write them, names of people in one
-cell, and the rules of a mapping (docs/file-formats.md). A rule is a list of plain steps, and what it may say is bounded, so that
-no mapping makes a row take long.
+"""How the values of a row's fields are made from its cells: names of columns, dates as senders
+write them, names of people in one cell, and the rules of a mapping (docs/file-formats.md). A rule
+is a list of plain steps, and what it may say is bounded, so that no mapping makes a row take long.
 """
 
 import re
@@ -11,7 +11,8 @@ from datetime import date, timedelta
 from functools import lru_cache, partial
 from itertools import chain, permutations
 
-from frontdesk.eligibility.fields import FIELDS, METADATA_KEY_LENGTH, day_exists
+from frontdesk.eligibility.field_kinds import METADATA_KEY_LENGTH, day_exists
+from frontdesk.eligibility.fields import FIELDS
 
 PLAN = "plan"  # the target that names the plan of a row
 FAMILY = "family"  # the target that is the same for the members of a family; it is not stored
@@ -20,14 +21,20 @@ METADATA_PREFIX = "metadata."
 # White space, to Python and to JSON Schema, whose `\s` lacks these control characters.
 _BLANK = r"\s\x1c-\x1f\x85"
 COLUMN_NAME = re.compile(rf"[^{_BLANK}_\-]")  # a character that stays when a name is folded
-METADATA_FIELD = re.compile(rf"metadata[.][^{_BLANK}](?:[^\r\n]{{0,{METADATA_KEY_LENGTH - 2}}}[^{_BLANK}])?")
+METADATA_FIELD = re.compile(
+    rf"metadata[.][^{_BLANK}](?:[^\r\n]{{0,{METADATA_KEY_LENGTH - 2}}}[^{_BLANK}])?"
+)
 
 # The result of a rule: a text, "" for an absent field, None for a cleared one.
 Value = str | None
 
 
 def fold_name(name: str) -> str:
-    """A column's name without letter case, spaces, underscores and hyphens, which senders vary."""
+    """A column's name without letter case, spaces, underscores and hyphens, which senders vary.
+
+    >>> fold_name("External_ID ")
+    'externalid'
+    """
     return re.sub(r"[\s_\-]+", "", name).lower()
 
 
@@ -35,7 +42,15 @@ _BY_FOLDED = {fold_name(name): name for name in FIELDS}
 
 
 def field_named(name: str) -> str | None:
-    """The field (or `metadata.key`) that a column's name means; None if there is none."""
+    """The field (or `metadata.key`) that a column's name means; None if there is none.
+
+    >>> field_named("External ID")
+    'external_id'
+    >>> field_named("Metadata.Division")
+    'metadata.Division'
+    >>> field_named("Shoe size") is None
+    True
+    """
     name = name.strip()
     if name[: len(METADATA_PREFIX)].lower() == METADATA_PREFIX and len(name) > len(METADATA_PREFIX):
         return METADATA_PREFIX + name[len(METADATA_PREFIX) :]
@@ -43,16 +58,33 @@ def field_named(name: str) -> str | None:
 
 
 def mappable_field(name: str) -> str | None:
-    """The field (or `metadata.key`, with a key that a member may have) that a mapping means; None if there is none."""
+    """The field (or `metadata.key`, with a key that a member may have) that a mapping means; None
+    if there is none.
+
+    >>> mappable_field("zip-code")
+    'zipcode'
+    >>> mappable_field("metadata.Division")
+    'metadata.Division'
+    """
     known = field_named(name)
     return known if known in FIELDS or METADATA_FIELD.fullmatch(known or "") else None
 
 
 EXCEL_SERIAL = "excel"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_ANY_ORDER = ("".join(order) for order in permutations(("(?:YYYY|YY)S", "(?:MON|MM|M)S", "(?:DD|D)S")))
+_ANY_ORDER = [
+    "".join(order) for order in permutations(("(?:YYYY|YY)S", "(?:MON|MM|M)S", "(?:DD|D)S"))
+]
 DATE_FORMAT = re.compile("|".join(order[:-1].replace("S", "[-/., ]{0,3}") for order in _ANY_ORDER))
-_KIND = {"YYYY": "year", "YY": "short", "MON": "name", "MM": "month", "M": "month", "DD": "day", "D": "day"}
+_KIND = {
+    "YYYY": "year",
+    "YY": "short",
+    "MON": "name",
+    "MM": "month",
+    "M": "month",
+    "DD": "day",
+    "D": "day",
+}
 _DIGITS = {"year": "[0-9]{4}", "short": "[0-9]{2}", "name": "[A-Za-z]{3,9}"}
 _TIME = "(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?: ?[AaPp][Mm])?)?"
 _LONGEST_DATE = 40
@@ -62,7 +94,14 @@ _DAY_60 = 60  # Excel counts a 29 February 1900, which never was
 
 
 def parse_format(text: str) -> re.Pattern[str] | None:
-    """The pattern of dates in a format such as `MM/DD/YYYY` or `excel`; None if the text names no format."""
+    """The pattern of dates in a format such as `MM/DD/YYYY` or `excel`; None if the text names no
+    format.
+
+    >>> parse_format("MM/DD/YYYY").fullmatch("1/31/1977").groupdict()
+    {'month': '1', 'day': '31', 'year': '1977'}
+    >>> parse_format("MM/MM/YYYY") is None
+    True
+    """
     text = text.strip().upper()
     if text.lower() == EXCEL_SERIAL:
         return _SERIAL
@@ -79,9 +118,15 @@ def parse_format(text: str) -> re.Pattern[str] | None:
 
 
 def date_reader(formats: Sequence[re.Pattern[str]], pivot: int) -> Callable[[str], str]:
-    """A function that writes a date in one of the formats as YYYY-MM-DD, by the first that fits, and a day that does not exist
-    (30 February) if none does, so that it is refused as that. Any other text, and an ISO date, stays as it is. Two-digit years up
-    to `pivot` are 20YY, the others 19YY."""
+    """A function that writes a date in one of the formats as YYYY-MM-DD, by the first that fits,
+    and a day that does not exist (30 February) if none does, so that it is refused as that. Any
+    other text, and an ISO date, stays as it is. Two-digit years up to `pivot` are 20YY, the others
+    19YY.
+
+    >>> read = date_reader([parse_format("M/D/YY")], pivot=30)
+    >>> [read(text) for text in ("1/31/77", "1/31/26", "2/30/77", "soon")]
+    ['1977-01-31', '2026-01-31', '1977-02-30', 'soon']
+    """
 
     @lru_cache(maxsize=1024)
     def read(text: str) -> str:
@@ -97,12 +142,19 @@ def date_reader(formats: Sequence[re.Pattern[str]], pivot: int) -> Callable[[str
 
 
 def _iso_day(parts: Mapping[str, str], pivot: int) -> str:
-    """The day as YYYY-MM-DD, also one that the calendar does not have; "" if it can be none of any month."""
+    """The day as YYYY-MM-DD, also one that the calendar does not have; "" if it can be none of any
+    month.
+    """
     if "serial" in parts:
         serial = int(parts["serial"])
         is_day = 1 <= serial <= _LAST_SERIAL and serial != _DAY_60
-        return (date(1899, 12, 30 + (serial < _DAY_60)) + timedelta(serial)).isoformat() if is_day else ""
-    short, day = int(parts.get("short", 0)), int(parts["day"])
+        return (
+            (date(1899, 12, 30 + (serial < _DAY_60)) + timedelta(serial)).isoformat()
+            if is_day
+            else ""
+        )
+    short = int(parts.get("short", 0))
+    day = int(parts["day"])
     year = int(parts.get("year", (2000 if short <= pivot else 1900) + short))
     name = parts.get("name", "")[:3].lower()
     month = int(parts.get("month", _MONTHS.index(name) + 1 if name in _MONTHS else 0))
@@ -110,6 +162,11 @@ def _iso_day(parts: Mapping[str, str], pivot: int) -> str:
 
 
 def words_in(text: str) -> frozenset[str]:
+    """The words of a text, each once.
+
+    >>> sorted(words_in("mr  mrs"))
+    ['mr', 'mrs']
+    """
     return frozenset(text.split())
 
 
@@ -117,14 +174,16 @@ _TITLES = words_in("mr mrs ms miss mx dr prof rev hon sir")
 NAME_SUFFIXES = words_in("jr sr junior senior ii iii iv 2nd 3rd 4th md phd dds dmd esq cpa rn")
 # A family name begins with the first of them that follows a given name.
 _PARTICLES = words_in(
-    "de da das del della di do dos du la las le los van von vom vander der den ten ter te zu zum zur bin ibn al el st saint"
-    " san santa mc mac"
+    "de da das del della di do dos du la las le los van von vom vander der den ten ter te zu zum "
+    "zur bin ibn al el st saint san santa mc mac"
 )
 
 
 def _name_part(part: str, text: str) -> str:
-    """A part of a name in one cell, `Last, First Middle` or `First Middle Last`; "" if it is not there. A suffix stays with the
-    last name, a title is no part, and a word that stands alone is a last name."""
+    """A part of a name in one cell, `Last, First Middle` or `First Middle Last`; "" if it is not
+    there. A suffix stays with the last name, a title is no part, and a word that stands alone is a
+    last name.
+    """
     family, *others = (piece.split() for piece in text.split(","))
     suffixes = deque(word for piece in others if _are_suffixes(piece) for word in piece)
     rest = [piece for piece in others if piece and not _are_suffixes(piece)]
@@ -153,7 +212,8 @@ def _folded(word: str) -> str:
 def _phone(text: str) -> str:
     """The number before an extension."""
     folded = text.casefold()
-    ends = [at for mark in ("ext", "x", "#", ";") if (at := folded.find(mark)) > 0]
+    positions = [folded.find(mark) for mark in ("ext", "x", "#", ";")]
+    ends = [at for at in positions if at > 0]
     return text[: min(ends)].strip() if ends else text
 
 
@@ -164,10 +224,11 @@ CELL_PARTS: dict[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """How one field's value is made. Without `columns` and `constant` it is the column that already has the field's name.
+    """How one field's value is made. Without `columns` and `constant` it is the column that already
+    has the field's name.
 
-    `blank` stands for blank cells behind the first one. `values` maps folded words, "" for a blank cell, to what is stored;
-    `dates` are patterns, `open_dates` ISO dates that clear the field.
+    `blank` stands for blank cells behind the first one. `values` maps folded words, "" for a blank
+    cell, to what is stored; `dates` are patterns, `open_dates` ISO dates that clear the field.
     """
 
     columns: tuple[str, ...] = ()
@@ -184,7 +245,15 @@ class FieldRule:
     def maker(
         self, target: str, positions: Sequence[int], clear: frozenset[str]
     ) -> Callable[[Sequence[str]], Value]:
-        """A function from a row's cells to the value; `positions` are those of the rule's columns."""
+        """A function from a row's cells to the value; `positions` are those of the rule's columns.
+
+        >>> rule = FieldRule(columns=("City", "State"), join=", ")
+        >>> make = rule.maker("city", [1, 2], clear=frozenset({"NULL"}))
+        >>> make(["7", "Boston ", "MA"])
+        'Boston, MA'
+        >>> make(["7", "NULL", "NULL"]) is None
+        True
+        """
         if self.constant is not None:
             constant = self.constant
             return lambda _cells: constant
@@ -220,13 +289,20 @@ def _padded(text: str, length: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """A rule for rows that end their members or are left out: the cell of the column is one of the folded words of `equals` (""
-    is a blank cell), or begins with one of `starts_with`."""
+    """A rule for rows that end their members or are left out: the cell of the column is one of the
+    folded words of `equals` ("" is a blank cell), or begins with one of `starts_with`.
+    """
 
     column: str
     equals: frozenset[str] = frozenset()
     starts_with: tuple[str, ...] = ()
 
     def applies(self, cell: str) -> bool:
+        """Whether the rule holds for a row with this cell in its column.
+
+        >>> rule = RowRule("Status", equals=frozenset({"total"}), starts_with=("term",))
+        >>> [rule.applies(cell) for cell in ("Total", "Terminated", "Active")]
+        [True, True, False]
+        """
         word = cell.strip().casefold()
         return word in self.equals or bool(self.starts_with and word.startswith(self.starts_with))

@@ -1,7 +1,8 @@
 """Members of an 834: what an account's mapping makes of the INS loops (docs/834.md).
 
-The elements of the loops with a member's identifier become the fields of its record. Names and birth dates stand in an
-identifier only as a short keyed digest, and so does a social security number.
+The elements of the loops with a member's identifier become the fields of its record. Names and
+birth dates stand in an identifier only as a short keyed digest, and so does a social security
+number.
 """
 
 import hmac
@@ -18,10 +19,12 @@ from itertools import chain, groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from frontdesk.eligibility import fields
-from frontdesk.eligibility.model import Action, PersonSaid, RowContext
+from frontdesk import codes
+from frontdesk.eligibility import field_kinds
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.model import Action, RowContext, StatedPerson
 from frontdesk.eligibility.persons import are_two_people, fold_name
-from frontdesk.errors import Fault
+from frontdesk.errors import Fault, fault_of
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
@@ -37,15 +40,28 @@ from frontdesk.mapping.coverages import (
     effective_coverages,
     family_levels,
 )
-from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, PLAIN, SSN_WAY, FileMapping, MemberWay
+from frontdesk.mapping.parser import (
+    DOB,
+    FIRST_NAME,
+    PERSON_CODE,
+    PLAIN,
+    SSN_WAY,
+    FileMapping,
+    MemberWay,
+)
 from frontdesk.mapping.suggest.identity import suggest_identity
 from frontdesk.text import looks_like_ssn
 
 _NINE_DIGITS = re.compile("[0-9]{9}")
-_SSN_PREFIX, _SSN_LETTERS = "ssn1-", 20  # 80 bits, since a whole account may be called by them
-_PERSON_BYTES, _FAMILY_BYTES = 4, 16  # a person in its family, a family in the database
+# 80 bits, since a whole account may be called by them
+_SSN_PREFIX = "ssn1-"
+_SSN_LETTERS = 20
+# a person in its family, a family in the database
+_PERSON_BYTES = 4
+_FAMILY_BYTES = 16
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold
-_IN_MEMORY, _OFFSET_BITS = 8 * 1024**2, 40
+_IN_MEMORY = 8 * 1024**2
+_OFFSET_BITS = 40
 MEMBER_LOOPS_LIMIT = 100
 
 
@@ -53,7 +69,8 @@ MEMBER_LOOPS_LIMIT = 100
 class X12Options:
     """Options for reading an 834. A `mode` overrides BGN08; `secret` is the account's, for hashes.
 
-    `apart` are the ascending places of rows whose member has other rows elsewhere in the file: they become one row.
+    `apart` are the ascending places of rows whose member has other rows elsewhere in the file: they
+    become one row.
     """
 
     mode: FileMode | None = None
@@ -76,22 +93,29 @@ def read_x12(
     source: Source, mapping: FileMapping, options: X12Options = DEFAULT_OPTIONS
 ) -> tuple[model.FileHeader, Iterator[model.UnreadLoops]]:
     """The header, from the first BGN, and the rows, before they are read. Raises Unreadable."""
-    verifies_full, is_lenient = mapping.verify == "full", mapping.counts == "lenient"
+    verifies_full = mapping.verify == "full"
+    is_lenient = mapping.counts == "lenient"
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
-    return model.FileHeader(Format.X12, first.mode, first.file_date), _items(reader, mapping, options)
+    return model.FileHeader(Format.X12, first.mode, first.file_date), _items(
+        reader, mapping, options
+    )
 
 
-def _items(reader: X12Reader, mapping: FileMapping, options: X12Options) -> Iterator[model.UnreadLoops]:
+def _items(
+    reader: X12Reader, mapping: FileMapping, options: X12Options
+) -> Iterator[model.UnreadLoops]:
     if mapping.identify is None:
         raise MappingNeeded(suggest_identity(loop for _, loop in reader.loops()))
-    with SpooledTemporaryFile(_IN_MEMORY) as kept:
-        apart = LoopsApart(options.apart, kept)
+    with SpooledTemporaryFile(_IN_MEMORY) as scratch:
+        apart = LoopsApart(options.apart, scratch)
         yield from MemberReader(reader, MemberNames(mapping, options.secret), apart).items()
 
 
 def suggest_x12(source: Source) -> dict[str, Any]:
-    """How the 834 may name its members (suggest.identity), by its members up to what can't be read. Raises Unreadable."""
+    """How the 834 may name its members (suggest.identity), by its members up to what can't be read.
+    Raises Unreadable.
+    """
     reader = X12Reader(source, mode=None)
     reader.begin()
     return suggest_identity(_readable(loop for _, loop in reader.loops()))
@@ -106,7 +130,9 @@ class MemberReader:
     """One pass over the loops of a file, which are to be read in its order."""
 
     def __init__(self, reader: X12Reader, names: "MemberNames", apart: "LoopsApart") -> None:
-        self._reader, self._names, self._apart = reader, names, apart
+        self._reader = reader
+        self._names = names
+        self._apart = apart
         self._addresses = FamilyAddresses()
         self._subscriber: MemberLoop | None = None  # the last one
         self._loops: list[PlacedLoop] = []
@@ -127,18 +153,20 @@ class MemberReader:
             yield from self._loop(place, loop, (family, number) if is_plain else None)
 
     def _rest(self) -> Iterator[model.Row]:
-        """The last member, those with loops apart, and the dependents that have waited for an address; the first of them is
-        warned of a file that is not as the book wants it."""
+        """The last member, those with loops apart, and the dependents that have waited for an
+        address; the first of them is warned of a file that is not as the book wants it.
+        """
         of_apart = chain.from_iterable(map(self._rows_of, self._apart.members()))
         for row in chain(self._flush(), of_apart, self._addresses.rest()):
             if self._reader.is_untidy:
-                row.warnings += ("untidy_file",)
+                row.warnings += (codes.rows.UNTIDY_FILE,)
                 self._reader.is_untidy = False
             yield row
 
     def _take_from_subscriber(self, loop: MemberLoop) -> None:
-        """Give a dependent without an address that of the subscriber before it, if both have one REF*0F or one last name;
-        without a coverage, those of a family."""
+        """Give a dependent without an address that of the subscriber before it, if both have one
+        REF*0F or one last name; without a coverage, those of a family.
+        """
         subscriber = self._subscriber
         if subscriber is None or subscriber.transaction is not loop.transaction:
             return
@@ -147,7 +175,9 @@ class MemberReader:
         if not is_same_name and (not loop.family or loop.family != subscriber.family):
             return
         address = subscriber.address()
-        if not loop.element("N4", 3) and fields.ZIPCODE_PATTERN.fullmatch(str(address.get("zipcode", ""))):
+        if not loop.element("N4", 3) and field_kinds.ZIPCODE_PATTERN.fullmatch(
+            str(address.get("zipcode", ""))
+        ):
             loop.address_before = address
         if not loop.coverages:
             levels = family_levels(loop, subscriber, self._names.mapping)
@@ -158,7 +188,9 @@ class MemberReader:
     def _loop(
         self, place: int, loop: MemberLoop, part: model.FamilyPart | None = None
     ) -> Iterator[model.Row]:
-        """Fold the loop with those of the same member just before it, unless it repeats one letter by letter."""
+        """Fold the loop with those of the same member just before it, unless it repeats one letter
+        by letter.
+        """
         self._reader.is_untidy |= loop.is_untidy
         loop.key = self._names.external_id(loop)
         if loop.is_subscriber:
@@ -166,28 +198,40 @@ class MemberReader:
         else:
             self._take_from_subscriber(loop)
         loops = self._loops
-        is_same = loops and loop.key and loop.key == loops[-1][1].key and loop.action and loops[-1][1].action
+        is_same = (
+            loops
+            and loop.key
+            and loop.key == loops[-1][1].key
+            and loop.action
+            and loops[-1][1].action
+        )
         if not is_same or loop == loops[-1][1] or len(loops) == MEMBER_LOOPS_LIMIT:
             yield from self._flush()
         self._loops.append((place, loop))
         self._part = part
         for position in loop.nested:
-            fault = Fault("INS", "nested_dependent", model.ROW_FAULTS["nested_dependent"])
+            fault = fault_of(codes.rows.NESTED_DEPENDENT)
             yield model.Row(place + position, {}, faults=(fault,))
 
     def _flush(self) -> Iterator[model.Row]:
-        loops, self._loops = self._loops, []
+        loops = self._loops
+        self._loops = []
         if loops and self._apart.keep(loops):
             # Dependents need the address before all loops of their subscriber are there.
             self._addresses.note(read_member(loops, self._names), loops[-1][1].family)
         elif loops:
             yield from self._rows_of(loops, self._part if len(loops) == 1 else None)
 
-    def _rows_of(self, placed: list[PlacedLoop], part: model.FamilyPart | None = None) -> Iterator[model.Row]:
+    def _rows_of(
+        self, placed: list[PlacedLoop], part: model.FamilyPart | None = None
+    ) -> Iterator[model.Row]:
         """The row of a member; of two people with one identifier, a refused row for each loop."""
         last = placed[-1][1]
         people = [self._names.person(loop) for _, loop in placed if len(placed) > 1]
-        if any(are_two_people(each, people[0]) and are_two_people(people[0], each) for each in people[1:]):
+        if any(
+            are_two_people(each, people[0]) and are_two_people(people[0], each)
+            for each in people[1:]
+        ):
             for place, loop in placed:
                 yield model.Row(place, {"external_id": loop.key}, faults=(model.IDENTIFIER_SHARED,))
             return
@@ -198,15 +242,20 @@ class MemberReader:
 
 
 class LoopsApart:
-    """Loops that are kept in a file. `places` are those of the groups of loops to keep, in ascending order."""
+    """Loops that are kept in a file. `places` are those of the groups of loops to keep, in
+    ascending order.
+    """
 
     def __init__(self, places: Sequence[int], file: IO[bytes]) -> None:
-        self._file, self._places = file, iter(places)
+        self._file = file
+        self._places = iter(places)
         self._next = next(self._places, None)
         self._entries = array("Q")  # a hash of the member's key, and the offset in the file
 
     def keep(self, loops: list[PlacedLoop]) -> bool:
-        """Keep the loops, which stand behind those that were asked for before; False if they are not to be kept."""
+        """Keep the loops, which stand behind those that were asked for before; False if they are
+        not to be kept.
+        """
         place, loop = loops[0]
         if place != self._next:
             return False
@@ -216,23 +265,27 @@ class LoopsApart:
         return True
 
     def members(self) -> Iterator[list[PlacedLoop]]:
-        """The loops of each member with their places, in the order of the file; not more than APART_LIMIT + 1 of them."""
+        """The loops of each member with their places, in the order of the file; not more than
+        APART_LIMIT + 1 of them.
+        """
         for _, entries in groupby(sorted(self._entries), lambda entry: entry >> _OFFSET_BITS):
             members: dict[str, list[PlacedLoop]] = {}
             for entry in entries:
                 self._file.seek(entry % 2**_OFFSET_BITS)
                 loops = pickle.load(self._file)  # noqa: S301 - written by this process
-                kept = members.setdefault(loops[0][1].key, [])
-                kept += loops[: APART_LIMIT + 1 - len(kept)]
+                loops_of_member = members.setdefault(loops[0][1].key, [])
+                loops_of_member += loops[: APART_LIMIT + 1 - len(loops_of_member)]
             yield from members.values()
 
 
 class MemberNames:
-    """Makes the identifiers of one file's members. `secret` is the account's: digests agree over its files, and with no other
-    account's."""
+    """Makes the identifiers of one file's members. `secret` is the account's: digests agree over
+    its files, and with no other account's.
+    """
 
     def __init__(self, mapping: FileMapping, secret: bytes) -> None:
-        self.mapping, self._secret = mapping, secret
+        self.mapping = mapping
+        self._secret = secret
         self._family_digest = lru_cache(1)(partial(self._digest, size=_FAMILY_BYTES))
 
     def external_id(self, loop: MemberLoop) -> str:
@@ -241,28 +294,39 @@ class MemberNames:
 
     def former_id(self, loop: MemberLoop) -> str:
         """The identifier before a correction; "" where that is the same."""
-        former = self._made(self.mapping.identify, loop, is_former=True) if loop.is_corrected else ""
+        former = (
+            self._made(self.mapping.identify, loop, is_former=True) if loop.is_corrected else ""
+        )
         return former if former != loop.key else ""
 
     def member_id(self, loop: MemberLoop) -> str:
         return self._made(self.mapping.member_id, loop) if self.mapping.member_id else loop.key
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
-        """The member's name of its plan: the first complete alternative. A reference of the coverage has priority."""
+        """The member's name of its plan: the first complete alternative. A reference of the
+        coverage has priority.
+        """
         of_coverage = {"HD03": coverage.line, "HD04": coverage.description}
         of_coverage |= {f"REF*{name}": number for name, number in coverage.references.items()}
         for sources in self.mapping.plan:
-            found = [of_coverage[each] if each in of_coverage else self._part(each, loop) for each in sources]
+            found = [
+                of_coverage[each] if each in of_coverage else self._part(each, loop)
+                for each in sources
+            ]
             if all(found):
                 return "-".join(found)
         return ""
 
-    def person(self, loop: MemberLoop) -> PersonSaid:
+    def person(self, loop: MemberLoop) -> StatedPerson:
         """The person of the loop, for the person check."""
         role = "Primary" if loop.is_subscriber else "Dependent"
         family = loop.family and self._family_digest(loop.family)  # accounts share no family
-        said = (*loop.named(loop.person), role, family, loop.ins[17])
-        return PersonSaid(*said, *loop.named(loop.former)) if loop.former else PersonSaid(*said)
+        person = (*loop.named(loop.person), role, family, loop.ins[17])
+        return (
+            StatedPerson(*person, *loop.named(loop.former))
+            if loop.former
+            else StatedPerson(*person)
+        )
 
     def _made(self, ways: MemberWay | None, loop: MemberLoop, *, is_former: bool = False) -> str:
         parts: list[str] = []
@@ -288,7 +352,8 @@ class MemberNames:
         if part == PERSON_CODE:
             code = loop.own.references.get(self.mapping.person_code[4:], "")
             return code if len(code) <= LONGEST_PERSON_CODE else ""
-        of_name, has_ssn = loop.element("NM1", 9), loop.element("NM1", 8) == SSN_QUALIFIER
+        of_name = loop.element("NM1", 9)
+        has_ssn = loop.element("NM1", 8) == SSN_QUALIFIER
         if part == SSN_WAY:
             part = "NM109" if has_ssn and of_name else "REF*SY"
         number = of_name if part == "NM109" else loop.own.references.get(part[4:], "")
@@ -303,18 +368,25 @@ class MemberNames:
         digits = number.replace("-", "").replace(" ", "")
         if not _NINE_DIGITS.fullmatch(digits) or len(set(digits)) == 1:
             return ""
-        return _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
+        return (
+            _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
+        )
 
 
 def read_member(
     placed: Sequence[PlacedLoop], names: MemberNames, part: model.FamilyPart | None = None
 ) -> model.Row:
-    """The row of one member by all its loops, in the order of the file. It is a `part` of its family unless the date of the file
-    decides which of its coverages hold."""
-    (place, _), last, mapping = placed[0], placed[-1][1], names.mapping
+    """The row of one member by all its loops, in the order of the file. It is a `part` of its
+    family unless the date of the file decides which of its coverages hold.
+    """
+    place, _ = placed[0]
+    last = placed[-1][1]
+    mapping = names.mapping
     loops = [loop for _, loop in placed]
     faults = [fault for loop in loops for fault in _faults(loop, mapping)]
-    coverages = effective_coverages(coverage for loop in loops for coverage in coverages_of(loop, mapping))
+    coverages = effective_coverages(
+        coverage for loop in loops for coverage in coverages_of(loop, mapping)
+    )
     counted = [coverage for coverage in coverages if coverage.line]
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
@@ -325,7 +397,9 @@ def read_member(
         if not plan:
             faults.insert(0, model.UNKNOWN_PLAN)
     are_ended = bool(coverages) and all(coverage.is_end for coverage in coverages)
-    context = RowContext(person=names.person(last), former_id=names.former_id(last), ends_access=are_ended)
+    context = RowContext(
+        person=names.person(last), former_id=names.former_id(last), ends_access=are_ended
+    )
     if action is Action.END:
         values: dict[str, object] = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
         return model.Row(place, values, action, plan, tuple(faults), context=context)
@@ -337,33 +411,51 @@ def read_member(
         values["medical_plan_description"] = lasting.description or lasting.line
     if is_deleted or (not counted and mapping.lines is not None):
         context = context._replace(causes=(_no_coverage(last),))
-    has_others_only = not counted and any(loop.coverages for loop in loops)
-    warnings = [model.NO_MEDICAL_COVERAGE.code] if has_others_only else []
-    warnings += ["added_and_ended"] if are_ended and any(loop.ins[3] == ADD for loop in loops) else []
+    warnings = []
+    if not counted and any(loop.coverages for loop in loops):
+        warnings.append(codes.rows.NO_MEDICAL_COVERAGE)
+    if are_ended and any(loop.ins[3] == ADD for loop in loops):
+        warnings.append(codes.rows.ADDED_AND_ENDED)
     if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
         part = None
-    constants = {name: rule.constant for name, rule in mapping.fields.items() if name in fields.FIELDS}
-    of_new = {name: value for name, value in constants.items() if value is not None} | dates_of_new or None
-    asked = action or Action.COMPARE
     return model.Row(
-        place, values | dates, asked, plan, tuple(faults), tuple(warnings), of_new, context, part=part
+        place,
+        values | dates,
+        action or Action.COMPARE,
+        plan,
+        tuple(faults),
+        tuple(warnings),
+        _constants(mapping) | dates_of_new or None,
+        context,
+        part=part,
     )
+
+
+def _constants(mapping: FileMapping) -> dict[str, object]:
+    """The values that the mapping gives to each new member."""
+    constants = {name: rule.constant for name, rule in mapping.fields.items() if name in FIELDS}
+    return {name: value for name, value in constants.items() if value is not None}
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:
     if not loop.covered_by:
         return model.NO_MEDICAL_COVERAGE
     rule = (
-        f"The member carries no coverage of its own. Its subscriber's has the level {loop.covered_by} (HD05). If that covers the "
+        "The member carries no coverage of its own. Its subscriber's has the level "
+        f"{loop.covered_by} (HD05). If that covers the "
         'member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
     )
     return model.NO_MEDICAL_COVERAGE._replace(message=rule)
 
 
-def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dict[str, object], bool]:
-    """The fields about the person, and whether two loops contradict each other: two values of a field for the same day.
+def _values_of_all(
+    loops: Sequence[MemberLoop], names: MemberNames
+) -> tuple[dict[str, object], bool]:
+    """The fields about the person, and whether two loops contradict each other: two values of a
+    field for the same day.
 
-    A loop of a later day (DTP*303, else the date of the file) has priority. An end has no data about the person.
+    A loop of a later day (DTP*303, else the date of the file) has priority. An end has no data
+    about the person.
     """
     if len(loops) == 1:
         return _values(loops[0], names), False
@@ -375,13 +467,18 @@ def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dic
         day = loop.own.dates.get("303") or loop.transaction.file_date
         for name, value in _values(loop, names).items():
             is_contradictory |= values.get(name, value) != value and days[name] == day
-            values[name], days[name] = value, day
+            values[name] = value
+            days[name] = day
     return values, is_contradictory
 
 
 def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
-    """The fields about the person that the loop carries. A code that has no meaning stays as it is, to be refused."""
-    name, contacts, code = loop.person.get("NM1", PADDING), loop.contacts, loop.ins[2]
+    """The fields about the person that the loop carries. A code that has no meaning stays as it is,
+    to be refused.
+    """
+    name = loop.person.get("NM1", PADDING)
+    contacts = loop.contacts
+    code = loop.ins[2]
     sex = loop.element("DMG", 3).upper()
     found = {
         "external_id": loop.key,
@@ -391,15 +488,17 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
         "last_name": f"{name[3].strip()} {'' if name[7].strip().isdigit() else name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
         "dob": loop.dob,
-        "gender": fields.X12_GENDERS.get(sex, sex),
+        "gender": field_kinds.X12_GENDERS.get(sex, sex),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
         "payor_name": loop.transaction.payor_name,
-        "relationship_code": fields.HIPAA_RELATIONSHIPS.get(code),
+        "relationship_code": field_kinds.HIPAA_RELATIONSHIPS.get(code),
         "relationship_code_hipaa": code,
-        "subscriber_relationship": fields.X12_SUBSCRIBER.get(loop.ins[1]),
+        "subscriber_relationship": field_kinds.X12_SUBSCRIBER.get(loop.ins[1]),
     }
-    values: dict[str, object] = {name: value for name, value in found.items() if value} | loop.address()
+    values: dict[str, object] = {
+        name: value for name, value in found.items() if value
+    } | loop.address()
     if loop.is_corrected and "last_name" in values:
         values.setdefault("middle_name", None)
     return values
@@ -407,16 +506,16 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
 
 def _faults(loop: MemberLoop, mapping: FileMapping) -> Iterator[Fault]:
     if loop.action is None:
-        yield Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030")
-    if loop.ins[1] not in fields.X12_SUBSCRIBER:
-        yield Fault("INS01", "unknown_code", "must be Y or N")
+        yield Fault("INS03", codes.rows.UNKNOWN_CODE, "must be 001, 021, 024, 025, 026 or 030")
+    if loop.ins[1] not in field_kinds.X12_SUBSCRIBER:
+        yield Fault("INS01", codes.rows.UNKNOWN_CODE, "must be Y or N")
     if loop.has_two_names:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
-        yield Fault("last_name", model.REPEATED.code, message)
+        yield Fault("last_name", codes.rows.REPEATED_DIFFERENTLY, message)
     if not loop.key:
         way = mapping.identify.of(is_subscriber=loop.is_subscriber) if mapping.identify else ()
         message = (
-            f"the member does not carry all of {' + '.join(way)}, by which the mapping names members (identify): ask the sender "
-            "for it, or name members in another way"
+            f"the member does not carry all of {' + '.join(way)}, by which the mapping names "
+            "members (identify): ask the sender for it, or name members in another way"
         )
-        yield Fault("external_id", "no_identifier", message)
+        yield Fault("external_id", codes.rows.NO_IDENTIFIER, message)

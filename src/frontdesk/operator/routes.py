@@ -1,22 +1,7 @@
-"""Every route of the operator's interface on one screen: method, path, handler, scope."""
+"""The operations of the operator's interface. They are not in the OpenAPI document."""
 
-from frontdesk.access.model import Scope
+from frontdesk.interface.operations import arranged
 from frontdesk.operator import email_events, mailbox, personal_data, queues
-from frontdesk.web.endpoint import Endpoint
 
-# The mailbox's pages check the token themselves, because a browser on a developer's own machine needs none. A mail provider
-# proves itself by the token in the path and its signature.
-# fmt: off
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("POST",  "/operator/v1/queue-events",           queues.post, Scope.OPERATOR, takes_json=True),
-    Endpoint("POST",  "/operator/v1/email-events",           email_events.receive, Scope.OPERATOR, takes_json=True),
-    Endpoint("POST",  "/operator/v1/email-events/{provider}/{token}",
-             email_events.receive_from_provider, None, serves_json=False),
-    Endpoint("GET",   "/operator/v1/plans/{plan_id}/queue",  queues.show, Scope.OPERATOR),
-    Endpoint("DELETE", "/operator/v1/members/{member_id}",       personal_data.erase, Scope.OPERATOR),
-    Endpoint("GET",   "/operator/v1/members/{member_id}/export", personal_data.export, Scope.OPERATOR),
-    Endpoint("GET",   "/sandbox/mailbox",                    mailbox.list_, None, serves_json=False),
-    Endpoint("GET",   "/sandbox/mailbox/{message_id}",       mailbox.show,  None, serves_json=False),
-    Endpoint("GET",   "/sandbox/mailbox/{message_id}/html",  mailbox.html,  None, serves_json=False),
-)
-# fmt: on
+GROUPS = (queues.GROUP, email_events.GROUP, personal_data.GROUP, mailbox.GROUP)
+ENDPOINTS = arranged(GROUPS)

@@ -1,4 +1,6 @@
-"""Creates and changes plans and provider groups. A PATCH is an untrusted JSON object: it becomes changes, with ALL faults."""
+"""Creates and changes plans and provider groups. A PATCH is an untrusted JSON object: it becomes
+changes, with ALL faults.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -6,15 +8,17 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
+from frontdesk import codes
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound, unknown_faults
 from frontdesk.plans import store
 from frontdesk.plans.model import NewPlan, Plan, PlanPatch, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
-from frontdesk.text import Rejected, parse_text
+from frontdesk.text import Rejected, parse_text, wire_time
 
-NAME_LENGTH, DESCRIPTION_LENGTH = 255, 2000
+NAME_LENGTH = 255
+DESCRIPTION_LENGTH = 2000
 
 # The fields that may change: the maximum length, and whether null or blank clears the field.
 CHANGEABLE = {
@@ -23,12 +27,14 @@ CHANGEABLE = {
     "external_id": (NAME_LENGTH, False),
 }
 # A PATCH may send the first with the value that they have, the others with any value.
-ECHOED, WITHOUT_EFFECT = ("id", "type", "active", "created_at"), ("provider_group", "queue_info")
-NOT_UNIQUE = Fault("external_id", "not_unique", "is already in use")
+ECHOED = ("id", "type", "active", "created_at")
+WITHOUT_EFFECT = ("provider_group", "queue_info")
+NOT_UNIQUE = Fault("external_id", codes.faults.NOT_UNIQUE, "is already in use")
 
 
 def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> PlanPatch:
-    """The changes of a PATCH (docs/interface.md, Change a plan). `strict`: unknown fields are faults. Never raises.
+    """The changes of a PATCH (docs/interface.md, Change a plan). `strict`: unknown fields are
+    faults. Never raises.
 
     A missing field stays as it is; null clears `description` and is a fault elsewhere.
     """
@@ -42,7 +48,7 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
                 faults.append(Fault(name, rejected.code, rejected.message))
                 continue
             if text is None and not clearable:
-                faults.append(Fault(name, "required", "must not be null or blank"))
+                faults.append(Fault(name, codes.faults.REQUIRED, "must not be null or blank"))
             else:
                 changes[name] = text
     unknown = tuple(name for name in body if name not in (*CHANGEABLE, *ECHOED, *WITHOUT_EFFECT))
@@ -53,17 +59,26 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
 
 
 def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:
-    """`change_plan` by a PATCH. Raises Invalid with the patch's faults, `not_unique` and `read_only`; Conflict."""
+    """`change_plan` by a PATCH. Raises Invalid with the patch's faults, `not_unique` and
+    `read_only`; Conflict.
+    """
     faults = list(patch.faults)
     external_id = patch.changes.get("external_id")
     if external_id is not None:
-        holders = store.find_plans(plan.account_id, external_id=external_id, after_id=0, limit=None).read(tx)
+        holders = store.find_plans(
+            plan.account_id, external_id=external_id, after_id=0, limit=None
+        ).read(tx)
         faults += [NOT_UNIQUE for holder in holders if holder.id != plan.id]
-    body = plan.serialize()
+    stored = {
+        "id": plan.id,
+        "type": "plans",
+        "active": plan.accepting_patients,
+        "created_at": wire_time(plan.created_at),
+    }
     faults += [
-        Fault(name, "read_only", "can't be changed here; leave it out or echo it")
+        Fault(name, codes.faults.READ_ONLY, "can't be changed here; leave it out or echo it")
         for name, value in patch.echoed.items()
-        if not _says_the_same(name, value, body[name])
+        if not _says_the_same(name, value, stored[name])
     ]
     if faults:
         raise Invalid(faults)
@@ -80,9 +95,11 @@ def _says_the_same(name: str, value: object, stored: object) -> bool:
 
 
 def change_plan(tx: Tx, plan: Plan, changes: Mapping[str, Any]) -> tuple[Plan, list[str]]:
-    """Set `name`, `description`, `external_id` or `accepting_patients` of a plan that was read with `lock`.
+    """Set `name`, `description`, `external_id` or `accepting_patients` of a plan that was read with
+    `lock`.
 
-    Returns the plan as it is now, and the names of the fields that changed. Raises Conflict, Invalid(`not_unique`).
+    Returns the plan as it is now, and the names of the fields that changed. Raises Conflict,
+    Invalid(`not_unique`).
     """
     changes = {name: value for name, value in changes.items() if getattr(plan, name) != value}
     if not changes:
@@ -102,7 +119,9 @@ def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:
     return store.get_plan(tx, plan.account_id, plan_id)
 
 
-def create_provider_group(tx: Tx, *, name: str, external_id: str | None, now: datetime) -> ProviderGroup:
+def create_provider_group(
+    tx: Tx, *, name: str, external_id: str | None, now: datetime
+) -> ProviderGroup:
     """Raises Invalid(`not_unique`) when another group has the `external_id`."""
     row = {"name": name, "external_id": external_id, "created_at": now}
     with violation_as(Invalid([NOT_UNIQUE]), provider_groups, "external_id"):

@@ -1,14 +1,14 @@
 """Plans and provider groups.
 
-The wire calls `accepting_patients` `active`. Whether doctors are on duty is part of the queue, not of the plan.
+The wire calls `accepting_patients` `active`. Whether doctors are on duty is part of the queue, not
+of the plan.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from frontdesk.errors import Fault
-from frontdesk.text import wire_time
 
 
 class ProviderGroup(NamedTuple):
@@ -18,16 +18,6 @@ class ProviderGroup(NamedTuple):
     name: str
     external_id: str | None
     created_at: datetime
-
-    def serialize(self) -> dict[str, Any]:
-        """The group as every answer shows it (docs/interface.md, The plan)."""
-        return {
-            "id": self.id,
-            "type": "provider_groups",
-            "name": self.name,
-            "external_id": self.external_id,
-            "created_at": wire_time(self.created_at),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +34,6 @@ class Plan:
     created_at: datetime
     provider_group: ProviderGroup
 
-    def serialize(self) -> dict[str, Any]:
-        """The plan as every answer shows it (docs/interface.md, The plan), without its queue."""
-        return {
-            "id": self.id,
-            "type": "plans",
-            "external_id": self.external_id,
-            "name": self.name,
-            "description": self.description,
-            "active": self.accepting_patients,
-            "created_at": wire_time(self.created_at),
-            "provider_group": self.provider_group.serialize(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class NewPlan:
@@ -71,7 +48,9 @@ class NewPlan:
 
 
 class PlanPatch(NamedTuple):
-    """`echoed` holds the read-only fields that were sent; they may be sent with the values that the plan has."""
+    """`echoed` holds the read-only fields that were sent; they may be sent with the values that the
+    plan has.
+    """
 
     changes: dict[str, str | None]
     echoed: dict[str, object]

@@ -35,7 +35,11 @@ def find_plans(
     account_id: int, *, external_id: str | None, after_id: int, limit: int | None
 ) -> Lookup[list[Plan]]:
     """The account's plans by id; `external_id` filters exactly, `after_id` and `limit` page."""
-    values = {"account_id": account_id, "after_id": after_id, "limit": _NO_LIMIT if limit is None else limit}
+    values = {
+        "account_id": account_id,
+        "after_id": after_id,
+        "limit": _NO_LIMIT if limit is None else limit,
+    }
     if external_id is None:
         return Lookup(_PAGE, values, _plans)
     return Lookup(_PAGE_BY_EXTERNAL_ID, values | {"external_id": external_id}, _plans)
@@ -79,7 +83,9 @@ def external_ids_of(tx: SetTransaction, plan_ids: Collection[int]) -> dict[int, 
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
-    """A set read of `id`, `account_id` and `accepting_patients`; plans that do not exist are missing."""
+    """A set read of `id`, `account_id` and `accepting_patients`; plans that do not exist are
+    missing.
+    """
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id", "accepting_patients"))
 
 

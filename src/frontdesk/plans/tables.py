@@ -26,5 +26,7 @@ plans = Table(
     *required(Integer(), "version"),
     *required(UtcTime(), "created_at"),
     UniqueConstraint("account_id", "external_id"),
-    UniqueConstraint("account_id", "id"),  # what composite foreign keys point at: a plan of THIS account
+    UniqueConstraint(
+        "account_id", "id"
+    ),  # what composite foreign keys point at: a plan of THIS account
 )

@@ -1,13 +1,15 @@
-"""Erases, holds and exports members: an erasure leaves ids, times and the fact of the erasure (docs/erasure.md).
+"""Erases, holds and exports members: an erasure leaves ids, times and the fact of the erasure
+(docs/erasure.md).
 
-During a legal hold no data of the member is erased or pruned, and the audit trail is not pruned at all.
+During a legal hold no data of the member is erased or pruned, and the audit trail is not pruned at
+all.
 """
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from frontdesk import audit
+from frontdesk import audit, codes
 from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
@@ -55,8 +57,8 @@ def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
 def erase_person(
     db: Database, persons: Sequence[Person], requester: Requester, clock: Clock = system_clock
 ) -> list[Erasure]:
-    """Erase the records of one person in one account, and those merged with them, in one transaction. An erased record stays as
-    it is.
+    """Erase the records of one person in one account, and those merged with them, in one
+    transaction. An erased record stays as it is.
 
     Raises UnderLegalHold, FilesUnfinished, Unavailable.
     """
@@ -69,15 +71,19 @@ def erase_person(
 
 
 def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
-    """Erase members by retention, in the caller's transaction. None of them is erased or under legal hold."""
+    """Erase members by retention, in the caller's transaction. None of them is erased or under
+    legal hold.
+    """
     persons = [person for each in persons for person in store.with_merged(tx, [each])]
     store.lock_members(tx, [person.member_id for person in persons])
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
 
 def erase_all(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
-    """Erase members of an account whose members are all erased, in the caller's transaction: those that were merged with them are
-    erased by other calls. None of them is erased. Raises UnderLegalHold."""
+    """Erase members of an account whose members are all erased, in the caller's transaction: those
+    that were merged with them are erased by other calls. None of them is erased. Raises
+    UnderLegalHold.
+    """
     require_not_held(tx, [person.member_id for person in persons])
     _erase_rows(tx, persons, requester, ErasureCause.REQUEST)
 
@@ -98,14 +104,17 @@ def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Eras
     return [*erased, *made]
 
 
-def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
+def _erase_rows(
+    tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause
+) -> None:
     ids = [person.member_id for person in persons]
-    hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
+    hash_suppressions(tx, {fold_email(address) for address in store.values_of(tx, ids, ["email"])})
     for account_id in {person.account_id for person in persons}:
         own = [person.member_id for person in persons if person.account_id == account_id]
         packed = cause is ErasureCause.REQUEST
-        names = store.identifiers(tx, own)[0]
-        store.forget_in_reports(tx, own, names, account_id=account_id, packed=packed)
+        external_ids = store.values_of(tx, own, ["external_id"])
+        store.forget_in_reports(tx, own, external_ids, account_id=account_id, packed=packed)
+        store.forget_in_files(tx, own, account_id=account_id)
         store.delete_answers(tx, account_id)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
@@ -122,10 +131,14 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
 
 
 def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:
-    """Hold the member. False if it is held already; the earlier reference stays. Raises FrontdeskError `erased`."""
+    """Hold the member. False if it is held already; the earlier reference stays. Raises
+    FrontdeskError `erased`.
+    """
     store.lock_members(tx, [person.member_id])  # an erasure under way comes first
     if store.find_erasures(tx, [person.member_id]):
-        raise FrontdeskError("The member is erased: there is nothing left to hold.", code="erased")
+        raise FrontdeskError(
+            "The member is erased: there is nothing left to hold.", code=codes.operators.ERASED
+        )
     if store.find_holds(tx, member_ids=[person.member_id]):
         return False
     store.insert_hold(tx, LegalHold(*person, reference, requester.now, requester.actor))
@@ -147,7 +160,12 @@ def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
         position = store.get_position(tx, RetentionKind.HISTORY)
         store.move_position(tx, RetentionKind.HISTORY, min(position, first - 1))
     audit.record_action(
-        tx, requester, "member.released", person.account_id, person.member_id, reference=holds[0].reference
+        tx,
+        requester,
+        "member.released",
+        person.account_id,
+        person.member_id,
+        reference=holds[0].reference,
     )
     return True
 
@@ -160,10 +178,14 @@ def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
 
 
 def export_person(db: Database, person: Person, requester: Requester) -> dict[str, Any]:
-    """`member_id`, `account_id`, and in `tables` all rows of the member by table, by id. The audit trail records the export."""
+    """`member_id`, `account_id`, and in `tables` all rows of the member by table, by id. The audit
+    trail records the export.
+    """
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
     tables["file_rows"] = db.ask(lambda tx: store.report_rows_of(tx, person))
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
-    write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
+    write_alone(
+        db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id)
+    )
     return {"member_id": member_id, "account_id": account_id, "tables": tables}

@@ -5,7 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from frontdesk.errors import Fault, FrontdeskError
+from frontdesk import codes
+from frontdesk.codes import Kind
+from frontdesk.errors import FrontdeskError
 
 
 class ColumnKind(StrEnum):
@@ -16,7 +18,8 @@ class ColumnKind(StrEnum):
     FACT = "fact"  # words, numbers and codes of the service: stays
     PERSON = "person"  # a value of one member, or made from one: erased
     PERSONS = "persons"  # values of several members in one cell: the person's part is erased
-    REFERENCE = "reference"  # a caller's name for a request, a file, a visit or a doctor: stays, and must not name a member
+    # A caller's name for a request, a file, a visit or a doctor: stays, and must not name a member.
+    REFERENCE = "reference"
     ACCOUNT = "account"  # data of an account or an operator: stays
     PROOF = "proof"  # credentials of an API client or an installation: stays
 
@@ -32,7 +35,7 @@ class RetentionKind(StrEnum):
     REPORTS = "reports"  # of files, row by row
     INVITATIONS = "invitations"  # the addresses of settled invitations
     WITHDRAWN = "withdrawn"  # withdrawn members
-    ENDED = "ended"  # members whose access has ended
+    ENDED = "ended"  # members without access any more
     HISTORY = "history"  # the values of a member's old changes
     AUDIT = "audit"
     EVENTS = "events"  # that an account reads or is sent
@@ -59,7 +62,9 @@ class Erasure(NamedTuple):
 
 
 class LegalHold(NamedTuple):
-    """Keeps the member's data from being erased or pruned. `reference` names the case, never the person."""
+    """Keeps the member's data from being erased or pruned. `reference` names the case, never the
+    person.
+    """
 
     member_id: int
     account_id: int
@@ -68,18 +73,21 @@ class LegalHold(NamedTuple):
     actor: str
 
 
-class UnderLegalHold(FrontdeskError, kind="wrong_state"):
+class UnderLegalHold(FrontdeskError, kind=Kind.WRONG_STATE):
     def __init__(self, hold: LegalHold) -> None:
-        detail = f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was changed."
-        super().__init__(detail, code="legal_hold")
-        self.faults = (Fault("member", self.code, detail),)
+        detail = (
+            f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was changed."
+        )
+        super().__init__(detail, code=codes.operators.LEGAL_HOLD, field="member")
 
 
-class FilesUnfinished(FrontdeskError, kind="wrong_state"):
+class FilesUnfinished(FrontdeskError, kind=Kind.WRONG_STATE):
     """Files of the account that have not ended may hold rows of the member."""
 
     def __init__(self, file_ids: Sequence[int]) -> None:
         named = ", ".join(map(str, file_ids[:5])) + (", …" if file_ids[5:] else "")
-        detail = f"Files of the account have not ended and may hold the member: {named}. Let them end, or cancel them."
-        super().__init__(detail, code="files_unfinished")
-        self.faults = (Fault("files", self.code, detail),)
+        detail = (
+            f"Files of the account have not ended and may hold the member: {named}. Let them end, "
+            "or cancel them."
+        )
+        super().__init__(detail, code=codes.operators.FILES_UNFINISHED, field="files")

@@ -1,7 +1,9 @@
-"""Deletes or erases data after its retention, in small transactions (docs/erasure.md, docs/configuration.md).
+"""Deletes or erases data after its retention, in small transactions (docs/erasure.md,
+docs/configuration.md).
 
-Any number of workers may run it at the same time: each batch checks its rows again in its own transaction. A legal hold keeps its
-member, with history, invitation and the reports of the account; any hold keeps the whole audit trail.
+Any number of workers may run it at the same time: each batch checks its rows again in its own
+transaction. A legal hold keeps its member, with history, invitation and the reports of the account;
+any hold keeps the whole audit trail.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +26,9 @@ from frontdesk.privacy.model import RetentionKind
 _K = RetentionKind
 BATCH = 100  # rows in one transaction: SQLite has one writer, for which other writes wait
 AUDIT_BATCH = 1000
-MAILBOX_DAYS, ANSWER_DAYS, COUNTER_DAYS = 90, 1, 2
+MAILBOX_DAYS = 90
+ANSWER_DAYS = 1
+COUNTER_DAYS = 2
 GUARDED = (_K.HISTORY, _K.AUDIT)
 TURN_HOUR = 3  # UTC
 DAYS_OF_YEAR = 366  # so that years are never shorter than the database's
@@ -33,7 +37,7 @@ TURN = "turn"  # among the positions: when the last turn began, in seconds since
 Counts = dict[RetentionKind, int]
 
 
-def kept_days(config: Config) -> Counts:
+def retention_days(config: Config) -> Counts:
     """The days of retention by kind, without the kinds that are kept for ever."""
     days = {
         _K.REPORTS: config.keep_reports_days,
@@ -52,7 +56,9 @@ def kept_days(config: Config) -> Counts:
 
 @dataclass(slots=True)
 class RetentionTurn:
-    """One pass over all data with a retention. `pause` is called after each batch; True ends the turn."""
+    """One pass over all data with a retention. `pause` is called after each batch; True ends the
+    turn.
+    """
 
     db: Database
     clock: Clock
@@ -63,7 +69,9 @@ class RetentionTurn:
     limits: dict[RetentionKind, datetime] = field(default_factory=dict)
 
     def run(self) -> Counts:
-        """Do the turn; returns the number of pruned rows by kind. Raises Unavailable; committed batches stay done."""
+        """Do the turn; returns the number of pruned rows by kind. Raises Unavailable; committed
+        batches stay done.
+        """
         self._set_limits()
         self.counts = {}
         works = {_K.AUDIT: self._audit, _K.COUNTERS: self._counters}
@@ -84,7 +92,9 @@ class RetentionTurn:
         return found
 
     def _set_limits(self) -> None:
-        """The time before which each kind is old enough. The triggers of some go by the database's clock."""
+        """The time before which each kind is old enough. The triggers of some go by the database's
+        clock.
+        """
         now = self.clock()
         database_now = min(now, self.db.ask(database_time))
         for kind, days in self.kept.items():
@@ -101,7 +111,8 @@ class RetentionTurn:
 
         The history is read from the end of the last turn up to the first window with a newer entry.
         """
-        before, ask = self.limits[kind], self.db.ask
+        before = self.limits[kind]
+        ask = self.db.ask
         first, last = ask(partial(store.ends_of_ids, kind=kind))
         start = ask(lambda tx: store.get_position(tx, kind)) if kind is _K.HISTORY else first - 1
         for after in range(start, last, store.WINDOW):
@@ -162,7 +173,9 @@ class RetentionTurn:
             yield count
 
     def _prune_audit(self, tx: Tx) -> int:
-        """The chain of the export is stored up to the last pruned entry, so that later exports can continue."""
+        """The chain of the export is stored up to the last pruned entry, so that later exports can
+        continue.
+        """
         if store.has_holds(tx):
             return 0
         after, chain = store.last_pruning(tx) or TrailPruning(0, "")
@@ -178,7 +191,9 @@ class RetentionTurn:
         store.note_emptied(tx)
 
     def _requester(self) -> Requester:
-        """With the present time: an export could miss an entry that is minutes old when it is added (docs/decisions/0105)."""
+        """With the present time: an export could miss an entry that is minutes old when it is added
+        (docs/decisions/0105).
+        """
         return self.requester._replace(now=self.clock())
 
 
@@ -190,7 +205,9 @@ def begin_turn(tx: Tx, now: datetime) -> bool:
 
 
 def read_upkeep(tx: Tx) -> tuple[datetime | None, int]:
-    """When the last nightly turn began, and how many removals of values SQLite's log may still hold."""
+    """When the last nightly turn began, and how many removals of values SQLite's log may still
+    hold.
+    """
     turn, unclean = (store.get_position(tx, kind) for kind in (TURN, store.EMPTIED))
     unclean -= store.get_position(tx, store.LOG_EMPTIED)
     return datetime.fromtimestamp(turn, UTC) if turn else None, unclean
@@ -199,8 +216,9 @@ def read_upkeep(tx: Tx) -> tuple[datetime | None, int]:
 class LogEmptier:
     """Empties SQLite's write-ahead log of erased values (docs/erasure.md).
 
-    A reader can hold the log. So each removal of values increments a count, and a worker with a new count tries until it
-    succeeds."""
+    A reader can hold the log. So each removal of values increments a count, and a worker with a new
+    count tries until it succeeds.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -213,6 +231,7 @@ class LogEmptier:
         count = self._db.ask(lambda tx: store.get_position(tx, store.EMPTIED))
         if count != self._done and self._db.empty_log():
             write_alone(
-                self._db, lambda tx: store.move_position(tx, store.LOG_EMPTIED, count, only_below=count)
+                self._db,
+                lambda tx: store.move_position(tx, store.LOG_EMPTIED, count, only_below=count),
             )
             self._done = count

@@ -5,7 +5,8 @@ from sqlalchemy import String, Table
 from frontdesk.db.schema import Id, UtcTime, key, metadata, required, words
 from frontdesk.privacy.model import ErasureCause
 
-# The fact that a member was erased. Rows are only ever added. The triggers of `member_history` look here.
+# The fact that a member was erased. Rows are only ever added. The triggers of `member_history` look
+# here.
 erasures = Table(
     "erasures",
     metadata,
@@ -26,8 +27,8 @@ legal_holds = Table(
     *required(String(64), "actor"),
 )
 
-# Up to which entry the audit trail was pruned, with the chain of its export at that entry (audit.chain). Rows are only ever
-# added. The trigger of `audit_entries` looks here.
+# Up to which entry the audit trail was pruned, with the chain of its export at that entry
+# (audit.chain). Rows are only ever added. The trigger of `audit_entries` looks here.
 audit_prunings = Table(
     "audit_prunings",
     metadata,

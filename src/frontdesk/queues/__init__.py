@@ -1,5 +1,6 @@
-"""The encounter queue of each plan: events of the clinical system, the state that follows, the wait estimate, the snapshot. The
-nouns are in `model`, the estimate in `estimate`."""
+"""The encounter queue of each plan: events of the clinical system, the state that follows, the wait
+estimate, the snapshot. The nouns are in `model`, the estimate in `estimate`.
+"""
 
 from frontdesk.queues.model import measure_accuracy as measure_accuracy
 from frontdesk.queues.snapshot import QueueSnapshots as QueueSnapshots

@@ -1,6 +1,7 @@
 """The state of an encounter and of a doctor, from their events.
 
-The events count as a SET, in the order of their times: late, doubled and shuffled events lead to the same state.
+The events count as a SET, in the order of their times: late, doubled and shuffled events lead to
+the same state.
 """
 
 from collections.abc import Callable, Iterable
@@ -8,13 +9,28 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from frontdesk.queues.model import Duty, Encounter, EncounterState, EventType, QueueEvent, ReplayEvent
+from frontdesk.queues.model import (
+    Duty,
+    Encounter,
+    EncounterState,
+    EventType,
+    QueueEvent,
+    ReplayEvent,
+)
 
 AnyEvent = QueueEvent | ReplayEvent
 
 
 def settle_encounter(events: Iterable[QueueEvent]) -> Encounter[datetime]:
-    """The state that the events of one visit lead to; there is at least one event."""
+    """The state that the events of one visit lead to; there is at least one event.
+
+    >>> from frontdesk.queues.model import EventType as Type
+    >>> noon = datetime(2026, 11, 20, 12)
+    >>> started = QueueEvent("2", Type.VISIT_STARTED, noon, plan_id=1, visit="v", doctor="dr")
+    >>> joined = QueueEvent("1", Type.PATIENT_JOINED, noon, plan_id=1, visit="v")
+    >>> settle_encounter([started, joined]).state
+    <EncounterState.IN_VISIT: 'in_visit'>
+    """
     ordered = sorted(events, key=event_order)
     first = ordered[0]
     encounter = Encounter[datetime](first.plan_id or 0, EncounterState.LEFT, ordered[-1].at)
@@ -24,7 +40,13 @@ def settle_encounter(events: Iterable[QueueEvent]) -> Encounter[datetime]:
 
 
 def settle_duty(duty: Duty, events: Iterable[QueueEvent]) -> Duty:
-    """The duty after more events of the doctor, in any order: only the latest of each type counts."""
+    """The duty after more events of the doctor, in any order: only the latest of each type counts.
+
+    >>> noon = datetime(2026, 11, 20, 12)
+    >>> begin = QueueEvent("1", EventType.DOCTOR_ON_DUTY, noon, doctor="dr")
+    >>> settle_duty(Duty(), [begin]).on_duty
+    True
+    """
     for event in events:
         if event.type is EventType.DOCTOR_ON_DUTY:
             latest = (duty.on_at, duty.on_event or "") if duty.on_at is not None else None
@@ -36,35 +58,46 @@ def settle_duty(duty: Duty, events: Iterable[QueueEvent]) -> Duty:
 
 
 def _join(encounter: Encounter[Any], event: AnyEvent) -> None:
-    """A waiting patient keeps the place, moves when it joins another plan, and does not wait while with a doctor."""
+    """A waiting patient keeps the place, moves when it joins another plan, and does not wait while
+    with a doctor.
+    """
     if encounter.state is EncounterState.IN_VISIT or encounter.waits_for(event.plan_id):
         return
-    encounter.plan_id, encounter.state = event.plan_id or 0, EncounterState.WAITING
-    encounter.joined_at, encounter.started_at, encounter.ended_at = event.at, None, None
+    encounter.plan_id = event.plan_id or 0
+    encounter.state = EncounterState.WAITING
+    encounter.joined_at = event.at
+    encounter.started_at = None
+    encounter.ended_at = None
     encounter.doctor = None
 
 
 def _leave(encounter: Encounter[Any], event: AnyEvent) -> None:
     """Leaving a plan where the patient does not wait changes nothing."""
     if encounter.waits_for(event.plan_id):
-        encounter.state, encounter.ended_at = EncounterState.LEFT, event.at
+        encounter.state = EncounterState.LEFT
+        encounter.ended_at = event.at
 
 
 def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
-    """A second start hands the visit over to another doctor. A start without a wait before it measures no wait."""
+    """A second start hands the visit over to another doctor. A start without a wait before it
+    measures no wait.
+    """
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
         return
     if not encounter.waits_for(event.plan_id):
         encounter.joined_at = None
-    encounter.plan_id, encounter.state = event.plan_id or 0, EncounterState.IN_VISIT
-    encounter.started_at, encounter.ended_at = event.at, None
+    encounter.plan_id = event.plan_id or 0
+    encounter.state = EncounterState.IN_VISIT
+    encounter.started_at = event.at
+    encounter.ended_at = None
 
 
 def _end(encounter: Encounter[Any], event: AnyEvent) -> None:
     """The first end counts. An end without a start ends the wait, and measures no visit."""
     if encounter.state is not EncounterState.ENDED:
-        encounter.state, encounter.ended_at = EncounterState.ENDED, event.at
+        encounter.state = EncounterState.ENDED
+        encounter.ended_at = event.at
 
 
 TRANSITIONS: dict[EventType, Callable[[Encounter[Any], AnyEvent], None]] = {
@@ -78,6 +111,7 @@ _RANKS = {type_: rank for rank, type_ in enumerate((*_SHIFTS, *TRANSITIONS))}
 
 
 def event_order(event: AnyEvent) -> tuple[datetime | float, int, str]:
-    """The order in which events count. Those of one instant follow the course of a shift and of a visit, so that the order of
-    arrival makes no difference."""
+    """The order in which events count. Those of one instant follow the course of a shift and of a
+    visit, so that the order of arrival makes no difference.
+    """
     return event.at, _RANKS[event.type], event.id

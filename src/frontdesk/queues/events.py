@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from frontdesk import codes
+from frontdesk.codes import Code
 from frontdesk.errors import Fault, unknown_faults
 from frontdesk.queues.model import EventType, ParsedEvent, QueueEvent
 from frontdesk.text import Rejected, parse_text
@@ -22,20 +24,6 @@ MAX_PLANS = 1000
 SKEW = timedelta(minutes=5)  # how far the sender's clock may be ahead
 LATEST = timedelta(days=7)  # how late an event may come; its id is kept for longer (`upkeep.prune`)
 
-FAULT_CODES = {
-    "required": "The field is missing, null or blank, and this type of event needs it.",
-    "wrong_type": "The value has another JSON type than the field's.",
-    "too_long": "The text has more than 255 characters.",
-    "control_character": "The text contains a control character, a bidirectional one too, or half of a surrogate pair.",
-    "not_allowed": "The value is not one of the allowed ones.",
-    "not_a_time": "The value is not a real time in ISO 8601 form with Z or an offset.",
-    "in_the_future": "The time is more than 5 minutes ahead of the service's clock.",
-    "too_old": "The time is more than 7 days ago.",
-    "not_found": "There is no such plan or provider group.",
-    "not_of_group": "The plan is served by another provider group.",
-    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
-}
-
 # The fields that a type needs, and others that it keeps; the rest of the known fields is ignored.
 FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EventType.DOCTOR_ON_DUTY: (("provider_group_id", "doctor"), ("plan_ids", "capacity")),
@@ -45,26 +33,41 @@ FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EventType.VISIT_STARTED: (("plan_id", "visit", "doctor"), ("provider_group_id",)),
     EventType.VISIT_ENDED: (("plan_id", "visit"), ("provider_group_id", "doctor")),
 }
-_MISSING = "required", "must not be missing, null or blank"
-_IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
-_TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
+_MISSING = codes.queue_events.REQUIRED, "must not be missing, null or blank"
+_IN_THE_FUTURE = Fault(
+    "at",
+    codes.queue_events.IN_THE_FUTURE,
+    "must not be more than 5 minutes ahead of the service's clock",
+)
+_TOO_OLD = Fault("at", codes.queue_events.TOO_OLD, "must not be more than 7 days ago")
 _TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
+    r"(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
 
 
 def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedEvent:
-    """One event as a clinical system sends it. `strict`: unknown fields are faults. Never raises."""
+    """One event as a clinical system sends it. `strict`: unknown fields are faults. Never raises.
+
+    >>> now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    >>> sent = {"id": "1", "type": "visit.ended", "at": "2026-11-20T12:00:00Z", "visit": "v", "plan_id": 1}
+    >>> parse_event(sent, now=now).event.type
+    <EventType.VISIT_ENDED: 'visit.ended'>
+    >>> [fault.field for fault in parse_event({"id": "1"}, now=now).faults]
+    ['type', 'at']
+    """
     if not isinstance(sent, Mapping):
-        return ParsedEvent(None, None, (Fault("", "wrong_type", "must be an object"),))
+        return ParsedEvent(
+            None, None, (Fault("", codes.queue_events.WRONG_TYPE, "must be an object"),)
+        )
     faults: list[Fault] = []
     read: dict[str, Any] = {}
     for name in ("id", "type", "at"):
         _read_field(sent, name, read, faults, required=True)
     type_: EventType | None = read.get("type")
     if type_ is not None:
-        needed, kept = FIELDS[type_]
-        for name in needed + kept:
+        needed, optional = FIELDS[type_]
+        for name in needed + optional:
             _read_field(sent, name, read, faults, required=name in needed)
     at = read.get("at", now)
     if at > now + SKEW:
@@ -75,14 +78,19 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
     if strict:
         faults += unknown_faults(unknown)
     if faults:
-        return ParsedEvent(read.get("id"), None, tuple(faults), unknown)
+        return ParsedEvent(read.get("id"), event=None, faults=tuple(faults), ignored=unknown)
     if type_ is EventType.DOCTOR_ON_DUTY:
         read.setdefault("capacity", 1)
-    return ParsedEvent(read["id"], QueueEvent(**read), (), unknown)
+    return ParsedEvent(read["id"], QueueEvent(**read), ignored=unknown)
 
 
 def _read_field(
-    sent: Mapping[str, object], name: str, read: dict[str, Any], faults: list[Fault], *, required: bool
+    sent: Mapping[str, object],
+    name: str,
+    read: dict[str, Any],
+    faults: list[Fault],
+    *,
+    required: bool,
 ) -> None:
     value = sent.get(name)
     if value is None:
@@ -104,39 +112,46 @@ def _reference(value: object) -> str:
 
 def _type(value: object) -> EventType:
     if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
+        raise Rejected(codes.queue_events.WRONG_TYPE, "must be a string")
     try:
         return EventType(value)
     except ValueError:
-        raise Rejected("not_allowed", "must be one of: " + ", ".join(EventType)) from None
+        raise Rejected(
+            codes.queue_events.NOT_ALLOWED, "must be one of: " + ", ".join(EventType)
+        ) from None
 
 
 def _time(value: object) -> datetime:
-    """ISO 8601 with Z or an offset (docs/interface.md, Requests and answers): without one the time is ambiguous."""
+    """ISO 8601 with Z or an offset (docs/interface.md, Requests and answers): without one the time
+    is ambiguous.
+    """
     if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
+        raise Rejected(codes.queue_events.WRONG_TYPE, "must be a string")
     with suppress(ValueError, OverflowError):
         if _TIME.fullmatch(value):
             return datetime.fromisoformat(value.upper()).astimezone(UTC)
-    raise Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
+    raise Rejected(codes.queue_events.NOT_A_TIME, "must be an ISO 8601 time with Z or an offset")
 
 
-def _whole(value: object, *, most: int, code: str, rule: str) -> int:
+def _whole(value: object, *, most: int, code: Code, rule: str) -> int:
     if type(value) is not int:
-        raise Rejected("wrong_type", "must be a whole number")
+        raise Rejected(codes.queue_events.WRONG_TYPE, "must be a whole number")
     if not 1 <= value <= most:
         raise Rejected(code, rule)
     return value
 
 
-_id = partial(_whole, most=MAX_ID, code="not_found", rule="does not exist")
+_id = partial(_whole, most=MAX_ID, code=codes.queue_events.NOT_FOUND, rule="does not exist")
 
 
 def _ids(value: object) -> tuple[int, ...]:
     if type(value) is not list:
-        raise Rejected("wrong_type", "must be an array of plan ids")
+        raise Rejected(codes.queue_events.WRONG_TYPE, "must be an array of plan ids")
     if not 1 <= len(value) <= MAX_PLANS:
-        raise Rejected("not_allowed", f"must name 1 to {MAX_PLANS} plans; leave it out for all")
+        raise Rejected(
+            codes.queue_events.NOT_ALLOWED,
+            f"must name 1 to {MAX_PLANS} plans; leave it out for all",
+        )
     return tuple(sorted({_id(one) for one in value}))
 
 
@@ -149,5 +164,10 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "doctor": _reference,
     "visit": _reference,
     "plan_ids": _ids,
-    "capacity": partial(_whole, most=MAX_CAPACITY, code="not_allowed", rule=f"must be 1 to {MAX_CAPACITY}"),
+    "capacity": partial(
+        _whole,
+        most=MAX_CAPACITY,
+        code=codes.queue_events.NOT_ALLOWED,
+        rule=f"must be 1 to {MAX_CAPACITY}",
+    ),
 }

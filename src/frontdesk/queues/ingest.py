@@ -1,7 +1,7 @@
 """Stores new queue events and the encounters and duties that follow from them.
 
-An encounter is settled from ALL its events, those stored before and those of the batch: the order of arrival makes no
-difference.
+An encounter is settled from ALL its events, those stored before and those of the batch: the order
+of arrival makes no difference.
 """
 
 import secrets
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from frontdesk import codes
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, NotFound
 from frontdesk.events import publish
@@ -25,13 +26,15 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.store import events as store
 
-_STORED, _DUPLICATE = EventResult(EventOutcome.STORED), EventResult(EventOutcome.DUPLICATE)
+_STORED = EventResult(EventOutcome.STORED)
+_DUPLICATE = EventResult(EventOutcome.DUPLICATE)
 
 
 def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[EventResult]:
     """Store the new events and settle what follows from them; one result per event, in order.
 
-    An event's id is unique among those of its provider group. Batches of one group wait for each other.
+    An event's id is unique among those of its provider group. Batches of one group wait for each
+    other.
     """
     named = {event.plan_id for event in events if event.plan_id is not None}
     named.update(plan for event in events for plan in event.plan_ids or ())
@@ -61,20 +64,38 @@ def _resolve(
     faults = []
     group = event.provider_group_id
     if group is not None and group not in existing:
-        faults.append(Fault("provider_group_id", "not_found", "there is no such provider group"))
+        faults.append(
+            Fault(
+                "provider_group_id", codes.queue_events.NOT_FOUND, "there is no such provider group"
+            )
+        )
     if event.plan_id is not None:
         own = groups_of.get(event.plan_id)
         if own is None:
-            faults.append(Fault("plan_id", "not_found", "there is no such plan"))
+            faults.append(Fault("plan_id", codes.queue_events.NOT_FOUND, "there is no such plan"))
         elif group is not None and group != own:
-            faults.append(Fault("plan_id", "not_of_group", "is a plan of another provider group"))
+            faults.append(
+                Fault(
+                    "plan_id",
+                    codes.queue_events.NOT_OF_GROUP,
+                    "is a plan of another provider group",
+                )
+            )
         group = own
     if event.plan_ids is not None:
         owners = {groups_of.get(plan) for plan in event.plan_ids}
         if None in owners:
-            faults.append(Fault("plan_ids", "not_found", "names a plan that does not exist"))
+            faults.append(
+                Fault("plan_ids", codes.queue_events.NOT_FOUND, "names a plan that does not exist")
+            )
         elif owners != {group}:
-            faults.append(Fault("plan_ids", "not_of_group", "names a plan of another provider group"))
+            faults.append(
+                Fault(
+                    "plan_ids",
+                    codes.queue_events.NOT_OF_GROUP,
+                    "names a plan of another provider group",
+                )
+            )
     if faults:
         return tuple(faults)
     return event if event.provider_group_id == group else event._replace(provider_group_id=group)
@@ -85,7 +106,8 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
     for event in known.events:
         if event.reference in visits:
             visits[event.reference].append(event)
-    duty_rows, doctors = [], by_reference(event for event in new if event.visit is None)
+    duty_rows = []
+    doctors = by_reference(event for event in new if event.visit is None)
     for reference, events in doctors.items():
         id_, duty = known.duties.get(reference, (None, Duty()))
         duty_rows.append(store.settled_row(reference, settle_duty(duty, events), id_))
@@ -96,23 +118,31 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
         events=new,
         received_at=now,
         encounter_rows=[
-            store.settled_row(reference, settle_encounter(events), known.encounter_ids.get(reference))
+            store.settled_row(
+                reference, settle_encounter(events), known.encounter_ids.get(reference)
+            )
             for reference, events in visits.items()
         ],
         duty_rows=duty_rows,
     )
     if groups:
-        _tell_of_queues(tx, open_before, store.find_open_plans(tx, groups), now)
+        _publish_queue_changes(tx, open_before, store.find_open_plans(tx, groups), now)
 
 
-def _tell_of_queues(tx: Tx, before: Mapping[int, int], after: Mapping[int, int], now: datetime) -> None:
+def _publish_queue_changes(
+    tx: Tx, before: Mapping[int, int], after: Mapping[int, int], now: datetime
+) -> None:
     """Events of the plans whose first doctor has come, or whose last one has left."""
     opened = dict.fromkeys(after.keys() - before.keys(), AccountEventType.QUEUE_OPENED)
     closed = dict.fromkeys(before.keys() - after.keys(), AccountEventType.QUEUE_CLOSED)
     accounts = {**before, **after}
-    told = sorted((opened | closed).items())
-    if told:
-        publish(tx, [NewEvent(accounts[plan], type_, {"plan_id": plan}) for plan, type_ in told], now=now)
+    changes = sorted((opened | closed).items())
+    if changes:
+        publish(
+            tx,
+            [NewEvent(accounts[plan], type_, {"plan_id": plan}) for plan, type_ in changes],
+            now=now,
+        )
 
 
 def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEvent]]:
@@ -127,7 +157,9 @@ def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEven
 
 
 def set_duty(tx: Tx, provider_group_id: int, doctor: str, *, on_duty: bool, now: datetime) -> bool:
-    """False if the doctor's duty is unchanged; an earlier start time is kept. Raises NotFound for an unknown group."""
+    """False if the doctor's duty is unchanged; an earlier start time is kept. Raises NotFound for
+    an unknown group.
+    """
     if not store.lock_groups(tx, [provider_group_id]):
         raise NotFound("provider group")
     type_ = EventType.DOCTOR_ON_DUTY if on_duty else EventType.DOCTOR_OFF_DUTY
@@ -141,8 +173,10 @@ def set_duty(tx: Tx, provider_group_id: int, doctor: str, *, on_duty: bool, now:
 
 
 def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datetime) -> bool:
-    """The patient joins the plan's queue or leaves it. False if it waits there already, is with a doctor and can't join, or
-    does not wait there and can't leave. Raises NotFound for an unknown plan."""
+    """The patient joins the plan's queue or leaves it. False if it waits there already, is with a
+    doctor and can't join, or does not wait there and can't leave. Raises NotFound for an unknown
+    plan.
+    """
     group = store.groups_of_plans(tx, [plan_id]).get(plan_id)
     if group is None:
         raise NotFound("plan")
@@ -160,8 +194,12 @@ def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datet
 
 
 def _after(now: datetime, *known: datetime | None) -> datetime:
-    """Now, or just after the latest known time: a command changes the present, even if a feeder's clock was ahead."""
-    return max([now, *(moment + timedelta(microseconds=1) for moment in known if moment is not None)])
+    """Now, or just after the latest known time: a command changes the present, even if a feeder's
+    clock was ahead.
+    """
+    return max(
+        [now, *(moment + timedelta(microseconds=1) for moment in known if moment is not None)]
+    )
 
 
 def _new_id() -> str:

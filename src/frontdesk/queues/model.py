@@ -1,4 +1,6 @@
-"""The nouns of the encounter queue. Doctors, patients and visits are opaque references; times are aware UTC datetimes."""
+"""The nouns of the encounter queue. Doctors, patients and visits are opaque references; times are
+aware UTC datetimes.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -6,17 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Fault
 from frontdesk.queues.estimate.model import READY_SECONDS, IntervalRecord
-from frontdesk.text import wire_time
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
 LONGEST_VISIT = timedelta(hours=4)  # an older visit without an end is ignored
 KNOWN_WAITS = 200  # of each provider group, the latest: how patients leave
-STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
+STALE_TTLS = (
+    4  # while no newer snapshot can be had, an expired one is served for this many ttls more
+)
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
 Reference = tuple[str, int]
@@ -33,9 +36,11 @@ class EventType(StrEnum):
 
 
 class QueueEvent(NamedTuple):
-    """One event. Without a `visit` it is about a doctor. `provider_group_id` None: that of the plan.
+    """One event. Without a `visit` it is about a doctor. `provider_group_id` None: that of the
+    plan.
 
-    `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
+    `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a
+    time.
     """
 
     id: str
@@ -51,11 +56,15 @@ class QueueEvent(NamedTuple):
     @property
     def reference(self) -> Reference:
         """The subject of the event: its visit, else its doctor."""
-        return (self.visit if self.visit is not None else self.doctor) or "", self.provider_group_id or 0
+        return (
+            self.visit if self.visit is not None else self.doctor
+        ) or "", self.provider_group_id or 0
 
 
 class ReplayEvent(NamedTuple):
-    """An event of a back-test: at `at` seconds, known from `known_at` on. The other fields are those of a QueueEvent."""
+    """An event of a back-test: at `at` seconds, known from `known_at` on. The other fields are
+    those of a QueueEvent.
+    """
 
     at: float
     type: EventType
@@ -70,7 +79,9 @@ class ReplayEvent(NamedTuple):
 
 
 class ParsedEvent(NamedTuple):
-    """An event as sent: the event or its faults, its `id` if it could be read, and the fields that were ignored."""
+    """An event as sent: the event or its faults, its `id` if it could be read, and the fields that
+    were ignored.
+    """
 
     id: str | None
     event: QueueEvent | None
@@ -123,7 +134,9 @@ class Encounter(Generic[At]):
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """A doctor of a provider group. The latest `doctor.on_duty` sets the plans and the number of visits at a time."""
+    """A doctor of a provider group. The latest `doctor.on_duty` sets the plans and the number of
+    visits at a time.
+    """
 
     on_at: datetime | None = None
     on_event: str | None = None
@@ -138,7 +151,9 @@ class Duty:
 
 
 class QueueInfo(NamedTuple):
-    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then there is no interval."""
+    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then
+    there is no interval.
+    """
 
     estimated_wait_seconds: int
     queue_length: int
@@ -146,21 +161,11 @@ class QueueInfo(NamedTuple):
     low_seconds: int | None = None
     high_seconds: int | None = None
 
-    def serialize(self) -> dict[str, Any]:
-        """The queue as every answer shows it (docs/interface.md, Queue values)."""
-        return {
-            "estimated_wait_time": self.estimated_wait_seconds,
-            "queue_length": self.queue_length,
-            "is_active": self.doctors_on_duty,
-        }
-
-    def serialize_interval(self) -> dict[str, Any]:
-        """The interval that 80 % of the waits are expected to fall into (docs/interface.md, Queue values)."""
-        return {"share": INTERVAL_SHARE, "low": self.low_seconds, "high": self.high_seconds}
-
 
 class PlanQueue(NamedTuple):
-    """A plan's queue, the number of doctors on duty that serve it, and the number of those with a patient."""
+    """A plan's queue, the number of doctors on duty that serve it, and the number of those with a
+    patient.
+    """
 
     info: QueueInfo
     doctors: int
@@ -183,11 +188,6 @@ class QueueSnapshot:
     taken_at: datetime
     expires_at: datetime
     records: IntervalRecords | None = None
-
-    def serialize(self, plan_id: int) -> dict[str, Any]:
-        """The `queue_info` of a plan, with the time until which it may be cached."""
-        cache_info = {"ttl": self.ttl_seconds, "expires_at": wire_time(self.expires_at)}
-        return self.queues[plan_id].serialize() | {"cache_info": cache_info}
 
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""
@@ -214,18 +214,25 @@ class WaitOutcome(NamedTuple):
 
     @property
     def side(self) -> int | None:
-        """-1, 0, 1: the wait was shorter than the interval, inside, longer. None without an interval, as for a ready doctor
-        (0 to 0). The ends are whole seconds, so a wait in the last second is inside."""
+        """-1, 0, 1: the wait was shorter than the interval, inside, longer. None without an
+        interval, as for a ready doctor (0 to 0). The ends are whole seconds, so a wait in the last
+        second is inside.
+
+        >>> WaitOutcome(1, datetime(2026, 11, 20), 300, 500.0, 200, 400).side
+        1
+        """
         if self.low_seconds is None or not self.high_seconds:
             return None
         return (self.wait_seconds >= self.high_seconds + 1) - (self.wait_seconds < self.low_seconds)
 
 
 class EstimateAccuracy(NamedTuple):
-    """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said.
+    """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less
+    than the estimate said.
 
-    `wrong_zero_share`: the share of the estimates of 0 after which the patient waited over 30 s. `coverage_share`: of the
-    patients with an interval, the share whose wait was inside; 0 to 0 is none. Both are None where there is nothing to count.
+    `wrong_zero_share`: the share of the estimates of 0 after which the patient waited over 30 s.
+    `coverage_share`: of the patients with an interval, the share whose wait was inside; 0 to 0 is
+    none. Both are None where there is nothing to count.
     """
 
     plan_id: int
@@ -239,6 +246,14 @@ class EstimateAccuracy(NamedTuple):
 
 
 def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
+    """The accuracy of the estimates of each plan, in the order of their ids.
+
+    >>> at = datetime(2026, 11, 20)
+    >>> outcomes = [WaitOutcome(1, at, 300, 200.0), WaitOutcome(1, at, 100, 160.0)]
+    >>> [found] = measure_accuracy(outcomes)
+    >>> found.mean_error_seconds, found.bias_seconds
+    (80.0, 20.0)
+    """
     by_plan: defaultdict[int, list[WaitOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_plan[outcome.plan_id].append(outcome)
@@ -248,7 +263,11 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
 def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAccuracy:
     """Of one outcome at least; `plan_id` 0: of several plans."""
     errors = [outcome.estimate_seconds - outcome.wait_seconds for outcome in outcomes]
-    zeros = [outcome.wait_seconds > READY_SECONDS for outcome in outcomes if outcome.estimate_seconds == 0]
+    zeros = [
+        outcome.wait_seconds > READY_SECONDS
+        for outcome in outcomes
+        if outcome.estimate_seconds == 0
+    ]
     sides = [outcome.side for outcome in outcomes if outcome.side is not None]
     sizes = sorted(map(abs, errors))
     count = len(errors)

@@ -1,9 +1,10 @@
-"""The state of each plan's queue, with the wait estimate; and the snapshot of an account's queues, served for `ttl` seconds: the
-same in every process.
+"""The state of each plan's queue, with the wait estimate; and the snapshot of an account's queues,
+served for `ttl` seconds: the same in every process.
 
-The values of all plans come from ONE consistent read. The first process that finds the shared row expired computes and stores a
-new one, and the other processes use the stored one. In one process all readers wait for one renewal. While the database is slow
-the last snapshot is served for some ttls more, with its true `expires_at`.
+The values of all plans come from ONE consistent read. The first process that finds the shared row
+expired computes and stores a new one, and the other processes use the stored one. In one process
+all readers wait for one renewal. While the database is slow the last snapshot is served for some
+ttls more, with its true `expires_at`.
 """
 
 import threading
@@ -25,7 +26,8 @@ from frontdesk.queues.model import IntervalRecords, PlanQueue, QueueInfo, QueueS
 from frontdesk.queues.store import snapshots
 from frontdesk.queues.store.pools import plans_by_group, select_pools
 
-# A renewal is waited for this long from its start: while there is an older snapshot to serve, and when there is none.
+# A renewal is waited for this long from its start: while there is an older snapshot to serve, and
+# when there is none.
 READ_SECONDS = 1.0
 FIRST_READ_SECONDS = 5.0
 LOCK_SECONDS = 1.0  # storing waits this long for locks of others
@@ -34,11 +36,14 @@ THREADS = 4
 
 COUNTED_EVERY = timedelta(minutes=15)
 SETTLED = timedelta(minutes=5)  # events of the last minutes may still come
-LONGEST_LOOK = timedelta(days=1)  # the longest span of a count: without readers no estimate was given
+# the longest span of a count: without readers no estimate was given
+LONGEST_LOOK = timedelta(days=1)
 
 
 class QueueSnapshots:
-    """`read(db, account_id, plan_ids)` from any thread; a read of a snapshot in time touches no database."""
+    """`read(db, account_id, plan_ids)` from any thread; a read of a snapshot in time touches no
+    database.
+    """
 
     def __init__(self, clock: Clock, ttl_seconds: int) -> None:
         self._clock = clock
@@ -51,15 +56,21 @@ class QueueSnapshots:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
 
     def in_memory(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
-        """The snapshot that is in memory, if it is in time, holds the plans and need not be stored again. Never waits."""
+        """The snapshot that is in memory, if it is in time, holds the plans and need not be stored
+        again. Never waits.
+        """
         cached = self._cached.get(account_id)
         if cached is None or not cached.covers(plan_ids, self._clock()):
             return None
         retry_at = self._retry_at.get(account_id)
         return cached if retry_at is None or time.monotonic() < retry_at else None
 
-    def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
-        """The account's snapshot; None if none may be served. It may lack a plan that is newer than it."""
+    def read(
+        self, db: Database, account_id: int, plan_ids: Collection[int]
+    ) -> QueueSnapshot | None:
+        """The account's snapshot; None if none may be served. It may lack a plan that is newer than
+        it.
+        """
         snapshot = self._renewed(db, account_id, plan_ids)
         if snapshot is not None and not all(plan_id in snapshot.queues for plan_id in plan_ids):
             # The renewal in progress may have read before the newest plan was made.
@@ -69,7 +80,9 @@ class QueueSnapshots:
     def close(self) -> None:
         self._threads.shutdown()
 
-    def _renewed(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
+    def _renewed(
+        self, db: Database, account_id: int, plan_ids: Collection[int]
+    ) -> QueueSnapshot | None:
         with self._lock:
             cached = self.in_memory(account_id, plan_ids)
             if cached is not None:
@@ -78,7 +91,8 @@ class QueueSnapshots:
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
                 future = self._threads.submit(self._renew, db, account_id)
                 renewal = self._renewals[account_id] = (future, time.monotonic())
-        cached, now = self._cached.get(account_id), self._clock()
+        cached = self._cached.get(account_id)
+        now = self._clock()
         if cached is not None and cached.covers(plan_ids, now):
             return cached  # it could not be stored for the others; the renewal tries that again
         last = cached if cached is not None and cached.is_usable(now) else None
@@ -99,12 +113,17 @@ class QueueSnapshots:
         is_shared = False
         try:
             shared, snapshot = db.ask(lambda tx: self._compute(tx, account_id))
-            fresh, is_shared = snapshot, snapshot is shared
+            fresh = snapshot
+            is_shared = snapshot is shared
             if not is_shared:
-                snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
+                snapshot = (
+                    shared if shared is not None and shared.is_usable(self._clock()) else fresh
+                )
                 with suppress(Unavailable):
                     snapshot = write_alone(
-                        db, lambda tx: self._publish(tx, account_id, fresh), wait_seconds=LOCK_SECONDS
+                        db,
+                        lambda tx: self._publish(tx, account_id, fresh),
+                        wait_seconds=LOCK_SECONDS,
                     )
                     is_shared = True
             self._cached[account_id] = snapshot
@@ -118,7 +137,9 @@ class QueueSnapshots:
                     self._retry_at[account_id] = time.monotonic() + RETRY_SECONDS
 
     def _compute(self, tx: Tx, account_id: int) -> tuple[QueueSnapshot | None, QueueSnapshot]:
-        """The shared snapshot, and the one to serve: the shared one while it is in time, else the present state."""
+        """The shared snapshot, and the one to serve: the shared one while it is in time, else the
+        present state.
+        """
         now = self._clock()
         shared = snapshots.find_snapshot(tx, account_id)
         if shared is not None and shared.covers(snapshots.plan_ids_of(tx, account_id), now):
@@ -132,26 +153,35 @@ class QueueSnapshots:
         return shared, QueueSnapshot(queues, self._ttl_seconds, taken_at, expires_at, records)
 
     def _publish(self, tx: Tx, account_id: int, fresh: QueueSnapshot) -> QueueSnapshot:
-        """Store the snapshot for all processes, unless another process was first; returns the stored one.
+        """Store the snapshot for all processes, unless another process was first; returns the
+        stored one.
 
-        A plan made since is added to a shared snapshot in time; the values of the other plans stay until it expires.
+        A plan made since is added to a shared snapshot in time; the values of the other plans stay
+        until it expires.
         """
-        shared, now = snapshots.find_snapshot(tx, account_id, lock=True), self._clock()
+        shared = snapshots.find_snapshot(tx, account_id, lock=True)
+        now = self._clock()
         logged: Collection[int] = ()
         if shared is not None and shared.in_time(now):
             if shared.covers(fresh.queues, now):
                 return shared
-            logged, fresh = shared.queues, replace(shared, queues=fresh.queues | shared.queues)
+            logged = shared.queues
+            fresh = replace(shared, queues=fresh.queues | shared.queues)
         snapshots.save_snapshot(tx, account_id, fresh, logged=logged)
         return fresh
 
 
 def queue_state(
-    tx: Tx, account_id: int | None, now: datetime, records: Mapping[int, IntervalRecord] | None = None
+    tx: Tx,
+    account_id: int | None,
+    now: datetime,
+    records: Mapping[int, IntervalRecord] | None = None,
 ) -> dict[int, PlanQueue]:
-    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in seven statements.
+    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent
+    read, in seven statements.
 
-    `records`: by plan, how the intervals have held; None: as stored, which takes one statement more.
+    `records`: by plan, how the intervals have held; None: as stored, which takes one statement
+    more.
     """
     if records is None:
         records = snapshots.list_records(tx, account_id)
@@ -165,13 +195,18 @@ def queue_state(
             seconds, low, high = waits[plan]
             info = QueueInfo(seconds, lengths[plan], seconds != NOBODY_ON_DUTY, low, high)
             serving = [doctor for doctor in pool.doctors if doctor.serves(plan)]
-            queues[plan] = PlanQueue(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
+            queues[plan] = PlanQueue(
+                info, len(serving), sum(bool(doctor.visits) for doctor in serving)
+            )
     return dict(sorted(queues.items()))
 
 
-def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datetime) -> IntervalRecords:
-    """The records of the account's intervals with the waits that ended since they were last counted; the same records while a
-    count is not due. A wait counts once, when it is over."""
+def counted(
+    tx: Tx, account_id: int, records: IntervalRecords | None, now: datetime
+) -> IntervalRecords:
+    """The records of the account's intervals with the waits that ended since they were last
+    counted; the same records while a count is not due. A wait counts once, when it is over.
+    """
     until = now - SETTLED
     if records is None:
         return IntervalRecords(until, {})
@@ -181,6 +216,10 @@ def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datet
         return records
     plans = dict(records.plans)
     ended = max(records.until, until - LONGEST_LOOK), until
-    for outcome in snapshots.list_outcomes(tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended):
-        note_wait(plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds)
+    for outcome in snapshots.list_outcomes(
+        tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended
+    ):
+        note_wait(
+            plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds
+        )
     return IntervalRecords(until, plans)

@@ -1,15 +1,16 @@
-"""The tables of the encounter queue: events as received, encounters, duties, snapshots, given estimates.
+"""The tables of the encounter queue: events as received, encounters, duties, snapshots, given
+estimates.
 
-Doctors and visits are opaque references; these tables hold no names of people. `encounters` and `duties` can be rebuilt from
-`queue_events`.
+Doctors and visits are opaque references; these tables hold no names of people. `encounters` and
+`duties` can be rebuilt from `queue_events`.
 """
 
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required
 
-# No foreign keys here: they cost a third of the time of a batch, `ingest` has just looked the references up, and what
-# follows from the events has them.
+# No foreign keys here: they cost a third of the time of a batch, `ingest` has just looked the
+# references up, and what follows from the events has them.
 queue_events = sa.Table(
     "queue_events",
     metadata,
@@ -38,7 +39,9 @@ encounters = sa.Table(
     *optional(UtcTime(), "joined_at", "started_at", "ended_at"),
     *required(UtcTime(), "last_event_at"),
     sa.UniqueConstraint("visit", "provider_group_id"),
-    sa.Index("ix_encounters_provider_group_id_state_joined_at", "provider_group_id", "state", "joined_at"),
+    sa.Index(
+        "ix_encounters_provider_group_id_state_joined_at", "provider_group_id", "state", "joined_at"
+    ),
     sa.Index("ix_encounters_plan_id_state_ended_at", "plan_id", "state", "ended_at"),
     sa.Index("ix_encounters_last_event_at", "last_event_at"),
 )
@@ -75,7 +78,9 @@ estimate_log = sa.Table(
     *required(Id, "plan_id", to="plans.id"),
     *required(UtcTime(), "taken_at", "expires_at"),
     *required(sa.Integer(), "estimate_seconds"),
-    *optional(sa.Integer(), "low_seconds", "high_seconds"),  # of the interval; null without a doctor on duty
+    *optional(
+        sa.Integer(), "low_seconds", "high_seconds"
+    ),  # of the interval; null without a doctor on duty
     sa.Index("ix_estimate_log_plan_id_taken_at", "plan_id", "taken_at"),
     sa.Index("ix_estimate_log_taken_at", "taken_at"),
 )

@@ -2,44 +2,50 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.app import App
+from frontdesk.codes import Kind
 from frontdesk.errors import Unavailable
+from frontdesk.interface.operations import Answer, Group, arranged
 from frontdesk.plans import list_plans
 from frontdesk.sandbox import reset
-from frontdesk.sandbox.acting import enrol_acting
-from frontdesk.web.endpoint import Endpoint, requester_of
+from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response, json_response
+
+GROUP = Group("Sandbox", "What only a sandbox has.")
 
 RESET_SECONDS = 8.0
 PAUSE_SECONDS = 0.01  # between transactions, for others that write to SQLite
 NEWEST = 2**62
 
 
-def open_door(app: App) -> Sequence[Endpoint]:
-    """The routes of a sandbox. From now on some records of the application act by their external_id."""
-    app.enrolments.act = enrol_acting
-    return ENDPOINTS
-
-
+@GROUP.post(
+    "/sandbox/reset",
+    scope=Scope.SANDBOX_RESET,
+    answers={200: Answer("What was removed.", dict[str, Any])},
+    problems=[Kind.WRONG_STATE],
+)
 async def reset_account(app: App, request: Request) -> Response:
-    """`POST /sandbox/reset`: remove the account's files, members, invitations, mails and mappings. Each transaction is small, so
-    that other callers hardly wait. `sandbox` is also the default environment, so the account's operator has to allow it
-    to a client by name.
+    """Remove the account's files, members, invitations, mails and mappings.
 
-    Raises UnderLegalHold; Unavailable if it takes too long: the next call goes on.
+    Each transaction is small, so that other callers hardly wait. `sandbox` is also the default
+    environment, so the account's operator has to allow it to a client by name. A call that takes
+    too long is 503: the next call goes on.
     """
-    account_id, requester = request.account_id, requester_of(app, request)
+    account_id = request.account_id
+    requester = requester_of(app, request)
     until = time.monotonic() + RESET_SECONDS
     await app.write(lambda tx: reset.begin(tx, account_id, requester))
     counts = {"files": 0, "members": 0}
     place: int | None = NEWEST
     while place is not None:
-        place, gone = await app.write(partial(reset.delete_files, account_id=account_id, before_id=place))
+        place, gone = await app.write(
+            partial(reset.delete_files, account_id=account_id, before_id=place)
+        )
         counts["files"] += gone
         if place is not None:
             _check_time(until)
@@ -61,4 +67,4 @@ def _check_time(until: float) -> None:
         raise Unavailable("The reset has not ended. Send it again: it goes on from here.")
 
 
-ENDPOINTS = (Endpoint("POST", "/sandbox/reset", reset_account, Scope.SANDBOX_RESET),)
+ENDPOINTS = arranged([GROUP])

@@ -1,4 +1,5 @@
-"""An invented provider group at work: patients join, wait, leave or are seen; doctors come and go. It has its own clock.
+"""An invented provider group at work: patients join, wait, leave or are seen; doctors come and go.
+It has its own clock.
 
 It reports what happens as a clinical system does.
 """
@@ -12,11 +13,16 @@ from math import log
 from random import Random
 from typing import Any
 
-VISIT_MINUTES, SPREAD = 12.0, 0.5  # of a lognormal visit
+# of a lognormal visit
+VISIT_MINUTES = 12.0
+SPREAD = 0.5
 LOAD = 0.9  # how busy the doctors are kept
-PATIENCE_MINUTES, SHIFT_MINUTES, BREAK_MINUTES = 45.0, 180.0, 30.0
+PATIENCE_MINUTES = 45.0
+SHIFT_MINUTES = 180.0
+BREAK_MINUTES = 30.0
 
-TimedEvent = tuple[float, dict[str, Any]]  # seconds of the practice's clock, an event without id and time
+# seconds of the practice's clock, an event without id and time
+TimedEvent = tuple[float, dict[str, Any]]
 
 
 @dataclass
@@ -64,10 +70,13 @@ class Practice:
                 yield at, event
 
     def _comes(self, at: float, _: str) -> Iterator[dict[str, Any]]:
-        visit, plan_id = f"{self.mark}-{next(self._visits)}", self.chance.choice(self.plan_ids)
+        visit = f"{self.mark}-{next(self._visits)}"
+        plan_id = self.chance.choice(self.plan_ids)
         self.waiting.append((visit, plan_id))
         self._schedule(at + self._minutes(PATIENCE_MINUTES), "gives_up", visit)
-        self._schedule(at + self._minutes(VISIT_MINUTES / LOAD / max(1, len(self.doctors))), "comes", "")
+        self._schedule(
+            at + self._minutes(VISIT_MINUTES / LOAD / max(1, len(self.doctors))), "comes", ""
+        )
         yield {"type": "patient.joined", "plan_id": plan_id, "visit": visit}
 
     def _gives_up(self, _at: float, visit: str) -> Iterator[dict[str, Any]]:
@@ -96,18 +105,28 @@ class Practice:
     def _returns(self, at: float, doctor: str) -> Iterator[dict[str, Any]]:
         self._schedule(at + self._minutes(SHIFT_MINUTES), "goes", doctor)
         if doctor in self._leaving:
-            self._leaving.remove(doctor)  # the visit took longer than the break: the doctor just stays
+            # the visit took longer than the break: the doctor just stays
+            self._leaving.remove(doctor)
         elif doctor not in self._free and doctor not in self._busy:
             self._free.append(doctor)
-            yield {"type": "doctor.on_duty", "provider_group_id": self.provider_group_id, "doctor": doctor}
+            yield {
+                "type": "doctor.on_duty",
+                "provider_group_id": self.provider_group_id,
+                "doctor": doctor,
+            }
 
     def _opens(self, _at: float, _: str) -> Iterator[dict[str, Any]]:
         for doctor in self.arriving:
-            yield {"type": "doctor.on_duty", "provider_group_id": self.provider_group_id, "doctor": doctor}
+            yield {
+                "type": "doctor.on_duty",
+                "provider_group_id": self.provider_group_id,
+                "doctor": doctor,
+            }
 
     def _see(self, at: float) -> Iterator[dict[str, Any]]:
         while self._free and self.waiting:
-            doctor, (visit, plan_id) = self._free.pop(0), self.waiting.popleft()
+            doctor = self._free.pop(0)
+            visit, plan_id = self.waiting.popleft()
             self._busy[doctor] = (visit, plan_id)
             seconds = 60 * self.chance.lognormvariate(log(VISIT_MINUTES) - SPREAD**2 / 2, SPREAD)
             self._schedule(at + seconds, "done", doctor)
@@ -115,7 +134,11 @@ class Practice:
 
     def _off(self, doctor: str) -> dict[str, Any]:
         self._leaving.discard(doctor)
-        return {"type": "doctor.off_duty", "provider_group_id": self.provider_group_id, "doctor": doctor}
+        return {
+            "type": "doctor.off_duty",
+            "provider_group_id": self.provider_group_id,
+            "doctor": doctor,
+        }
 
     def _minutes(self, mean: float) -> float:
         return 60 * self.chance.expovariate(1 / mean)

@@ -8,7 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import BinaryIO
 
-from frontdesk.eligibility.fields import X12_GENDERS
+from frontdesk.eligibility.field_kinds import X12_GENDERS
 from frontdesk.formats.model import Format
 from frontdesk.sandbox.sample_members import COLUMNS, PAYOR
 
@@ -16,15 +16,14 @@ Member = Mapping[str, str]
 
 # The implementation guide asks for no more members in one transaction.
 MEMBERS_OF_A_TRANSACTION = 10_000
-# How the 834s name their members.
-SAMPLE_MAPPING = {"834": {"identify": "REF*0F+person_code"}}
 FILE_DATE = "20260101"
 _PIECE = 1000
 
 
 def write_sample(members: Iterable[Member], format: Format, out: BinaryIO) -> Iterator[int]:  # noqa: A002 - as in rows
     """Write the members; yields the number written so far after every piece."""
-    written, remaining = 0, iter(members)
+    written = 0
+    remaining = iter(members)
     writer = _WRITERS[format]()
     while piece := list(islice(remaining, _PIECE)):
         out.write(writer.piece(piece).encode())
@@ -61,7 +60,9 @@ class _JsonLines:
 
 
 class _X12:
-    """One interchange with one group; each transaction holds up to 10,000 members. A piece never spans two of them."""
+    """One interchange with one group; each transaction holds up to 10,000 members. A piece never
+    spans two of them.
+    """
 
     def __init__(self) -> None:
         self._members = 0

@@ -1,4 +1,5 @@
-"""Invented members: families, twins, apostrophes, diacritics, zip codes with zeros. The same seed gives the same members.
+"""Invented members: families, twins, apostrophes, diacritics, zip codes with zeros. The same seed
+gives the same members.
 
 None of them exists: names are combined by chance, and e-mail addresses end in example domains.
 """
@@ -7,13 +8,30 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from frontdesk.eligibility.fields import HIPAA_RELATIONSHIPS
+from frontdesk.eligibility.field_kinds import HIPAA_RELATIONSHIPS
 
 COLUMNS = (
-    "external_id", "member_id", "first_name", "last_name", "middle_name", "dob", "gender", "email", "phone", "zipcode",
-    "city", "county", "state", "effective_date", "expiry_date", "medical_plan_description", "payor_name",
-    "relationship_code", "relationship_code_hipaa", "subscriber_relationship",
-)  # fmt: skip
+    "external_id",
+    "member_id",
+    "first_name",
+    "last_name",
+    "middle_name",
+    "dob",
+    "gender",
+    "email",
+    "phone",
+    "zipcode",
+    "city",
+    "county",
+    "state",
+    "effective_date",
+    "expiry_date",
+    "medical_plan_description",
+    "payor_name",
+    "relationship_code",
+    "relationship_code_hipaa",
+    "subscriber_relationship",
+)
 PAYOR = "Example Mutual"
 
 _FIRST = {
@@ -51,12 +69,15 @@ _AREAS = ("212", "312", "415", "512", "617", "206", "303", "404")
 _DOMAINS = ("example.com", "example.org", "example.net")
 _PLANS = ("PPO 500", "HMO Basic", "Gold 1000", "Silver 2500")
 _BEGINS = ("2026-01-01", "2026-01-01", "2025-01-01", "2026-07-01", "2024-04-01")
-_SELF, _SPOUSE, _CHILD = "18", "01", "19"
+_SELF = "18"
+_SPOUSE = "01"
+_CHILD = "19"
 _LARGEST_FAMILY = 6
 
 
 def sample_members(count: int, *, seed: int) -> Iterator[dict[str, str]]:
-    """`count` members in families, the subscriber first. The keys are COLUMNS in their order; "" is a missing value.
+    """`count` members in families, the subscriber first. The keys are COLUMNS in their order; "" is
+    a missing value.
 
     Another seed gives other members with other identifiers.
     """
@@ -86,11 +107,16 @@ def _family(number: str, chance: random.Random) -> Iterator[dict[str, str]]:
         day = f"{year}-{1 + bits % 12:02d}-{1 + (bits >> 4) % 28:02d}"
         # The last child of a family with twins is born on the day of the one before.
         birthday = birthday if twins and person == size else day
-        yield _person(f"{number}-{person:02d}", birthday, relationship, bits >> 10) | shared[person > 2]
+        yield (
+            _person(f"{number}-{person:02d}", birthday, relationship, bits >> 10)
+            | shared[person > 2]
+        )
 
 
 def _shared(bits: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The values that a family shares: those of the couple, and those of the children, which have no phone."""
+    """The values that a family shares: those of the couple, and those of the children, which have
+    no phone.
+    """
     zipcode, city, county, state = _PLACES[(bits >> 7) % len(_PLACES)]
     phone = f"{_AREAS[(bits >> 12) % len(_AREAS)]}55501{(bits >> 30) % 100:02d}"
     common = {

@@ -1,19 +1,13 @@
-"""`frontdesk queue simulate`: moves the queues of a sandbox with the events of invented practices."""
+"""Moves the queues of a sandbox with the events of invented practices."""
 
-import os
 import secrets
-import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from random import Random
-from typing import Annotated, Any
+from typing import Any
 
-from frontdesk.cli.command_group import migrated_database, printing
-from frontdesk.cli.options import OnlyAccount, option
-from frontdesk.cli.output import Output, fail, settings
-from frontdesk.clock import Clock, system_clock
-from frontdesk.config import Environment
+from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_together
 from frontdesk.errors import Unavailable
@@ -23,56 +17,26 @@ from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
 from frontdesk.sandbox.practice import Practice
 
-STEP_SECONDS = 0.5
 BATCH = 500
 LEAST_DOCTORS = 2  # of each practice; the missing ones come on duty at once
 
 
-@printing
-def simulate(
-    account: OnlyAccount = None,
-    *,
-    speed: Annotated[float, option("10: a visit of 12 minutes takes 72 seconds.", min=0.1, max=1000)] = 10.0,
-    seconds: Annotated[float | None, option("Stop after so many seconds; else at Ctrl-C.", min=0)] = None,
-    seed: Annotated[int | None, option("The same seed makes the same patients.")] = None,
-) -> Output:
-    """Let patients come and doctors see them in the plans of a sandbox. Not in production.
-
-    Doctors on duty, and patients that wait or are with a doctor, take part from the start.
-
-    Example: frontdesk queue simulate --speed 10
-    """
-    config = settings()
-    if config.environment is Environment.PRODUCTION:
-        fail("Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
-    with migrated_database(config) as db:
-        practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
-        if not practices:
-            fail("There is no plan to simulate. Make some: frontdesk demo")
-        feeder = EventFeeder(db, practices, speed=speed, clock=system_clock)
-        parent, end = os.getppid(), None if seconds is None else time.monotonic() + seconds
-        try:
-            feeder.feed()
-            while (end is None or time.monotonic() < end) and os.getppid() == parent:
-                time.sleep(STEP_SECONDS)
-                feeder.feed()
-        except KeyboardInterrupt:
-            pass
-    counts = feeder.counts
-    said = f"{counts.total()} events: {counts['patient.joined']} patients came, {counts['visit.ended']} were seen."
-    return Output({"events": counts.total(), "by_type": dict(sorted(counts.items()))}, [said])
-
-
 def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Practice]:
-    """A practice for each provider group that serves the plans, with its present doctors and patients."""
+    """A practice for each provider group that serves the plans, with its present doctors and
+    patients.
+    """
     plans: defaultdict[int, list[int]] = defaultdict(list)
     for plan in list_plans(tx, account_id):
         if plan.accepting_patients:
             plans[plan.provider_group.id].append(plan.id)
-    waiting, seen, on_duty = list_waiting(tx), list_in_visit(tx), list_on_duty(tx)
+    waiting = list_waiting(tx)
+    seen = list_in_visit(tx)
+    on_duty = list_on_duty(tx)
     practices = []
     for group, ids in plans.items():
-        line = sorted((one.joined_at, one.patient, one.plan_id) for one in waiting if one.plan_id in ids)
+        line = sorted(
+            (one.joined_at, one.patient, one.plan_id) for one in waiting if one.plan_id in ids
+        )
         doctors = [one.doctor for one in on_duty if one.provider_group_id == group]
         arriving = [f"sim-dr-{n}" for n in range(len(doctors) + 1, LEAST_DOCTORS + 1)]
         practice = Practice(
@@ -85,15 +49,21 @@ def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Pract
             waiting=deque((patient, plan_id) for _, patient, plan_id in line),
         )
         with_doctor = {one.doctor: (one.visit, one.plan_id) for one in seen if one.plan_id in ids}
-        practice.begin([(*with_doctor[doctor], doctor) for doctor in doctors if doctor in with_doctor])
+        practice.begin(
+            [(*with_doctor[doctor], doctor) for doctor in doctors if doctor in with_doctor]
+        )
         practices.append(practice)
     return practices
 
 
 class EventFeeder:
-    """Stores the events of the practices; their clocks run `speed` times as fast. `counts`: stored events by type."""
+    """Stores the events of the practices; their clocks run `speed` times as fast. `counts`: stored
+    events by type.
+    """
 
-    def __init__(self, db: Database, practices: Sequence[Practice], *, speed: float, clock: Clock) -> None:
+    def __init__(
+        self, db: Database, practices: Sequence[Practice], *, speed: float, clock: Clock
+    ) -> None:
         self.counts: Counter[str] = Counter()
         self._db = db
         self._practices = practices
@@ -105,7 +75,9 @@ class EventFeeder:
         self._number = 0
 
     def feed(self) -> None:
-        """Store the events since the last call. Events that can't be stored now are stored by the next call."""
+        """Store the events since the last call. Events that can't be stored now are stored by the
+        next call.
+        """
         passed = (self._clock() - self._began).total_seconds() * self._speed
         for practice in self._practices:
             for second, event in practice.until(passed):
@@ -126,6 +98,10 @@ class EventFeeder:
 
     def _ingest(self, batch: Sequence[dict[str, Any]], now: datetime) -> None:
         """Parsed and stored as a clinical system's events are."""
-        events = [parsed.event for parsed in (parse_event(sent, now=now) for sent in batch) if parsed.event]
+        events = [
+            parsed.event
+            for parsed in (parse_event(sent, now=now) for sent in batch)
+            if parsed.event
+        ]
         work: Callable[..., Any] = lambda tx, items: ingest(tx, items, now=now)  # noqa: E731 - typed for `write_together`
         write_together(self._db, events, work)

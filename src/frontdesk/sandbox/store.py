@@ -39,8 +39,9 @@ def file_before(tx: Tx, account_id: int, before_id: int) -> tuple[int, FileState
 
 
 def delete_some_of_file(tx: Tx, file_id: int) -> bool:
-    """Delete chunks of the file's report, or else the file. True if the file is gone. A part of its content is deleted with each
-    call."""
+    """Delete chunks of the file's report, or else the file. True if the file is gone. A part of its
+    content is deleted with each call.
+    """
     deleted = 0
     for table, column in ((file_rows, "chunk"), (file_unchanged, "chunk"), (file_parts, "number")):
         for _ in range(CHUNKS):
@@ -58,7 +59,9 @@ def delete_some_of_file(tx: Tx, file_id: int) -> bool:
 
 
 def members_after(tx: Tx, plan_id: int, after_id: int) -> tuple[list[Person], int | None]:
-    """Members of the plan after this id that are not erased, in id order; and the id for the next call, None at the end."""
+    """Members of the plan after this id that are not erased, in id order; and the id for the next
+    call, None at the end.
+    """
     columns = members.c
     # A range of the index in its own order (eligibility.store.list_ids_under).
     if tx.dialect.name == "sqlite":
@@ -75,9 +78,13 @@ def members_after(tx: Tx, plan_id: int, after_id: int) -> tuple[list[Person], in
 
 
 def delete_suppressions(tx: Tx, account_id: int, member_ids: Collection[int]) -> None:
-    """Allow the account to mail the addresses again that its own mail to these members has suppressed."""
+    """Allow the account to mail the addresses again that its own mail to these members has
+    suppressed.
+    """
     columns = invitations.c
     mailed = sa.select(columns.address_folded).where(columns.member_id.in_(sorted(member_ids)))
     addresses = {address for address in tx.execute(mailed).scalars() if address}
-    mine = suppressions.c.address_folded.in_(sorted(addresses)) & (suppressions.c.account_id == account_id)
+    mine = suppressions.c.address_folded.in_(sorted(addresses)) & (
+        suppressions.c.account_id == account_id
+    )
     tx.execute(sa.delete(suppressions).where(mine))

@@ -1,11 +1,12 @@
-"""Endpoints, and the steps of every request: routing, authentication, authorization, request limits, errors, logging, the audit
-trail."""
+"""Endpoints, and the steps of every request: routing, authentication, authorization, request
+limits, errors, logging, the audit trail.
+"""
 
 import hmac
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any
 
@@ -16,11 +17,20 @@ from frontdesk.access.authentication import network_of
 from frontdesk.access.model import WORKING, RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.audit import Requester
+from frontdesk.codes import Kind, Remedy
 from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
-from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
+from frontdesk.errors import (
+    Forbidden,
+    FrontdeskError,
+    NotFound,
+    RateLimited,
+    Suspended,
+    Unavailable,
+)
 from frontdesk.idempotency.model import AnsweredBefore, KeyInFlight
+from frontdesk.liveness import RequestsInWork
 from frontdesk.web.idempotency import key_hash, replayed
-from frontdesk.web.problems import problem_response
+from frontdesk.web.problems import RemedyOperation, problem_response
 from frontdesk.web.request import (
     CLOSE,
     Message,
@@ -38,19 +48,26 @@ Handler = Callable[[App, Request], Awaitable[Response]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAY_BE_EMPTY = {b"application/x-ndjson"}
+LARGE_QUERY_BYTES = 1024
 LOW_SHARE = 10  # of a client's requests of the minute
 DIGEST_LETTERS = 16
-# Paths that were found are cached, since plans are few. Longer ones are not: they would fill the memory.
-CACHED_PATHS, LONGEST_CACHED = 1024, 200
+READING_METHODS = ("GET", "HEAD")
+# Paths that were found are cached, since plans are few. Longer ones are not: they would fill the
+# memory.
+CACHED_PATHS = 1024
+LONGEST_CACHED = 200
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path. `scope` None: no token is asked for, or with `any_scope` a token of any scope. `takes_json`: the
-    request body is JSON; with `takes_lines` it may be JSON lines. `outlives_database`: while the database is away, it takes
-    tokens that were good lately. `query`: the schemas of its query parameters by name, where others are told; they are refused if
-    `strict_query`. `takes_key`: a request with an Idempotency-Key is answered once."""
+    """One method of one path. `scope` None: no token is asked for, or with `any_scope` a token of
+    any scope. `takes_json`: the request body is JSON; with `takes_lines` it may be JSON lines.
+    `outlives_database`: while the database is away, it takes tokens that were good lately. `query`:
+    the schemas of its query parameters by name, where others are told; they are refused if
+    `strict_query`. `takes_key`: a request with an Idempotency-Key is answered once. `is_bulk`: it
+    reads or writes much, and gives way to the requests of other endpoints.
+    """
 
     method: str
     path: str
@@ -64,41 +81,62 @@ class Endpoint:
     strict_query: bool = False
     any_scope: bool = False
     takes_key: bool = False
+    is_bulk: bool = False
 
 
 class Resource:
-    """One path as an ASGI application: calls the endpoint of the request's method and answers every error."""
+    """One path as an ASGI application: calls the endpoint of the request's method and answers every
+    error.
+    """
 
     def __init__(
-        self, app: App, telemetry: Telemetry, deadlines: PeerDeadlines, endpoints: Sequence[Endpoint]
+        self,
+        app: App,
+        telemetry: Telemetry,
+        deadlines: PeerDeadlines,
+        endpoints: Sequence[Endpoint],
+        in_work: RequestsInWork,
+        remedies: Mapping[Remedy, RemedyOperation],
     ) -> None:
         self._app = app
+        self._remedies = remedies
+        self._in_work = in_work
         self._deadlines = deadlines
         self._telemetry = telemetry
         self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
         if "GET" in self._endpoints:
             self._endpoints["HEAD"] = self._endpoints["GET"]
         self._route = endpoints[0].path if endpoints else "none"
+        self._noted_route = self._route.encode("ascii")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
         request = Request(scope, receive, self._deadlines)
+        slot = self._in_work.begin(self._noted_route, request.request_id)
+        request.goes_on = partial(self._in_work.advance, slot)
+        # One coroutine for all of it: another one between them costs a GET as much as its routing.
         try:
-            response = await self._respond(request)
-        except Exception as error:  # noqa: BLE001  # every request gets a response
-            if not isinstance(error, FrontdeskError | HttpError):
-                self._telemetry.unexpected(error, request, self._route)
-            response = problem_response(error, request, self._app.config.base_url)
-        if self._app.is_draining:
-            request.extra_headers += (CLOSE,)
-        try:
-            await _send(response, request, send, self._deadlines)
-        except ReaderTooSlow:
-            self._telemetry.response_cut(request, self._route)
+            try:
+                response = await self._respond(request)
+            except Exception as error:  # noqa: BLE001  # every request gets a response
+                if not isinstance(error, FrontdeskError | HttpError):
+                    self._telemetry.unexpected(error, request, self._route)
+                base_url = self._app.config.base_url
+                response = problem_response(error, request, base_url, self._remedies)
+            if self._app.is_draining:
+                request.extra_headers += (CLOSE,)
+            try:
+                await _send(response, request, send, self._deadlines)
+            except ReaderTooSlow:
+                self._telemetry.response_cut(request, self._route)
+            finally:
+                if response.at_end is not None:
+                    response.at_end()
+            self._telemetry.answered(
+                request, self._route, response.status, perf_counter() - started
+            )
         finally:
-            if response.at_end is not None:
-                response.at_end()
-        self._telemetry.answered(request, self._route, response.status, perf_counter() - started)
+            self._in_work.end(slot)
 
     async def _respond(self, request: Request) -> Response:
         request.check_headers()
@@ -107,33 +145,73 @@ class Resource:
             if not self._endpoints:
                 raise NotFound("address", "There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
-            raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
+            raise HttpError(
+                Kind.METHOD_NOT_ALLOWED, "This path has other methods.", (b"allow", allowed)
+            )
         if endpoint.scope is None and not endpoint.any_scope:
             self._look_for_proxy(request)
         else:
-            await self._authorize(request, endpoint.scope, outlives_database=endpoint.outlives_database)
+            await self._authorize(
+                request, endpoint.scope, outlives_database=endpoint.outlives_database
+            )
         if endpoint.serves_json:
             check_accept(request)
         if endpoint.takes_json:
             check_json_body(request, takes_lines=endpoint.takes_lines)
         if request.query_string and endpoint.query is not None:
-            request.parameters = read_parameters(request, endpoint.query, strict=endpoint.strict_query)
-        if endpoint.takes_key and (key := request.header(b"idempotency-key")) is not None:
+            await self._read_query(request, endpoint, endpoint.query)
+        key = request.header(b"idempotency-key") if endpoint.takes_key else None
+        if endpoint.is_bulk:
+            return await self._handle_bulk(request, endpoint, key)
+        slices = self._app.slices
+        slices.short_requests += 1
+        try:
+            if key is None:
+                return await endpoint.handler(self._app, request)
             return await _answer_once(self._app, request, endpoint.handler, key)
-        return await endpoint.handler(self._app, request)
+        finally:
+            slices.short_requests -= 1
+
+    async def _read_query(
+        self, request: Request, endpoint: Endpoint, schemas: Mapping[str, dict[str, Any]]
+    ) -> None:
+        """Hundreds of parameters take milliseconds to read, as a bulk request does. Raises Invalid,
+        RateLimited.
+        """
+        if len(request.query_string) <= LARGE_QUERY_BYTES or request.caller.account_id is None:
+            request.parameters = read_parameters(request, schemas, strict=endpoint.strict_query)
+            return
+        async with self._app.fair_share.admitted(request.caller.account_id):
+            request.parameters = read_parameters(request, schemas, strict=endpoint.strict_query)
+
+    async def _handle_bulk(self, request: Request, endpoint: Endpoint, key: str | None) -> Response:
+        """A request with a body waits for its turn once it has been received (`Request.body`): a
+        slow sender takes no place.
+        """
+        if key is not None:
+            return await _answer_once(self._app, request, endpoint.handler, key)
+        if endpoint.method != "GET":
+            return await endpoint.handler(self._app, request)
+        async with self._app.fair_share.admitted(request.account_id):
+            return await endpoint.handler(self._app, request)
 
     def _look_for_proxy(self, request: Request) -> None:
-        """Where failed attempts are counted by address, all callers behind a proxy that is not named share one."""
+        """Where failed attempts are counted by address, all callers behind a proxy that is not
+        named share one.
+        """
         if not self._app.config.trusted_proxies and request.header(b"x-forwarded-for") is not None:
             self._telemetry.proxy_seen()
 
-    async def _authorize(self, request: Request, scope: Scope | None, *, outlives_database: bool) -> None:
-        """Check the token, the client's request limit and the scope (None: any). Raises Unauthorized, RateLimited, Suspended,
-        Forbidden.
+    async def _authorize(
+        self, request: Request, scope: Scope | None, *, outlives_database: bool
+    ) -> None:
+        """Check the token, the client's request limit and the scope (None: any). Raises
+        Unauthorized, RateLimited, Suspended, Forbidden.
 
         A request that is refused counts against the limit too: a client can't probe without end.
         """
-        tokens, token = self._app.tokens, request.bearer_token()
+        tokens = self._app.tokens
+        token = request.bearer_token()
         try:
             caller = request.known_caller = await tokens.check(token)
             own_limit = caller.requests_per_minute
@@ -145,18 +223,38 @@ class Resource:
             caller = request.known_caller = lately
         if caller.account_state not in WORKING:
             raise Suspended
+        if caller.account_id != self._app.fair_share.latest_account:
+            self._app.fair_share.note_request(caller.account_id)
         if scope is not None and scope not in caller.scopes:
             raise Forbidden(scope)
+        if caller.account_id is not None and request.method not in READING_METHODS:
+            self._app.refuse_used_up_trail(caller.account_id)
 
 
-def routed(app: App, telemetry: Telemetry, endpoints: Sequence[Endpoint]) -> Asgi:
-    """The endpoints as one ASGI application. When its lifespan ends it finishes what is under way and closes the App."""
+def routed(
+    app: App,
+    telemetry: Telemetry,
+    endpoints: Sequence[Endpoint],
+    in_work: RequestsInWork,
+    remedies: Mapping[Remedy, RemedyOperation],
+) -> Asgi:
+    """The endpoints as one ASGI application. When its lifespan ends it finishes what is under way
+    and closes the App. `remedies` are the operations that problems name.
+
+    The order of the endpoints means nothing: where two paths fit, the one with the literal part
+    counts.
+    """
     deadlines = PeerDeadlines()
+    by_path: defaultdict[str, list[Endpoint]] = defaultdict(list)
+    for endpoint in endpoints:
+        by_path[endpoint.path].append(endpoint)
     routes = [
-        Route(path, Resource(app, telemetry, deadlines, list(methods)))
-        for path, methods in groupby(endpoints, lambda endpoint: endpoint.path)
+        Route(path, Resource(app, telemetry, deadlines, by_path[path], in_work, remedies))
+        for path in sorted(by_path, key=_literal_first)
     ]
-    not_found = Resource(app, telemetry, deadlines, ())
+    not_found = Resource(
+        app, telemetry, deadlines, endpoints=(), in_work=in_work, remedies=remedies
+    )
 
     def find(path: str) -> tuple[Asgi, dict[str, str]]:
         for route in routes:
@@ -177,16 +275,25 @@ def routed(app: App, telemetry: Telemetry, endpoints: Sequence[Endpoint]) -> Asg
             await send({"type": "lifespan.shutdown.complete"})
         else:
             path = scope["path"]
-            resource, scope["path_params"] = find(path) if len(path) > LONGEST_CACHED else find_cached(path)
+            resource, scope["path_params"] = (
+                find(path) if len(path) > LONGEST_CACHED else find_cached(path)
+            )
             await resource(scope, receive, send)
 
     return asgi
 
 
-async def _send(response: Response, request: Request, send: Send, deadlines: PeerDeadlines) -> None:
-    """An empty body has no type, unless it is lines. 204 and 304 have no length either (RFC 9110, section 8.6).
+def _literal_first(path: str) -> list[tuple[bool, str]]:
+    """The key by which a path sorts before others that have a parameter in place of its words."""
+    return [("{" in part, part) for part in path.split("/")]
 
-    Raises ReaderTooSlow; granian then breaks the connection off, so that the part that was sent is not taken for the whole.
+
+async def _send(response: Response, request: Request, send: Send, deadlines: PeerDeadlines) -> None:
+    """An empty body has no type, unless it is lines. 204 and 304 have no length either (RFC 9110,
+    section 8.6).
+
+    Raises ReaderTooSlow; granian then breaks the connection off, so that the part that was sent is
+    not taken for the whole.
     """
     headers = [
         (b"x-request-id", request.request_id.encode("ascii")),
@@ -204,15 +311,19 @@ async def _send(response: Response, request: Request, send: Send, deadlines: Pee
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.pieces is not None and request.method != "HEAD":
         async for piece in response.pieces:
-            await deadlines.sent(send({"type": "http.response.body", "body": piece, "more_body": True}))
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})
+            await deadlines.sent(
+                send({"type": "http.response.body", "body": piece, "more_body": True})
+            )
+    await send(
+        {"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body}
+    )
 
 
 async def count_request(app: App, request: Request, *, client: int, own_limit: int | None) -> None:
     """Raises RateLimited when the client has used its requests of the minute.
 
-    Each response carries `RateLimit` and `RateLimit-Policy`. The three older headers come with that refusal, to a client with a
-    limit of its own always, to others when a tenth is left.
+    Each response carries `RateLimit` and `RateLimit-Policy`. The three older headers come with that
+    refusal, to a client with a limit of its own always, to others when a tenth is left.
     """
     limits = app.limits
     try:
@@ -220,7 +331,9 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
         if allowance is None:
             allowance = await app.in_time(limits.admit(client, own_limit))
     except RateLimited as error:
-        spent = RequestAllowance(own_limit or app.config.requests_per_minute, 0, error.retry_after_seconds)
+        spent = RequestAllowance(
+            own_limit or app.config.requests_per_minute, 0, error.retry_after_seconds
+        )
         request.extra_headers += (*_allowance_headers(spent), *_older_headers(spent))
         raise
     request.allowance = allowance
@@ -232,8 +345,7 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
 def _allowance_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
     """The headers of draft-ietf-httpapi-ratelimit-headers, as structured fields (RFC 9651)."""
     limit, remaining, reset = allowance
-    # bytes % takes three times as long.
-    return _policy(limit), (b"ratelimit", f'"minute";r={remaining};t={reset}'.encode())
+    return _policy(limit), (b"ratelimit", b'"minute";r=%d;t=%d' % (remaining, reset))
 
 
 @lru_cache(maxsize=64)
@@ -250,8 +362,10 @@ def _older_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
 
 
 async def _answer_once(app: App, request: Request, handler: Handler, key: str) -> Response:
-    """The handler's answer, or the stored one of an earlier request; sending that again is recorded, since it may hold the values
-    of a member. Raises as the handler does, Invalid, KeyInFlight."""
+    """The handler's answer, or the stored one of an earlier request; sending that again is
+    recorded, since it may hold the values of a member. Raises as the handler does, Invalid,
+    KeyInFlight.
+    """
     request.key_hash = hashed = key_hash(request, key)
     if hashed in app.keys_in_flight:
         raise KeyInFlight
@@ -276,6 +390,13 @@ def requester_of(app: App, request: Request, *, actor: str | None = None) -> Req
 async def record_read(
     app: App, request: Request, action: str, subject_id: int | None = None, **detail: int
 ) -> None:
-    """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
-    requester, account_id = requester_of(app, request), request.caller.account_id
-    await app.write(lambda tx: audit.record_action(tx, requester, action, account_id, subject_id, **detail))
+    """Add an audit entry for what the caller is about to read. Raises Unavailable, StorageUsedUp:
+    what can't be recorded is not shown.
+    """
+    requester = requester_of(app, request)
+    account_id = request.caller.account_id
+    if account_id is not None:
+        app.refuse_used_up_trail(account_id)
+    await app.write(
+        lambda tx: audit.record_action(tx, requester, action, account_id, subject_id, **detail)
+    )

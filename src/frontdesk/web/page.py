@@ -1,4 +1,6 @@
-"""Pages for people: one layout, no script, and a Content-Security-Policy under which a page loads nothing."""
+"""Pages for people: one layout, no script, and a Content-Security-Policy under which a page loads
+nothing.
+"""
 
 import base64
 import hashlib
@@ -17,10 +19,15 @@ if TYPE_CHECKING:
 @cache
 def page_template(package: str, name: str) -> "Template":
     """The template `name` in the folder `pages` of the package; its values are escaped."""
-    from jinja2 import Environment, StrictUndefined  # a process that shows no page does without its 2 MiB
+    # a process that shows no page does without its 2 MiB
+    from jinja2 import Environment, StrictUndefined
 
     return Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
     ).from_string(_read(package, name))
 
 
@@ -37,11 +44,19 @@ _POLICY = (
 )
 
 # The address of a page may be a secret: no cache, index or Referer may keep it.
-PRIVATE: tuple[Header, ...] = (NO_STORE, (b"referrer-policy", b"no-referrer"), (b"x-robots-tag", b"noindex"))
+PRIVATE: tuple[Header, ...] = (
+    NO_STORE,
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-robots-tag", b"noindex"),
+)
 
 
-def page_response(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
-    """A page with this title. `content` is markup with its values escaped, such as a `page_template` renders."""
+def page_response(
+    title: str, content: Markup, *, status: int = 200, wide: bool = False
+) -> Response:
+    """A page with this title. `content` is markup with its values escaped, such as a
+    `page_template` renders.
+    """
     page = page_template("frontdesk.web", "page.html")
     body = page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
     headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)

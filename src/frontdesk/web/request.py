@@ -1,28 +1,56 @@
-"""One HTTP request as the handlers see it: headers, the caller's address, query, path, body, and names that are not known.
+"""One HTTP request as the handlers see it: headers, the caller's address, query, path, body, and
+names that are not known.
 
-A caller can write any X-Forwarded-For. Each proxy appends the address that called it, so the list is read from the right, and
-only as far as the installation's own proxies wrote it.
+A caller can write any X-Forwarded-For. Each proxy appends the address that called it, so the list
+is read from the right, and only as far as the installation's own proxies wrote it.
 """
 
 import re
 import secrets
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, count
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
+from frontdesk import codes
 from frontdesk.access.model import Caller, RequestAllowance, Scope
+from frontdesk.codes import Kind
+from frontdesk.codes.operators import Noun
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
-from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
+from frontdesk.errors import (
+    Fault,
+    Forbidden,
+    Invalid,
+    Malformed,
+    NotFound,
+    Unauthorized,
+    unknown_faults,
+)
 from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
+from frontdesk.time_slices import TimeSlice
 from frontdesk.web.response import Header, HttpError, name_list
 
-BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
-MOST_RECORDS, BATCH_LIMIT_BYTES = 1000, 8 * 1024 * 1024
+BODY_LIMIT_BYTES = 64 * 1024
+HEADERS_LIMIT_BYTES = 16 * 1024
+BATCH_LIMIT_BYTES = 8 * 1024 * 1024
+MOST_BLANK_LINES = 1000  # of a batch
+MOST_PARAMETERS = 100  # of a query
+LARGE_BODY_BYTES = 8 * 1024  # a larger one takes milliseconds to read, as a bulk request
+BLOCK_BYTES = 64 * 1024  # of a large body, in one step of its computation
 JSON_LINES = "application/x-ndjson"
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
@@ -34,29 +62,40 @@ Send = Callable[[Message], Awaitable[None]]
 Network = IPv4Network | IPv6Network
 
 # A request id is 32 random bits of the process and a number. It is a name, not a secret.
-_PROCESS, _numbers = secrets.token_hex(4), count(1)
+_PROCESS = secrets.token_hex(4)
+_numbers = count(1)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{0,5}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_TRACE_PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_PARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
 # Some proxies write [address]:port or address:port.
 _LONGEST_ADDRESS = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 # Nearly every request has one of these; a header that is taken apart takes 3 µs.
 _JSON_RANGES = ("application/json", "application/*", "*/*")
-_ACCEPTS, _JSON_TYPES = {None, "*/*", "application/json"}, {None, "application/json"}
+_ACCEPTS = {None, "*/*", "application/json"}
+_JSON_TYPES = {None, "application/json"}
 
 
 class Request:
-    """`known_caller` is None until the token was checked, `allowance` NOT_COUNTED until the request was counted; `extra_headers`
-    are added to whatever response follows, and so is `did_you_mean`: the known name near to an unknown one, which is
-    percent-encoded and shortened. `parameters` are those of the query as the endpoint takes them (`read_parameters`). `key_hash`
-    is that of its Idempotency-Key, if the endpoint takes one."""
+    """`known_caller` is None until the token was checked, `allowance` NOT_COUNTED until the request
+    was counted; `extra_headers` are added to whatever response follows, and so is `did_you_mean`:
+    the known name near to an unknown one, which is percent-encoded and shortened. `parameters` are
+    those of the query as the endpoint takes them (`read_parameters`). `key_hash` is that of its
+    Idempotency-Key, if the endpoint takes one. `goes_on` is called when the body, or a piece of it,
+    is there.
+    """
 
     known_caller: Caller | None = None
     allowance = NOT_COUNTED
     extra_headers: tuple[Header, ...] = ()
     key_hash: str | None = None
     raw = b""  # the body, once `body` has read it
+    raw_sha256: str | None = (
+        None  # its digest in hexadecimal digits, where a large body was hashed in slices
+    )
+    goes_on: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -74,7 +113,9 @@ class Request:
 
     @property
     def caller(self) -> Caller:
-        """The API client of the token, on an endpoint that needs one. Raises Unauthorized elsewhere."""
+        """The API client of the token, on an endpoint that needs one. Raises Unauthorized
+        elsewhere.
+        """
         if self.known_caller is None:
             raise Unauthorized("The request carries no bearer token.")
         return self.known_caller
@@ -88,23 +129,30 @@ class Request:
         return account_id
 
     def header(self, name: bytes) -> str | None:
-        """The header's value; the lines of one that was repeated are a list (RFC 9110, section 5.3)."""
+        """The header's value; the lines of one that was repeated are a list (RFC 9110, section
+        5.3).
+        """
         found = self._headers.get(name)
         return None if found is None else found.decode("latin-1")
 
     def check_headers(self) -> None:
-        """Raises HttpError `headers_too_large` above 16 KiB (granian's buffer takes more), and `malformed` unless there is one
-        Host with a name or an address (RFC 9112, section 3.2)."""
+        """Raises HttpError `headers_too_large` above 16 KiB (granian's buffer takes more), and
+        `malformed` unless there is one Host with a name or an address (RFC 9112, section 3.2).
+        """
         if sum(map(len, chain.from_iterable(self._sent))) > HEADERS_LIMIT_BYTES:
-            raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
+            raise HttpError(Kind.HEADERS_TOO_LARGE, "The headers may have 16384 bytes at most.")
         host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
         if not is_old and (b"host" in self._repeated or not _is_host(host)):
-            raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
+            raise HttpError(
+                Kind.MALFORMED, "The request needs one Host header, with a name or an address."
+            )
 
     @property
     def forwarding(self) -> tuple[str, str]:
-        return str((self._scope.get("client") or ["unknown"])[0]), self.header(b"x-forwarded-for") or ""
+        return str((self._scope.get("client") or ["unknown"])[0]), self.header(
+            b"x-forwarded-for"
+        ) or ""
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The caller's IP address: the connection's, or the one that a trusted proxy forwards."""
@@ -124,9 +172,16 @@ class Request:
 
     @cached_property
     def query_pairs(self) -> list[tuple[str, str]]:
-        return parse_qsl(self.query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
+        """Raises Malformed for more than MOST_PARAMETERS."""
+        text = self.query_string.decode("latin-1")
+        try:
+            return parse_qsl(
+                text, keep_blank_values=True, errors="replace", max_num_fields=MOST_PARAMETERS
+            )
+        except ValueError:
+            raise Malformed(f"The query may have {MOST_PARAMETERS} parameters at most.") from None
 
-    def path_id(self, name: str, *, of: str = "plan") -> int:
+    def path_id(self, name: str, *, of: Noun = "plan") -> int:
         """The identifier in the path. Raises NotFound for text that can't be one."""
         text = self.path_parameters[name]
         if not _NUMBER.fullmatch(text):
@@ -163,7 +218,9 @@ class Request:
         )
 
     def accepts_gzip(self) -> bool:
-        """Whether `Accept-Encoding` allows gzip; q=0 excludes it, and no header is a caller that can't (RFC 9110, 12.5.3)."""
+        """Whether `Accept-Encoding` allows gzip; q=0 excludes it, and no header is a caller that
+        can't (RFC 9110, 12.5.3).
+        """
         accepted = {"*": False}
         for part in (self.header(b"accept-encoding") or "").split(","):
             coding, _, quality = part.strip().lower().partition(";")
@@ -172,19 +229,26 @@ class Request:
         return accepted.get("gzip", accepted.get("x-gzip", accepted["*"]))
 
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
-        """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, `malformed`."""
-        left_at_end, known = self._check_length(limit_bytes, "body"), self.known_caller
+        """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s,
+        `malformed`.
+        """
+        left_at_end = self._check_length(limit_bytes, "body")
+        known = self.known_caller
         crowd = None if known is None else known.account_id or OPERATORS
-        pieces, left, is_last = [], limit_bytes, False
+        pieces = []
+        left = limit_bytes
+        is_last = False
         try:
             with self._deadlines.body(crowd):
-                # The message after the last declared byte says only that no more follows, and took 5 % of a POST (0043).
+                # The message after the last declared byte says only that no more follows, and took
+                # 5 % of a POST (0043).
                 while not is_last and left != left_at_end:
                     piece, is_last = _piece(await self._receive(), left, limit_bytes, "body")
                     left -= len(piece)
                     pieces.append(piece)
         except TimeoutError:
             raise _overdue() from None
+        self.goes_on()
         self.raw = b"".join(pieces)
         return self.raw
 
@@ -193,9 +257,13 @@ class Request:
         return self._deadlines.uploading(self.account_id)
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
-        """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as `body` does."""
+        """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as
+        `body` does.
+        """
         self._check_length(limit_bytes, "file")
-        left, is_last, pace = limit_bytes, False, UploadPace()
+        left = limit_bytes
+        is_last = False
+        pace = UploadPace()
         while not is_last:
             try:
                 message = await pace.wait(self._receive())
@@ -204,11 +272,14 @@ class Request:
             piece, is_last = _piece(message, left, limit_bytes, "file")
             left -= len(piece)
             pace.count(len(piece))
+            self.goes_on()
             if piece:
                 yield piece
 
     def _check_length(self, limit_bytes: int, noun: str) -> int:
-        """How far the declared length stays below the limit, or -1 for chunks. Refuses a longer body before any of it is read."""
+        """How far the declared length stays below the limit, or -1 for chunks. Refuses a longer
+        body before any of it is read.
+        """
         declared = self._headers.get(b"content-length", b"")
         if not declared.isdigit() or b"transfer-encoding" in self._headers:
             return -1
@@ -230,7 +301,9 @@ def _is_host(host: bytes) -> bool:
 
 
 def _by_name(sent: Sequence[Header]) -> tuple[dict[bytes, bytes], Collection[bytes]]:
-    """The headers, with the lines of a repeated one joined by commas; and the names that are repeated."""
+    """The headers, with the lines of a repeated one joined by commas; and the names that are
+    repeated.
+    """
     headers = dict(sent)
     if len(headers) == len(sent):
         return headers, ()
@@ -242,10 +315,12 @@ def _by_name(sent: Sequence[Header]) -> tuple[dict[bytes, bytes], Collection[byt
 
 
 def _piece(message: Message, left: int, limit_bytes: int, noun: str) -> tuple[bytes, bool]:
-    """The next piece of a body, which may be empty, and whether it is the last. Raises HttpError `too_large`, `malformed`."""
+    """The next piece of a body, which may be empty, and whether it is the last. Raises HttpError
+    `too_large`, `malformed`.
+    """
     if message["type"] == "http.disconnect":
         # granian says the same of broken chunks, so the caller may still be there.
-        raise HttpError("malformed", "The body broke off, or its chunks are malformed.", CLOSE)
+        raise HttpError(Kind.MALFORMED, "The body broke off, or its chunks are malformed.", CLOSE)
     piece = bytes(message.get("body", b""))
     if len(piece) > left:
         raise _too_large(limit_bytes, noun)
@@ -253,18 +328,19 @@ def _piece(message: Message, left: int, limit_bytes: int, noun: str) -> tuple[by
 
 
 def _overdue() -> HttpError:
-    return HttpError("timeout", "The body did not arrive in time.", CLOSE)
+    return HttpError(Kind.TIMEOUT, "The body did not arrive in time.", CLOSE)
 
 
 def _too_large(limit_bytes: int, noun: str) -> HttpError:
-    return HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)
+    return HttpError(Kind.TOO_LARGE, f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)
 
 
 def caller_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The address that called the outermost trusted proxy; `peer` where the connection is not from a trusted proxy.
+    """The address that called the outermost trusted proxy; `peer` where the connection is not from
+    a trusted proxy.
 
-    `forwarded` is the X-Forwarded-For header, its lines joined by commas. An entry that is no address ends the search: the proxy
-    that wrote it counts as the caller.
+    `forwarded` is the X-Forwarded-For header, its lines joined by commas. An entry that is no
+    address ends the search: the proxy that wrote it counts as the caller.
     """
     address = peer
     for entry in reversed(forwarded.split(",")):
@@ -293,7 +369,9 @@ def _is_trusted(address: str, trusted: Sequence[Network]) -> bool:
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """The address; of an IPv4 address inside an IPv6 one, as a server that listens on both sees it, the IPv4 address."""
+    """The address; of an IPv4 address inside an IPv6 one, as a server that listens on both sees it,
+    the IPv4 address.
+    """
     try:
         address = ip_address(text)
     except ValueError:
@@ -302,25 +380,32 @@ def _parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def check_accept(request: Request) -> None:
-    """Raises HttpError `not_acceptable` when the Accept header excludes JSON. No header accepts everything."""
+    """Raises HttpError `not_acceptable` when the Accept header excludes JSON. No header accepts
+    everything.
+    """
     sent = request.header(b"accept")
     if sent not in _ACCEPTS and not _accepts_json(sent or ""):
-        raise HttpError("not_acceptable", "Only application/json is served here.")
+        raise HttpError(Kind.NOT_ACCEPTABLE, "Only application/json is served here.")
 
 
 def check_json_body(request: Request, *, takes_lines: bool) -> None:
-    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in UTF-8, or JSON lines where
-    they are taken."""
+    """Raises HttpError `unsupported_media_type` when the body is declared as anything but JSON in
+    UTF-8, or JSON lines where they are taken.
+    """
     sent = request.header(b"content-type")
     encoding = request.header(b"content-encoding")
     is_json = sent in _JSON_TYPES or _is_json(sent or "", takes_lines=takes_lines)
     if not is_json or (encoding is not None and encoding.lower() != "identity"):
         types = "application/json or application/x-ndjson" if takes_lines else "application/json"
-        raise HttpError("unsupported_media_type", f"Send the body as {types} in UTF-8, not compressed.")
+        raise HttpError(
+            Kind.UNSUPPORTED_MEDIA_TYPE, f"Send the body as {types} in UTF-8, not compressed."
+        )
 
 
 def parse_json_object(raw: bytes) -> dict[str, object]:
-    """The JSON object in `raw`. Raises Malformed as `parse_json` does, and for an array or a single value."""
+    """The JSON object in `raw`. Raises Malformed as `parse_json` does, and for an array or a single
+    value.
+    """
     value = parse_json(raw)
     if type(value) is not dict:
         raise Malformed("The body must be a JSON object.")
@@ -328,7 +413,9 @@ def parse_json_object(raw: bytes) -> dict[str, object]:
 
 
 def parse_json(raw: bytes) -> object:
-    """The JSON value in `raw`. Raises Malformed when it is not UTF-8, and for all that `parse_strictly` refuses."""
+    """The JSON value in `raw`. Raises Malformed when it is not UTF-8, and for all that
+    `parse_strictly` refuses.
+    """
     try:
         value: object = parse_strictly(read_text(raw))
     except NotStrict as error:
@@ -341,8 +428,36 @@ def read_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise Malformed(f"The body is not valid JSON in UTF-8: line {line}.") from None
+        raise _no_utf8(raw, error.start) from None
+
+
+async def check_text(raw: bytes, time_slice: TimeSlice) -> None:
+    """Check a large body in slices. Raises Malformed when it is not UTF-8."""
+    decoder = getincrementaldecoder("utf-8")()
+    for start in range(0, len(raw), BLOCK_BYTES):
+        undecided, _ = decoder.getstate()
+        try:
+            decoder.decode(raw[start : start + BLOCK_BYTES])
+        except UnicodeDecodeError as error:
+            raise _no_utf8(raw, start - len(undecided) + error.start) from None
+        await time_slice.pause_if_due()
+    undecided, _ = decoder.getstate()
+    if undecided:
+        raise _no_utf8(raw, len(raw) - len(undecided))
+
+
+async def hash_text(raw: bytes, time_slice: TimeSlice) -> str:
+    """The SHA-256 of a large body in hexadecimal digits, made in slices."""
+    hasher = sha256()
+    for start in range(0, len(raw), BLOCK_BYTES):
+        hasher.update(raw[start : start + BLOCK_BYTES])
+        await time_slice.pause_if_due()
+    return hasher.hexdigest()
+
+
+def _no_utf8(raw: bytes, place: int) -> Malformed:
+    line = raw.count(b"\n", 0, place) + 1
+    return Malformed(f"The body is not valid JSON in UTF-8: line {line}.")
 
 
 def _accepts_json(accept: str) -> bool:
@@ -380,8 +495,10 @@ def _weight(text: str) -> float:
 def note_ignored_fields(
     request: Request, names: Sequence[str], likely_name: Callable[[str], str | None]
 ) -> None:
-    """Name the body's unknown fields in whatever response follows, a refusal too. With `Prefer: handling=strict` they are faults,
-    not ignored. `likely_name` is the known name that may have been meant."""
+    """Name the body's unknown fields in whatever response follows, a refusal too. With `Prefer:
+    handling=strict` they are faults, not ignored. `likely_name` is the known name that may have
+    been meant.
+    """
     _note_likely_names(request, names, likely_name)
     if not request.prefers_strict():
         request.extra_headers += ((b"ignored-fields", name_list(names)),)
@@ -390,17 +507,23 @@ def note_ignored_fields(
 def read_parameters(
     request: Request, schemas: Mapping[str, dict[str, Any]], *, strict: bool
 ) -> dict[str, Any]:
-    """The query parameters that were sent, by name: whole numbers and flags as such, other values as text. Names unknown ones in
-    whatever response follows.
+    """The query parameters that were sent, by name: whole numbers and flags as such, other values
+    as text. Names unknown ones in whatever response follows.
 
-    Raises Invalid with a fault for every one that is repeated or not as its schema has it; for unknown ones too, if `strict`
-    or with `Prefer: handling=strict`.
+    Raises Invalid with a fault for every one that is repeated or not as its schema has it; for
+    unknown ones too, if `strict` or with `Prefer: handling=strict`.
     """
     values = dict(request.query_pairs)
     counts = Counter(name for name, _ in request.query_pairs)
-    faults = [Fault(name, "repeated", "must be given once") for name in schemas if counts[name] > 1]
-    rules = {name: _broken_rule(values[name], schemas[name]) for name in schemas if counts[name] == 1}
-    faults += [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]
+    faults = [
+        Fault(name, codes.faults.REPEATED, "must be given once")
+        for name in schemas
+        if counts[name] > 1
+    ]
+    rules = {
+        name: _broken_rule(values[name], schemas[name]) for name in schemas if counts[name] == 1
+    }
+    faults += [Fault(name, codes.faults.NOT_ALLOWED, rule) for name, rule in rules.items() if rule]
     if unknown := [name for name in values if name not in schemas]:
         _note_likely_names(request, unknown, lambda name: nearest_name(name, schemas))
         if strict or request.prefers_strict():
@@ -409,7 +532,11 @@ def read_parameters(
             request.extra_headers += ((b"ignored-parameters", name_list(unknown)),)
     if faults:
         raise Invalid(faults)
-    read: dict[str, Callable[[str], Any]] = {"boolean": "true".__eq__, "integer": int, "string": str}
+    read: dict[str, Callable[[str], Any]] = {
+        "boolean": "true".__eq__,
+        "integer": int,
+        "string": str,
+    }
     return {name: read[schemas[name]["type"]](values[name]) for name in rules}
 
 

@@ -1,7 +1,8 @@
-"""Metrics that are read from the database: the accuracy of wait estimates, invitations, hourly windows, what workers do."""
+"""Metrics that are read from the database: the accuracy of wait estimates, invitations, hourly
+windows, what workers do.
+"""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.eligibility import list_probes
-from frontdesk.eligibility.decide import TAKEN_PER_DAY
+from frontdesk.eligibility.probes import TAKEN_PER_DAY
 from frontdesk.errors import Unavailable
 from frontdesk.files import count_unfinished
 from frontdesk.invitations import delivery, find_worker_status
@@ -30,7 +31,8 @@ Read = Callable[[Tx, datetime], list[Metric]]
 
 @dataclass(slots=True, eq=False)
 class StoredMetrics:
-    """A Prometheus collector that reads at most every `fresh_seconds`, and less often if that would be 1 % of the time.
+    """A Prometheus collector that reads at most every `fresh_seconds`, and less often if that would
+    be 1 % of the time.
 
     It reads each time when `fresh_seconds` is 0. It yields nothing while the database can't answer.
     """
@@ -62,18 +64,35 @@ def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
     states = {state.value: found.by_state.get(state.value, 0) for state in InvitationState}
     window = "Batched invitations in the account's current hourly window."
     oldest = "Age of the oldest due immediate invitation, in seconds."
+    share = (
+        "Used part of the hourly limit of immediate invitations, of the ten accounts that used "
+        "most of theirs."
+    )
+    at_limit = "Accounts whose immediate invitations wait for the hourly limit."
     held = "1 while delivery is held (`frontdesk invitations release`)."
     return [
         _gauges("frontdesk_invitations", "Invitations, by state.", "state", states),
         _gauges("frontdesk_invitations_window_used", window, "account_id", found.window_used),
-        GaugeMetricFamily("frontdesk_invitations_oldest_due_seconds", oldest, value=found.oldest_due_seconds),
+        _gauges(
+            "frontdesk_invitations_immediate_share", share, "account_id", found.immediate_shares
+        ),
+        GaugeMetricFamily(
+            "frontdesk_invitations_accounts_at_limit", at_limit, value=found.immediate_at_limit
+        ),
+        GaugeMetricFamily(
+            "frontdesk_invitations_oldest_due_seconds", oldest, value=found.oldest_due_seconds
+        ),
         GaugeMetricFamily("frontdesk_invitations_held", held, value=found.held),
     ]
 
 
 def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
-    """What workers do: signs of life, attempts at deliveries, files, the clean-up; and the age of queue feeds."""
-    status, (last_turn, unclean), files = find_worker_status(tx), read_upkeep(tx), count_unfinished(tx)
+    """What workers do: signs of life, attempts at deliveries, files, the clean-up; and the age of
+    queue feeds.
+    """
+    status = find_worker_status(tx)
+    last_turn, unclean = read_upkeep(tx)
+    files = count_unfinished(tx)
     ended = "Ended attempts at deliveries, and reported bounces."
     mail = CounterMetricFamily("frontdesk_mail", ended, labels=["result"])
     for result in (*ATTEMPT_ENDS.values(), "bounced"):
@@ -81,10 +100,22 @@ def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
     heartbeat = _age(status.get("seen_at"), database_time(tx))
     single = {
         "worker_heartbeat_seconds": ("Since a worker's last sign of life.", heartbeat),
-        "relay_up": ("1 if a worker's last conversation with the relay succeeded.", status.get("relay_up")),
-        "delivery_lag_seconds": ("From due to sent, of the newest mail.", status.get("lag_seconds")),
-        "erasures_waiting": ("Removals of personal data that SQLite's log may still hold.", unclean),
-        "retention_last_run_seconds": ("Since retention last began its turn.", _age(last_turn, now)),
+        "relay_up": (
+            "1 if a worker's last conversation with the relay succeeded.",
+            status.get("relay_up"),
+        ),
+        "delivery_lag_seconds": (
+            "From due to sent, of the newest mail.",
+            status.get("lag_seconds"),
+        ),
+        "erasures_waiting": (
+            "Removals of personal data that SQLite's log may still hold.",
+            unclean,
+        ),
+        "retention_last_run_seconds": (
+            "Since retention last began its turn.",
+            _age(last_turn, now),
+        ),
     }
     numbers = {state: number for state, (number, _) in files.items()}
     ages = {state: _age(at, now) for state, (_, at) in files.items() if at is not None}
@@ -94,7 +125,9 @@ def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
         mail,
         *(GaugeMetricFamily(f"frontdesk_{name}", *each) for name, each in single.items()),
         _gauges("frontdesk_files", "Unfinished files, by state.", "state", numbers),
-        _gauges("frontdesk_files_oldest_seconds", "Age of the oldest unfinished file.", "state", ages),
+        _gauges(
+            "frontdesk_files_oldest_seconds", "Age of the oldest unfinished file.", "state", ages
+        ),
         _gauges("frontdesk_feed_age_seconds", fed, "account_id", feeds),
     ]
 
@@ -103,7 +136,9 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     """The accuracy of the last hour's wait estimates, by plan."""
     found = measure_accuracy(list_outcomes(tx, now - RECENT))
     sentences = {
-        "wrong_zero_share": "Share of the estimates of 0 in the last hour after which the patient waited over 30 s.",
+        "wrong_zero_share": (
+            "Share of the estimates of 0 in the last hour after which the patient waited over 30 s."
+        ),
         "coverage_share": "Share of the last hour's waits inside the served interval; 0.8 is meant.",
         "matched": "Estimates of the last hour that could be compared with a patient's wait.",
         "mean_error_seconds": "Mean absolute error of the last hour's wait estimates.",
@@ -122,17 +157,17 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
 
 
 def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:
-    """The day's cross-account collisions, by account, and the clients at their limit."""
+    """The day's answers about values of other accounts, by account, and the accounts at their
+    limit.
+    """
     counts = list_probes(tx, now.date().isoformat())
-    by_account = Counter[int]()
-    for one in counts:
-        by_account[one.account_id] += one.taken
-    taken = "Records of the account that were refused today (UTC) because another account has their value."
-    stopped = "Clients at their limit of such records today."
+    by_account = {one.account_id: one.taken for one in counts}
+    taken = "Records of the account whose answer showed today (UTC) that another account has their value."
+    stopped = "Accounts at their limit of such answers today."
     at_limit = sum(one.taken >= TAKEN_PER_DAY for one in counts)
     return [
         _gauges("frontdesk_uniqueness_taken", taken, "account_id", by_account),
-        GaugeMetricFamily("frontdesk_uniqueness_clients_at_limit", stopped, value=at_limit),
+        GaugeMetricFamily("frontdesk_uniqueness_accounts_at_limit", stopped, value=at_limit),
     ]
 
 
@@ -160,4 +195,9 @@ def _gauges(name: str, sentence: str, label: str, values: Mapping[Any, Any]) -> 
 
 
 # Each with the seconds for which it is kept.
-SEVERAL_READS = ((accuracy_metrics, 0.0), (delivery_metrics, 5.0), (work_metrics, 5.0), (probe_metrics, 0.0))
+SEVERAL_READS = (
+    (accuracy_metrics, 0.0),
+    (delivery_metrics, 5.0),
+    (work_metrics, 5.0),
+    (probe_metrics, 0.0),
+)

@@ -1,7 +1,9 @@
-"""The log line and the metrics of each request: ids, route, status and milliseconds, never a value that a person sent.
+"""The log line and the metrics of each request: ids, route, status and milliseconds, never a value
+that a person sent.
 
-Log lines gather in memory for a tenth of a second and leave in one write: a log call for each request would take a tenth of its
-time. Serving processes write down their counts each second, and whichever is asked adds them up (docs/decisions/0061).
+Log lines gather in memory for a tenth of a second and leave in one write: a log call for each
+request would take a tenth of its time. Serving processes write down their counts each second, and
+whichever is asked adds them up (docs/decisions/0061).
 """
 
 import asyncio
@@ -35,9 +37,13 @@ from frontdesk.web.request import Network, Request, caller_address
 
 FLUSH_SECONDS = 0.1
 
-METRICS_FOLDER = "FRONTDESK_METRICS"  # the variable that names the folder of the serving processes' counts
+METRICS_FOLDER = (
+    "FRONTDESK_METRICS"  # the variable that names the folder of the serving processes' counts
+)
 STORE_SECONDS = 1.0
-ADDRESSES, LONGEST = 1024, 200  # that are kept as they are written; longer headers would fill the memory
+# That are kept as they are written; longer headers would fill the memory.
+ADDRESSES = 1024
+LONGEST = 200
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
@@ -48,9 +54,11 @@ Labels = tuple[str, str, int]
 
 
 class RequestCounts:
-    """Counts requests by their labels, beside other processes that share `folder`: each writes a file there every second.
+    """Counts requests by their labels, beside other processes that share `folder`: each writes a
+    file there every second.
 
-    A process that finds no space on the disk counts in memory: the others then show its older counts.
+    A process that finds no space on the disk counts in memory: the others then show its older
+    counts.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -80,11 +88,13 @@ class RequestCounts:
             written = self._file.with_suffix(f".{threading.get_ident()}")
             with suppress(OSError):
                 written.write_bytes(orjson.dumps([self.dropped_lines, rows]))
-                written.replace(self._file)  # whole at once: another process may be reading the folder
+                # whole at once: another process may be reading the folder
+                written.replace(self._file)
 
     def totals(self) -> tuple[int, dict[Labels, list[float]]]:
         """The dropped log lines and the counts of all processes that share the folder."""
-        total, dropped = {labels: [*row] for labels, row in [*self.rows.items()]}, self.dropped_lines
+        total = {labels: [*row] for labels, row in [*self.rows.items()]}
+        dropped = self.dropped_lines
         others = [] if self._file is None else self._file.parent.glob("*.json")
         for file in others:
             if file != self._file:
@@ -108,15 +118,25 @@ class Telemetry:
         self._address = _cached_address(())
 
     def watch(self, app: App) -> None:
-        """Show the metrics of this process, which serves the App, and log addresses as its trusted proxies forward them."""
-        self._address, registry, db = _cached_address(app.config.trusted_proxies), app.metrics, app.db
+        """Show the metrics of this process, which serves the App, and log addresses as its trusted
+        proxies forward them.
+        """
+        self._address = _cached_address(app.config.trusted_proxies)
+        registry = app.metrics
+        db = app.db
         registry.register(self)
         ProcessCollector(registry=registry)
         Info("frontdesk_build", "The program that answers.", registry=registry).info(PROGRAM)
-        pool = Gauge("frontdesk_pool_connections", "Connections of the pool.", ["state"], registry=registry)
+        pool = Gauge(
+            "frontdesk_pool_connections", "Connections of the pool.", ["state"], registry=registry
+        )
         for number, state in enumerate(("used", "idle")):
-            pool.labels(state).set_function(partial(lambda number: db.count_connections()[number], number))
-        waiting = Gauge("frontdesk_group_commit_waiting", "Records in no group yet.", registry=registry)
+            pool.labels(state).set_function(
+                partial(lambda number: db.count_connections()[number], number)
+            )
+        waiting = Gauge(
+            "frontdesk_group_commit_waiting", "Records in no group yet.", registry=registry
+        )
         waiting.set_function(app.enrolments.count_waiting)
         free = "Free space where SQLite's file lies, or else temporary files, in bytes."
         Gauge("frontdesk_disk_free_bytes", free, registry=registry).set_function(db.free_disk_bytes)
@@ -139,29 +159,41 @@ class Telemetry:
         at, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
         # Every other part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(
-            f'{{"at":"{_second(at)}{nanoseconds // 1000:06}Z","level":"{_LEVELS.get(status, "info")}","event":"request",'
+            f'{{"at":"{_second(at)}{nanoseconds // 1000:06}Z",'
+            f'"level":"{_LEVELS.get(status, "info")}","event":"request",'
             f'"request_id":"{request.request_id}","client":{client},"address":{address},'
-            f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}{trace}}}\n'
+            f'"method":"{method}","route":"{route}","status":{status},'
+            f'"ms":{seconds * 1000:.2f}{trace}}}\n'
         )
 
     def unexpected(self, error: Exception, request: Request, route: str) -> None:
-        """Log a fault of ours: the kind of error and where it happened. Its message may hold a person's data and is left
-        out."""
-        self._write(_error_line("unexpected_error", error, request_id=request.request_id, route=route))
+        """Log a fault of ours: the kind of error and where it happened. Its message may hold a
+        person's data and is left out.
+        """
+        self._write(
+            _error_line("unexpected_error", error, request_id=request.request_id, route=route)
+        )
 
     def response_cut(self, request: Request, route: str) -> None:
         """Log that a reader took nothing of a response for so long that it was broken off."""
         self._write(event_line("response_cut", request_id=request.request_id, route=route))
 
     def proxy_seen(self) -> None:
-        """Log, once in each process, that a proxy forwards and FRONTDESK_TRUSTED_PROXIES names none."""
+        """Log, once in each process, that a proxy forwards and FRONTDESK_TRUSTED_PROXIES names
+        none.
+        """
         if not self._has_seen_proxy:
             self._has_seen_proxy = True
-            detail = "A proxy forwards, and FRONTDESK_TRUSTED_PROXIES names none: its callers share the limit of failed attempts."
+            detail = (
+                "A proxy forwards, and FRONTDESK_TRUSTED_PROXIES names none: its callers share "
+                "the limit of failed attempts."
+            )
             self._write(event_line("proxy_not_trusted", detail=detail))
 
     def event(self, event: str, **values: object) -> None:
-        """Log what happened to the process, from any thread. `values` hold codes and sentences of ours."""
+        """Log what happened to the process, from any thread. `values` hold codes and sentences of
+        ours.
+        """
         self._output.write(event, **values)
 
     def failed_to_start(self, error: Exception) -> None:
@@ -171,7 +203,8 @@ class Telemetry:
 
     def flush(self) -> None:
         """Hand the gathered lines on; called a moment after the first of them, and at the end."""
-        lines, self._lines = self._lines, []
+        lines = self._lines
+        self._lines = []
         self._output.put(lines)
         self._counts.dropped_lines = self._output.dropped
         self._counts.store_soon()
@@ -194,10 +227,14 @@ class Telemetry:
         for labels, (*counts, total_seconds) in rows.items():
             texts = [*map(str, labels)]
             requests.add_metric(texts, sum(counts))
-            seconds.add_metric(texts, [*zip(bounds, accumulate(counts), strict=True)], total_seconds)
+            seconds.add_metric(
+                texts, [*zip(bounds, accumulate(counts), strict=True)], total_seconds
+            )
         yield from (requests, seconds)
         yield CounterMetricFamily(
-            "frontdesk_log_lines_dropped", "Log lines that were not written: nobody took them.", value=dropped
+            "frontdesk_log_lines_dropped",
+            "Log lines that were not written: nobody took them.",
+            value=dropped,
         )
 
     def _write(self, line: str) -> None:

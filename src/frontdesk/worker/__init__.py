@@ -1,1 +1,3 @@
-"""The worker: delivers invitations, loads files, prunes queue events, beside any number of other workers."""
+"""The worker: delivers invitations, loads files, prunes queue events, beside any number of other
+workers.
+"""

@@ -1,4 +1,6 @@
-"""What a worker does beside delivering, each in a thread: loading eligibility files, cleaning up, and pruning what is old."""
+"""What a worker does beside delivering, each in a thread: loading eligibility files, cleaning up,
+and pruning what is old.
+"""
 
 import sys
 import threading
@@ -17,15 +19,19 @@ from frontdesk.db import Database
 from frontdesk.db.engine import database_time, write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
-from frontdesk.files.claims import options_of
-from frontdesk.files.run import FileTurns
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.turns import FileTurns
 from frontdesk.invitations import save_worker_status
 from frontdesk.invitations.model import WorkerStatus
+from frontdesk.liveness import LoopBeats
 from frontdesk.log_output import LogOutput
-from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
+from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, retention_days
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
+from frontdesk.usage import counter_of
+from frontdesk.usage.counter import SAVE_SECONDS
 
-# How often a worker asks for work that nobody told it of: a lost notification, a retry or a lease that is due.
+# How often a worker asks for work that nobody told it of: a lost notification, a retry or a lease
+# that is due.
 IDLE_SECONDS = 2.0
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
 SHORTEST_WAIT_SECONDS = 0.25  # between two steps that find nothing to do
@@ -36,8 +42,9 @@ PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that others that write wait for a
 class Wakeup:
     """`wait(seconds)` ends early after `set()`, from any thread or a signal handler.
 
-    Not an Event: a signal handler that sets it can interrupt the thread that is about to wait for it, and would then wait
-    for the Event's lock for good. The put of a SimpleQueue takes no such lock.
+    Not an Event: a signal handler that sets it can interrupt the thread that is about to wait for
+    it, and would then wait for the Event's lock for good. The put of a SimpleQueue takes no such
+    lock.
     """
 
     def __init__(self) -> None:
@@ -47,25 +54,42 @@ class Wakeup:
         if self._calls.empty():  # a worker that is busy for hours must not gather them
             self._calls.put(None)
 
-    def wait(self, seconds: float) -> None:
-        with suppress(Empty):
+    def wait(self, seconds: float) -> bool:
+        """Returns True after `set()`, False when the time is over."""
+        try:
             self._calls.get(timeout=seconds)
+        except Empty:
+            return False
+        with suppress(Empty):
             while True:
                 self._calls.get_nowait()
+        return True
 
 
 class BackgroundTask(threading.Thread, ABC):
-    """Runs `step` again and again until `stop()`, beside the same task of any number of other workers.
+    """Runs `step` again and again until `stop()`, beside the same task of any number of other
+    workers.
 
-    `with task:` starts it, and at the end stops it and waits until its step has ended, whatever the block raised.
+    `with task:` starts it, and at the end stops it and waits until its step has ended, whatever the
+    block raised.
     """
 
     first_seconds: float  # until the first step
     poll_seconds: float  # until the next step after one that found nothing to do
-    failure_event: str  # the log's event when a step fails by an error of ours; later steps still run
+    failure_event: (
+        str  # the log's event when a step fails by an error of ours; later steps still run
+    )
 
-    def __init__(self, db: Database, *, clock: Clock = system_clock, log: LogOutput | None = None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        *,
+        clock: Clock = system_clock,
+        log: LogOutput | None = None,
+        beats: LoopBeats | None = None,
+    ) -> None:
         super().__init__(name=type(self).__name__, daemon=True)
+        self._beats = beats
         self._db = db
         self._clock = clock
         self._log = log or LogOutput(sys.stdout)
@@ -93,11 +117,31 @@ class BackgroundTask(threading.Thread, ABC):
     def step(self) -> bool:
         """Returns False when there was nothing to do. Raises Unavailable."""
 
+    def advance(self) -> None:
+        """The loop goes on. A step that takes long calls it between its pieces."""
+        if self._beats is not None:
+            self._beats.advance(self.name)
+
     def run(self) -> None:
+        self._run_steps()
+        if self._beats is not None:
+            self._beats.leave(self.name)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait until then, or until `wake` or `stop`; the loop beats meanwhile."""
+        longest = seconds if self._beats is None else self._beats.beat_seconds
+        until = time.monotonic() + seconds
+        self.advance()
+        while not self._wakeup.wait(max(0.0, min(longest, until - time.monotonic()))):
+            self.advance()
+            if time.monotonic() >= until:
+                return
+
+    def _run_steps(self) -> None:
         wait = self.first_seconds
         stepped_at = float("-inf")
         while True:
-            self._wakeup.wait(wait)
+            self._pause(wait)
             if self._is_stopping:
                 break
             # Many commits in a row wake it many times.
@@ -115,15 +159,23 @@ class BackgroundTask(threading.Thread, ABC):
 
 
 class FileLoader(BackgroundTask):
-    """Loads the files that wait, account by account in turns; after `stop()` the next worker goes on from the same chunk."""
+    """Loads the files that wait, account by account in turns; after `stop()` the next worker goes
+    on from the same chunk.
+    """
 
-    first_seconds, poll_seconds = 0.0, IDLE_SECONDS
+    first_seconds = 0.0
+    poll_seconds = IDLE_SECONDS
     failure_event = "loader_failed"
 
-    def __init__(self, config: Config, db: Database, **options: Any) -> None:
+    def __init__(self, db: Database, run: RunOptions, **options: Any) -> None:
         super().__init__(db, **options)
-        run = options_of(config, should_stop=lambda: self._is_stopping, tell=self._log.write)
+        run = replace(run, should_stop=self._check_stop, tell=self._log.write)
         self._turns = FileTurns(db, self._clock, run, slice_seconds=SLICE_SECONDS)
+
+    def _check_stop(self) -> bool:
+        """Between two pieces of a load, which may take hours."""
+        self.advance()
+        return self._is_stopping
 
     def run(self) -> None:
         super().run()
@@ -136,12 +188,14 @@ class FileLoader(BackgroundTask):
 class SignOfLife(BackgroundTask):
     """Stores that the worker lives and what it has seen; at the end, what is new."""
 
-    first_seconds, poll_seconds = 0.0, 10.0
+    first_seconds = 0.0
+    poll_seconds = 10.0
     failure_event = "sign_of_life_failed"
 
     def __init__(self, db: Database, status: WorkerStatus, **options: Any) -> None:
         super().__init__(db, **options)
-        self._status, self._stored = status, WorkerStatus().counts
+        self._status = status
+        self._stored = WorkerStatus().counts
 
     def run(self) -> None:
         super().run()
@@ -158,10 +212,29 @@ class SignOfLife(BackgroundTask):
         return False
 
 
-class LeftoverCleaner(BackgroundTask):
-    """Deletes what is left of ended and abandoned files' content, and empties SQLite's log after erasures."""
+class UsageSaver(BackgroundTask):
+    """Stores what the loaded files have added to their accounts' usage; at the end, the rest."""
 
-    first_seconds, poll_seconds = 5.0, 15.0
+    first_seconds = 0.0
+    poll_seconds = SAVE_SECONDS
+    failure_event = "usage_saving_failed"
+
+    def run(self) -> None:
+        super().run()
+        self.step()
+
+    def step(self) -> bool:
+        counter_of(self._db.engine).save_rest(self._db, self._clock())
+        return False
+
+
+class LeftoverCleaner(BackgroundTask):
+    """Deletes what is left of ended and abandoned files' content, and empties SQLite's log after
+    erasures.
+    """
+
+    first_seconds = 5.0
+    poll_seconds = 15.0
     failure_event = "cleaning_failed"
 
     def __init__(self, db: Database, **options: Any) -> None:
@@ -175,32 +248,42 @@ class LeftoverCleaner(BackgroundTask):
 
 
 class RetentionPruner(BackgroundTask):
-    """Takes the nightly turn of retention, if no other worker has: it looks each hour, and not while its worker still starts."""
+    """Takes the nightly turn of retention, if no other worker has: it looks each hour, and not
+    while its worker still starts.
+    """
 
-    first_seconds, poll_seconds = 120.0, 3600.0
+    first_seconds = 120.0
+    poll_seconds = 3600.0
     failure_event = "retention_failed"
 
     def __init__(self, config: Config, db: Database, **options: Any) -> None:
         super().__init__(db, **options)
-        self._kept = kept_days(config)
+        self._retention_days = retention_days(config)
 
     def step(self) -> bool:
         now = self._clock()
         if write_alone(self._db, lambda tx: begin_turn(tx, now)):
             requester = Requester("retention", f"retention-{now:%Y-%m-%d}", now)
-            turn = RetentionTurn(self._db, self._clock, self._kept, requester, self._pause)
-            self._log.write("retention_pruned", **{str(kind): count for kind, count in turn.run().items()})
+            turn = RetentionTurn(
+                self._db, self._clock, self._retention_days, requester, self._pause_turn
+            )
+            self._log.write(
+                "retention_pruned", **{str(kind): count for kind, count in turn.run().items()}
+            )
         return False
 
-    def _pause(self) -> bool:
-        self._wakeup.wait(PRUNE_PAUSE_SECONDS)
+    def _pause_turn(self) -> bool:
+        self._pause(PRUNE_PAUSE_SECONDS)
         return self._is_stopping
 
 
 class QueuePruner(BackgroundTask):
-    """Deletes queue events and estimates that are old enough, each hour, but not while its worker still starts."""
+    """Deletes queue events and estimates that are old enough, each hour, but not while its worker
+    still starts.
+    """
 
-    first_seconds, poll_seconds = 60.0, 3600.0
+    first_seconds = 60.0
+    poll_seconds = 3600.0
     failure_event = "queue_prune_failed"
 
     def step(self) -> bool:
@@ -209,11 +292,15 @@ class QueuePruner(BackgroundTask):
         return False
 
     def prune(self) -> Counter[str]:
-        """Delete all that is old enough, a page at a time, and return the numbers. Raises Unavailable."""
+        """Delete all that is old enough, a page at a time, and return the numbers. Raises
+        Unavailable.
+        """
         total = Counter[str]()
-        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
+        while page := write_alone(
+            self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)
+        ):
             total += page
-            self._wakeup.wait(PRUNE_PAUSE_SECONDS)
+            self._pause(PRUNE_PAUSE_SECONDS)
             if self._is_stopping:
                 break
         return total

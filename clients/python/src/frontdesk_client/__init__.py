@@ -1,4 +1,6 @@
-"""A client of the frontdesk interface: `Frontdesk` blocks, `AsyncFrontdesk` is for asyncio; their methods are the same."""
+"""A client of the frontdesk interface: `Frontdesk` blocks, `AsyncFrontdesk` is for asyncio; their
+methods are the same.
+"""
 
 from frontdesk_client.async_client import AsyncFileHandle, AsyncFrontdesk
 from frontdesk_client.client import FileHandle, Frontdesk

@@ -32,7 +32,9 @@ def awaiting(
     return method
 
 
-def iterating(function: Callable[P, Pages[T]]) -> Callable[Concatenate[AsyncFrontdesk, P], AsyncIterator[T]]:
+def iterating(
+    function: Callable[P, Pages[T]],
+) -> Callable[Concatenate[AsyncFrontdesk, P], AsyncIterator[T]]:
     """The list as a method that iterates over its items and reads a page at a time."""
 
     @functools.wraps(function)
@@ -68,12 +70,16 @@ class AsyncFrontdesk:
         attempts: int = 6,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a request in all.
+        """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a
+        request in all.
 
-        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url` is https or local.
+        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url`
+        is https or local.
         """
         self.core = Core(base_url, client_id, client_secret, scope=scope, attempts=attempts)
-        self._http = httpx.AsyncClient(base_url=self.core.base_url, timeout=timeout, transport=transport)
+        self._http = httpx.AsyncClient(
+            base_url=self.core.base_url, timeout=timeout, transport=transport
+        )
         self._token_lock = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncFrontdesk:
@@ -156,7 +162,9 @@ class AsyncFrontdesk:
         match step:
             case Send(method, path, params, headers, body):
                 content = in_threads(body) if isinstance(body, Content) else body
-                return await self._http.request(method, path, params=params, headers=headers, content=content)
+                return await self._http.request(
+                    method, path, params=params, headers=headers, content=content
+                )
             case Pause(seconds):
                 await asyncio.sleep(seconds)
             case NeedToken(rejected):
@@ -184,7 +192,9 @@ class AsyncFileHandle(FileView):
         return await self._become(operations.refresh(self._desk.core, self.data))
 
     async def wait(self, timeout: float | None = None) -> AsyncFileHandle:
-        """Wait until the file is done, held, failed or cancelled. Raises FileNotFinished after `timeout` seconds."""
+        """Wait until the file is done, held, failed or cancelled. Raises FileNotFinished after
+        `timeout` seconds.
+        """
         return await self._become(operations.wait(self._desk.core, self.data, timeout))
 
     async def approve(self) -> AsyncFileHandle:
@@ -198,8 +208,12 @@ class AsyncFileHandle(FileView):
     async def accept_mapping(
         self, mapping: Mapping[str, Any] | None = None, *, keep: bool = True
     ) -> AsyncFileHandle:
-        """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default. Raises WrongState."""
-        return await self._become(operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep))
+        """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default.
+        Raises WrongState.
+        """
+        return await self._become(
+            operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep)
+        )
 
     async def undo(self) -> AsyncFileHandle:
         """Undo the file's changes. Returns a new file, which does it. Raises WrongState."""
@@ -209,7 +223,9 @@ class AsyncFileHandle(FileView):
     def report(
         self, *, outcome: str | None = None, code: str | None = None, external_id: str | None = None
     ) -> AsyncIterator[ReportLine]:
-        """The lines of the report, in the order of the rows; while the file is loaded, those so far."""
+        """The lines of the report, in the order of the rows; while the file is loaded, those so
+        far.
+        """
         wanted = operations.report(self.data, outcome=outcome, code=code, external_id=external_id)
         return self._desk.items(wanted)
 

@@ -69,9 +69,11 @@ class Frontdesk:
         attempts: int = 6,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a request in all.
+        """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a
+        request in all.
 
-        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url` is https or local.
+        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url`
+        is https or local.
         """
         self.core = Core(base_url, client_id, client_secret, scope=scope, attempts=attempts)
         self._http = httpx.Client(base_url=self.core.base_url, timeout=timeout, transport=transport)
@@ -156,7 +158,9 @@ class Frontdesk:
         match step:
             case Send(method, path, params, headers, body):
                 content = body.pieces() if isinstance(body, Content) else body
-                return self._http.request(method, path, params=params, headers=headers, content=content)
+                return self._http.request(
+                    method, path, params=params, headers=headers, content=content
+                )
             case Pause(seconds):
                 time.sleep(seconds)
             case NeedToken(rejected):
@@ -177,7 +181,9 @@ class FileHandle(FileView):
         return self._become(operations.refresh(self._desk.core, self.data))
 
     def wait(self, timeout: float | None = None) -> FileHandle:
-        """Wait until the file is done, held, failed or cancelled. Raises FileNotFinished after `timeout` seconds."""
+        """Wait until the file is done, held, failed or cancelled. Raises FileNotFinished after
+        `timeout` seconds.
+        """
         return self._become(operations.wait(self._desk.core, self.data, timeout))
 
     def approve(self) -> FileHandle:
@@ -188,18 +194,28 @@ class FileHandle(FileView):
         """Stop a waiting, running or held file; applied rows stay applied. Raises WrongState."""
         return self._become(operations.act(self._desk.core, self.data, "cancel"))
 
-    def accept_mapping(self, mapping: Mapping[str, Any] | None = None, *, keep: bool = True) -> FileHandle:
-        """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default. Raises WrongState."""
-        return self._become(operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep))
+    def accept_mapping(
+        self, mapping: Mapping[str, Any] | None = None, *, keep: bool = True
+    ) -> FileHandle:
+        """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default.
+        Raises WrongState.
+        """
+        return self._become(
+            operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep)
+        )
 
     def undo(self) -> FileHandle:
         """Undo the file's changes. Returns a new file, which does it. Raises WrongState."""
-        return FileHandle(self._desk, self._desk.run(operations.act(self._desk.core, self.data, "undo")))
+        return FileHandle(
+            self._desk, self._desk.run(operations.act(self._desk.core, self.data, "undo"))
+        )
 
     def report(
         self, *, outcome: str | None = None, code: str | None = None, external_id: str | None = None
     ) -> Iterator[ReportLine]:
-        """The lines of the report, in the order of the rows; while the file is loaded, those so far."""
+        """The lines of the report, in the order of the rows; while the file is loaded, those so
+        far.
+        """
         wanted = operations.report(self.data, outcome=outcome, code=code, external_id=external_id)
         return self._desk.items(wanted)
 

@@ -1,4 +1,6 @@
-"""What an upload sends: a file by its path, bytes, a binary stream, or records. It can be sent again after a failure."""
+"""What an upload sends: a file by its path, bytes, a binary stream, or records. It can be sent
+again after a failure.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Progress: TypeAlias = Callable[[int, "int | None"], object]
 
 
 class BinaryStream(Protocol):
-    """What is read by `read(size)` until it is empty: an open file, a pipe, a response of another service."""
+    """What is read by `read(size)` until it is empty: an open file, a pipe, a response of another
+    service.
+    """
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -38,11 +42,13 @@ class Content:
         elif isinstance(source, str | os.PathLike):
             self._stream = Path(source).open("rb")  # noqa: SIM115 - closed by __exit__
         elif hasattr(source, "read"):
-            self._stream, self._is_ours = cast("BinaryStream", source), False
+            self._stream = cast("BinaryStream", source)
+            self._is_ours = False
         elif isinstance(source, Mapping):
             raise TypeError("A single record is not a file: give a list of records.")
         else:
-            self._stream, self.is_records = as_json_lines(source), True
+            self._stream = as_json_lines(source)
+            self.is_records = True
         self._start = self._position()
         self.size = self._rest()
 
@@ -60,8 +66,9 @@ class Content:
         return self._start is not None
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes from the beginning, and no more than `size`, if that is known: a file may grow while it is sent.
-        Raises ValueError if it became shorter."""
+        """The bytes from the beginning, and no more than `size`, if that is known: a file may grow
+        while it is sent. Raises ValueError if it became shorter.
+        """
         if self._start is not None:
             self._seek(self._start, os.SEEK_SET)
         sent = 0
@@ -106,7 +113,9 @@ def as_json_lines(records: Iterable[Mapping[str, Any]]) -> IO[bytes]:
 
 
 def as_json(value: object) -> bytes:
-    """JSON in UTF-8. A date is written as YYYY-MM-DD. Raises ValueError for NaN, TypeError for what JSON does not have."""
+    """JSON in UTF-8. A date is written as YYYY-MM-DD. Raises ValueError for NaN, TypeError for what
+    JSON does not have.
+    """
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text).encode()
 
 

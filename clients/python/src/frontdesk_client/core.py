@@ -1,7 +1,8 @@
-"""Requests and their answers, without a connection: each operation is a generator that yields what has to be done.
+"""Requests and their answers, without a connection: each operation is a generator that yields what
+has to be done.
 
-`Frontdesk` performs the steps with blocking calls, `AsyncFrontdesk` with awaits. The rules of tokens, retries and pages are
-here, once.
+`Frontdesk` performs the steps with blocking calls, `AsyncFrontdesk` with awaits. The rules of
+tokens, retries and pages are here, once.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ T = TypeVar("T")
 VERSION = "0.1.0"
 REPEATED_STATUS = {408, 429, 502, 503, 504}
 IN_FLIGHT = "idempotency_in_flight"
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 20.0
-# A limit of the minute ends within it. A longer Retry-After, such as until midnight, is the caller's to wait for.
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 20.0
+# A limit of the minute ends within it. A longer Retry-After, such as until midnight, is the
+# caller's to wait for.
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 RENEW_SECONDS = 60.0
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
 class WithoutQuery(logging.Filter):
-    """Takes the query out of httpx's log lines for these hosts: it may hold an address or an identifier of a member."""
+    """Takes the query out of httpx's log lines for these hosts: it may hold an address or an
+    identifier of a member.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,8 +109,9 @@ Operation: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True)
 class Pages(Generic[T]):
-    """A list that is read by the page: the call for the first page, and how a page is read: its items, and the parameters of
-    the next page or None."""
+    """A list that is read by the page: the call for the first page, and how a page is read: its
+    items, and the parameters of the next page or None.
+    """
 
     call: Call
     read: Callable[[httpx.Response], tuple[list[T], dict[str, str] | None]]
@@ -119,7 +125,9 @@ class Core:
     ) -> None:
         url = httpx.URL(base_url)
         if url.scheme != "https" and not (url.scheme == "http" and url.host in LOCAL_HOSTS):
-            raise ValueError("The base URL must begin with https://, because records are health information.")
+            raise ValueError(
+                "The base URL must begin with https://, because records are health information."
+            )
         if attempts < 1:
             raise ValueError("attempts must be at least 1.")
         WITHOUT_QUERY.hosts.add(url.host)
@@ -136,19 +144,24 @@ class Core:
         return self._token if is_good else None
 
     def fetch_token(self) -> Operation[str]:
-        """Get a new token. It is renewed a minute before its end. Raises AuthenticationFailed, Unreachable, ApiError."""
+        """Get a new token. It is renewed a minute before its end. Raises AuthenticationFailed,
+        Unreachable, ApiError.
+        """
         begun = monotonic()
         response = yield from self.repeat(Call("POST", "/oauth/token", form=self._form))
         content = json_object(response)
         if not isinstance(content.get("access_token"), str):
-            raise UnexpectedAnswer("The answer of /oauth/token has no access_token. Is the base URL right?")
+            raise UnexpectedAnswer(
+                "The answer of /oauth/token has no access_token. Is the base URL right?"
+            )
         lifetime = float(content.get("expires_in", 0))
         self._token = content["access_token"]
         self._renew_at = begun + lifetime - min(RENEW_SECONDS, lifetime / 10)
         return self._token
 
     def request(self, call: Call) -> Operation[httpx.Response]:
-        """Send a call with a token and, if it changes something, an Idempotency-Key, the same one in all attempts.
+        """Send a call with a token and, if it changes something, an Idempotency-Key, the same one
+        in all attempts.
 
         Raises Unreachable, ApiError, AuthenticationFailed.
         """
@@ -169,7 +182,9 @@ class Core:
         return content_of(response)
 
     def repeat(self, call: Call, *, is_authorized: bool = False) -> Operation[httpx.Response]:
-        """Send a call until it succeeds, is refused for good, or no attempt is left. A 401 renews the token once."""
+        """Send a call until it succeeds, is refused for good, or no attempt is left. A 401 renews
+        the token once.
+        """
         send = prepared(call)
         rejected: str | None = None
         attempt = 0
@@ -186,12 +201,16 @@ class Core:
                 raise  # the request itself is at fault
             except httpx.RequestError as error:
                 cause = error
-                failure = Unreachable(f"{call.method} {call.path} got no answer ({type(error).__name__}).")
+                failure = Unreachable(
+                    f"{call.method} {call.path} got no answer ({type(error).__name__})."
+                )
             else:
                 if response.is_success:
                     return response
                 failure = error_of(response)
-                is_expired = isinstance(failure, Unauthorized) and token is not None and rejected is None
+                is_expired = (
+                    isinstance(failure, Unauthorized) and token is not None and rejected is None
+                )
                 if is_expired and is_repeatable(call):
                     rejected = token  # revoked, or a clock runs ahead
                     continue
@@ -218,7 +237,9 @@ class Core:
 
 
 def is_repeatable(call: Call) -> bool:
-    """Every call may be sent again: it reads, its method is idempotent, or it has an Idempotency-Key. But a pipe is used up."""
+    """Every call may be sent again: it reads, its method is idempotent, or it has an
+    Idempotency-Key. But a pipe is used up.
+    """
     return call.content is None or call.content.is_repeatable
 
 
@@ -252,16 +273,20 @@ def content_of(response: httpx.Response) -> dict[str, Any]:
 
 
 def list_page(response: httpx.Response) -> tuple[list[Any], dict[str, str] | None]:
-    """The items of a page, and the parameters of the next one. Only these are taken from the link, so that no answer can send
-    the token elsewhere."""
+    """The items of a page, and the parameters of the next one. Only these are taken from the link,
+    so that no answer can send the token elsewhere.
+    """
     content = content_of(response)
     following = content.get("links", {}).get("next")
-    return content.get("data", []), dict(parse_qsl(urlsplit(following).query)) if following else None
+    return content.get("data", []), dict(
+        parse_qsl(urlsplit(following).query)
+    ) if following else None
 
 
 def given(**parameters: Any) -> dict[str, str]:
     """Query parameters without those that are None; booleans in lower case."""
     texts = {name: value for name, value in parameters.items() if value is not None}
     return {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in texts.items()
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in texts.items()
     }

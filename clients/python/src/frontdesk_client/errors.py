@@ -1,6 +1,8 @@
-"""Errors of the client: a class for each kind of problem that the service answers (its page /problems explains them).
+"""Errors of the client: a class for each kind of problem that the service answers (its page
+/problems explains them).
 
-Decide by the class and by `error.codes`; sentences may change. No message holds a value that was sent.
+Decide by the class and by `error.codes`; sentences may change. No message holds a value that was
+sent.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import httpx
 
 
 class Fault(NamedTuple):
-    """One field or parameter at fault. `did_you_mean` is the similar name that exists, if the name is unknown."""
+    """One field or parameter at fault. `did_you_mean` is the similar name that exists, if the name
+    is unknown.
+    """
 
     field: str
     code: str
@@ -28,7 +32,9 @@ class FrontdeskError(Exception):
 
 
 class Unreachable(FrontdeskError):
-    """No answer came, in all attempts; `__cause__` is the last failure. The request may have been carried out."""
+    """No answer came, in all attempts; `__cause__` is the last failure. The request may have been
+    carried out.
+    """
 
 
 class UnexpectedAnswer(FrontdeskError):
@@ -40,7 +46,9 @@ class FileNotFinished(FrontdeskError):
 
 
 class FileNotLoaded(FrontdeskError):
-    """The file failed, is held or was cancelled. `problem` is the file's own: code, message and place."""
+    """The file failed, is held or was cancelled. `problem` is the file's own: code, message and
+    place.
+    """
 
     def __init__(self, state: str, problem: Mapping[str, Any] | None) -> None:
         self.state = state
@@ -50,11 +58,15 @@ class FileNotLoaded(FrontdeskError):
 
 
 class BadSignature(FrontdeskError):
-    """The message is not signed by any of the secrets, or is too old. Answer it with 401, and do nothing else."""
+    """The message is not signed by any of the secrets, or is too old. Answer it with 401, and do
+    nothing else.
+    """
 
 
 class AuthenticationFailed(FrontdeskError):
-    """The service gives no token. `error` is the word of RFC 6749, such as `invalid_client` or `invalid_scope`."""
+    """The service gives no token. `error` is the word of RFC 6749, such as `invalid_client` or
+    `invalid_scope`.
+    """
 
     def __init__(self, response: httpx.Response, error: str, description: str) -> None:
         self.error = error
@@ -76,7 +88,9 @@ class ApiError(FrontdeskError):
         self.did_you_mean = dict(problem.get("did_you_mean", {}))
         self.request_id = str(problem.get("request_id", response.headers.get("X-Request-Id", "")))
         self.retry_after = retry_after(response)
-        faults = "; ".join(f"{fault.field}: {fault.code} ({fault.message})" for fault in self.faults)
+        faults = "; ".join(
+            f"{fault.field}: {fault.code} ({fault.message})" for fault in self.faults
+        )
         words = f"{self.status} {self.kind or self.title}: {faults or self.detail or 'no details'}"
         super().__init__(f"{words} [request {self.request_id}]" if self.request_id else words)
 
@@ -174,7 +188,9 @@ def error_of(response: httpx.Response) -> ApiError | AuthenticationFailed:
     """The error that an answer stands for. A kind that is newer than this client is an ApiError."""
     content = json_object(response)
     if isinstance(content.get("error"), str):
-        return AuthenticationFailed(response, content["error"], str(content.get("error_description", "")))
+        return AuthenticationFailed(
+            response, content["error"], str(content.get("error_description", ""))
+        )
     kind = str(content.get("type", "")).rpartition("#")[2]
     return KINDS.get(kind, ApiError)(response, content)
 

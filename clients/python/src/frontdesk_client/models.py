@@ -140,6 +140,7 @@ class FileProblem(TypedDict):
         "needs_mapping",
         "only_compared",
         "all_refused",
+        "too_many_rows",
         "bad_mapping",
         "internal",
     ]
@@ -492,7 +493,9 @@ class BatchResult(TypedDict):
     status: int
     """What a POST of the record alone would be answered: 201, 200, or the status of its problem."""
     outcome: NotRequired[
-        Literal["created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"]
+        Literal[
+            "created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"
+        ]
     ]
     id: NotRequired[int]
     """Identifier of the member record."""
@@ -563,7 +566,9 @@ class Eligibility(TypedDict):
 class InvitationStatus(TypedDict):
     """How far the invitation of a member is."""
 
-    state: Literal["pending", "claimed", "offered", "sent", "failed", "ambiguous", "cancelled"] | None
+    state: (
+        Literal["pending", "claimed", "offered", "sent", "failed", "ambiguous", "cancelled"] | None
+    )
     """null for a member without an invitation."""
     reason: str | None
     """Why it has this state:"""
@@ -631,7 +636,9 @@ class EligibilityChange(TypedDict):
     """Identifier of the change."""
     type: Literal["eligibility_changes"]
     at: str
-    outcome: Literal["created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"]
+    outcome: Literal[
+        "created", "updated", "unchanged", "moved", "ended", "reopened", "restored", "withdrawn"
+    ]
     """What happened to the member."""
     plan_id: int
     """The member's plan after the change."""
@@ -747,7 +754,7 @@ class NewWebhookEndpoint(TypedDict):
     """A webhook endpoint to create."""
 
     url: str
-    """An https address on the internet. A sandbox takes http on its own machine too."""
+    """An https address on the internet. A sandbox on your own machine takes http on that machine too."""
     event_types: NotRequired[
         list[
             Literal[
@@ -769,7 +776,8 @@ class NewWebhookEndpoint(TypedDict):
     ]
     """Types of the events that are sent; empty, which is the default, for all."""
     state: NotRequired[Literal["active", "paused"]]
-    """`paused`: nothing is sent, events wait."""
+    """`active`: it is sent events once it has answered a `webhook.test` with 2xx. `paused`: nothing is sent,
+    events wait."""
 
 
 class WebhookEndpointPatch(TypedDict):
@@ -798,7 +806,7 @@ class WebhookEndpointPatch(TypedDict):
     ]
     """Types of the events that are sent; empty for all."""
     state: NotRequired[Literal["active", "paused"]]
-    """`active`: what has waited is sent at once."""
+    """`active`: what has waited is sent at once, to an address that is not verified after a test."""
 
 
 class WebhookReplay(TypedDict):
@@ -835,10 +843,12 @@ class WebhookTarget(TypedDict):
         ]
     ]
     """Empty for all."""
-    state: Literal["active", "paused"]
-    """While it is `paused`, events wait for it, for 30 days at most."""
-    paused_reason: Literal["asked", "gone", "failing"] | None
-    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days."""
+    state: Literal["unverified", "active", "paused"]
+    """`unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`,
+    events wait for it, for 30 days at most."""
+    paused_reason: Literal["asked", "gone", "failing", "unverified"] | None
+    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no
+    test with 2xx for a day."""
     attempts: int
     """Attempts of the next event that have failed."""
     next_attempt_at: str | None
@@ -936,13 +946,16 @@ class Fault(TypedDict):
         "unknown_parameter",
         "empty",
         "too_many_records",
+        "too_many_blank_lines",
         "unknown_encoding",
         "idempotency_key_reused",
         "too_many_uploads",
         "too_many_files",
         "too_many_bytes",
         "too_many_taken",
+        "storage_used_up",
         "suggestion_open",
+        "too_many_at_once",
         "report_open",
         "no_such_member",
         "member_exists",
@@ -956,6 +969,37 @@ class Fault(TypedDict):
     """The rule in words; it never repeats the value."""
     did_you_mean: NotRequired[str]
     """The similar name of a field or parameter that exists."""
+
+
+class ProblemRemedy(TypedDict):
+    """What to do about a problem."""
+
+    action: Literal[
+        "accept_mapping",
+        "approve_file",
+        "cancel_file",
+        "create_member",
+        "list_accounts",
+        "list_clients",
+        "list_invitations",
+        "list_messages",
+        "list_plans",
+        "list_provider_groups",
+        "move_member",
+        "name_account",
+        "rename_member",
+        "rename_members",
+        "show_member",
+        "stop_suppressing",
+        "update_member",
+    ]
+    """The word of the remedy."""
+    method: str
+    """Method of the operation."""
+    path: str
+    """Its path; an id that the service does not know is a name in braces."""
+    note: NotRequired[str]
+    """What its request has to be like."""
 
 
 class Problem(TypedDict):
@@ -976,13 +1020,19 @@ class Problem(TypedDict):
     """All faults, or what is wrong more exactly."""
     did_you_mean: NotRequired[dict[str, str]]
     """Ignored fields and parameters, each with the similar name that exists."""
+    remedy: NotRequired[ProblemRemedy]
+    """What to do about it, where one operation does it."""
 
 
 class OAuthError(TypedDict):
     """An error of RFC 6749, section 5.2."""
 
     error: Literal[
-        "invalid_request", "invalid_scope", "unsupported_grant_type", "invalid_client", "rate_limited"
+        "invalid_request",
+        "invalid_scope",
+        "unsupported_grant_type",
+        "invalid_client",
+        "rate_limited",
     ]
     error_description: str
 

@@ -1,4 +1,6 @@
-"""What the service can be asked: each function makes a call and reads its answer. Both clients have them as methods."""
+"""What the service can be asked: each function makes a call and reads its answer. Both clients have
+them as methods.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,18 @@ from frontdesk_client.models import (
 )
 
 FileFormat: TypeAlias = Literal["csv", "jsonl", "json", "834", "xlsx"]
-FileState: TypeAlias = Literal["receiving", "waiting", "running", "held", "done", "failed", "cancelled"]
+FileState: TypeAlias = Literal[
+    "receiving", "waiting", "running", "held", "done", "failed", "cancelled"
+]
 
 WEBHOOKS = "/v2/webhook-endpoints"
 ENDED_STATES = {"done", "held", "failed", "cancelled"}
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 5.0
-PAGE_OF_PLANS, PAGE_OF_MEMBERS, PAGE_OF_FILES, PAGE_OF_LINES = 1000, 1000, 100, 5000
+FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 5.0
+PAGE_OF_PLANS = 1000
+PAGE_OF_MEMBERS = 1000
+PAGE_OF_FILES = 100
+PAGE_OF_LINES = 5000
 
 
 class VersionedPlan(NamedTuple):
@@ -69,7 +77,9 @@ class Enrolment(NamedTuple):
 
 
 class ReportLine(TypedDict):
-    """A line of the report of a file: a row has one for its outcome, and one for each fault and each warning."""
+    """A line of the report of a file: a row has one for its outcome, and one for each fault and
+    each warning.
+    """
 
     row: int | None
     external_id: str | None
@@ -87,20 +97,28 @@ class Reconciliation(NamedTuple):
     missing_there: list[str]
     """In the file, and not in the service: a load would create these members"""
     missing_here: list[str]
-    """Members of the plan with access that the file does not list: a load of a full file would end their access"""
+    """Members of the plan with access that the file does not list: a load of a full file would end
+    their access
+    """
     differs: dict[str, list[str]]
     """Members of the plan with the names of the fields that differ"""
     other_plan: dict[str, str | None]
     """Members of another plan of the account, with its `external_id`: a load would move them"""
     refused: dict[str, list[str]]
-    """Rows that can't be compared, with their faults as `field: code`; a row without `external_id` is `row 7`"""
+    """Rows that can't be compared, with their faults as `field: code`; a row without `external_id`
+    is `row 7`
+    """
     unchanged: int
     """Number of rows that equal the stored member"""
 
     @property
     def is_equal(self) -> bool:
         return not (
-            self.missing_there or self.missing_here or self.differs or self.other_plan or self.refused
+            self.missing_there
+            or self.missing_here
+            or self.differs
+            or self.other_plan
+            or self.refused
         )
 
 
@@ -108,7 +126,9 @@ class Reconciliation(NamedTuple):
 
 
 def me(core: Core) -> Operation[Caller]:
-    """The account, the client and its scopes, the environment, and what is left of the limit of requests."""
+    """The account, the client and its scopes, the environment, and what is left of the limit of
+    requests.
+    """
     content = yield from core.json(Call("GET", "/v2/me"))
     found: Caller = content["data"]
     return found
@@ -139,10 +159,13 @@ def versioned_plan(core: Core, plan_id: int) -> Operation[VersionedPlan]:
 def change_plan(
     core: Core, plan_id: int, changes: PlanPatch, *, if_match: str | None = None
 ) -> Operation[Plan]:
-    """Change fields of a plan; absent fields keep their values. With `if_match`, PreconditionFailed if the plan has changed
-    since it was read. Raises NotFound, Invalid."""
+    """Change fields of a plan; absent fields keep their values. With `if_match`, PreconditionFailed
+    if the plan has changed since it was read. Raises NotFound, Invalid.
+    """
     headers = {"If-Match": if_match} if if_match else {}
-    content = yield from core.json(Call("PATCH", f"/v2/plans/{plan_id:d}", json=changes, headers=headers))
+    content = yield from core.json(
+        Call("PATCH", f"/v2/plans/{plan_id:d}", json=changes, headers=headers)
+    )
     changed: Plan = content["data"][0]
     return changed
 
@@ -159,13 +182,17 @@ def enrol(
     move: bool | None = None,
     idempotency_key: str | None = None,
 ) -> Operation[Enrolment]:
-    """Create the member, or update the one that has the `external_id`. Raises Invalid with every fault, NotFound.
+    """Create the member, or update the one that has the `external_id`. Raises Invalid with every
+    fault, NotFound.
 
-    `only="create"`: PreconditionFailed (`member_exists`) for a stored member. `only="update"`: NotFound (`no_such_member`) for
-    a new one. `move=False`: Conflict (`other_plan`) for a member of another plan of the account.
+    `only="create"`: PreconditionFailed (`member_exists`) for a stored member. `only="update"`:
+    NotFound (`no_such_member`) for a new one. `move=False`: Conflict (`other_plan`) for a member of
+    another plan of the account.
     """
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-    call = conditional(Call("POST", members_path(plan_id), json=member, headers=headers), only, move)
+    call = conditional(
+        Call("POST", members_path(plan_id), json=member, headers=headers), only, move
+    )
     return read_enrolment((yield from core.request(call)))
 
 
@@ -178,8 +205,10 @@ def enrol_batch(
     move: bool | None = None,
     idempotency_key: str | None = None,
 ) -> Operation[BatchResults]:
-    """Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no other: look at the `status`
-    of each result. Raises Invalid (`too_many_records`), TooLarge above 8 MiB, NotFound; for more members upload a file."""
+    """Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no
+    other: look at the `status` of each result. Raises Invalid (`too_many_records`), TooLarge above
+    8 MiB, NotFound; for more members upload a file.
+    """
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
     call = Call("POST", f"{members_path(plan_id)}/batch", json=list(members), headers=headers)
     results: BatchResults = yield from core.json(conditional(call, only, move))
@@ -194,8 +223,12 @@ def conditional(call: Call, only: str | None, move: bool | None) -> Call:
     )
 
 
-def end_member(core: Core, plan_id: int, eligibility_id: int, on: str | date) -> Operation[Enrolment]:
-    """Let the access of a member end; `on` is its last day, past or to come. Raises NotFound, Invalid."""
+def end_member(
+    core: Core, plan_id: int, eligibility_id: int, on: str | date
+) -> Operation[Enrolment]:
+    """Let the access of a member end; `on` is its last day, past or to come. Raises NotFound,
+    Invalid.
+    """
     path = f"{members_path(plan_id)}/{eligibility_id:d}/end"
     return read_enrolment((yield from core.request(Call("POST", path, json={"on": on}))))
 
@@ -203,7 +236,9 @@ def end_member(core: Core, plan_id: int, eligibility_id: int, on: str | date) ->
 def rename_member(
     core: Core, plan_id: int, eligibility_id: int, external_id: str, *, member_id: str | None = None
 ) -> Operation[Enrolment]:
-    """Give a member another identifier; its record, history and invitation stay. Raises NotFound, Invalid (`not_unique`)."""
+    """Give a member another identifier; its record, history and invitation stay. Raises NotFound,
+    Invalid (`not_unique`).
+    """
     path = f"{members_path(plan_id)}/{eligibility_id:d}/rename"
     wanted = given(external_id=external_id, member_id=member_id)
     return read_enrolment((yield from core.request(Call("POST", path, json=wanted))))
@@ -233,15 +268,20 @@ def read_enrolment(response: httpx.Response) -> Enrolment:
 
 
 def members(
-    plan_id: int, *, updated_since: str | datetime | None = None, eligible_on: str | date | None = None
+    plan_id: int,
+    *,
+    updated_since: str | datetime | None = None,
+    eligible_on: str | date | None = None,
 ) -> Pages[EligibilityRecord]:
     """The members of a plan in the order of `id`. Needs the scope `eligibility:read`.
 
-    `updated_since`: only those that were created or changed then or later; let it begin some minutes before the last reading.
-    `eligible_on`: only those with access on this day.
+    `updated_since`: only those that were created or changed then or later; let it begin some
+    minutes before the last reading. `eligible_on`: only those with access on this day.
     """
     since = wire_time(updated_since) if isinstance(updated_since, datetime) else updated_since
-    wanted = given(updated_since=since, eligible_on=eligible_on) | {"page[size]": str(PAGE_OF_MEMBERS)}
+    wanted = given(updated_since=since, eligible_on=eligible_on) | {
+        "page[size]": str(PAGE_OF_MEMBERS)
+    }
     return Pages(Call("GET", members_path(plan_id), wanted), list_page)
 
 
@@ -260,8 +300,9 @@ def find_member(
     email: str | None = None,
     plan_id: int | None = None,
 ) -> Operation[EligibilityRecord | None]:
-    """The member with exactly this identifier, under any plan of the account or under one. Give one of the three.
-    Needs the scope `eligibility:read`."""
+    """The member with exactly this identifier, under any plan of the account or under one. Give one
+    of the three. Needs the scope `eligibility:read`.
+    """
     wanted = given(external_id=external_id, member_id=member_id, email=email)
     path = "/v2/eligibility" if plan_id is None else members_path(plan_id)
     if len(wanted) != 1:
@@ -307,11 +348,12 @@ def upload(
     idempotency_key: str | None = None,
     progress: Progress | None = None,
 ) -> Operation[File]:
-    """Send a file of members: a path, bytes, a binary stream, or records. A worker of the service then loads it.
+    """Send a file of members: a path, bytes, a binary stream, or records. A worker of the service
+    then loads it.
 
-    `mapping` is the name of a stored mapping, or a mapping. `progress` is called with the bytes sent and the size (None for a
-    pipe); it begins again when the upload is repeated. A pipe is not repeated. Raises NotFound, Invalid, TooLarge,
-    UnsupportedMediaType, RateLimited.
+    `mapping` is the name of a stored mapping, or a mapping. `progress` is called with the bytes
+    sent and the size (None for a pipe); it begins again when the upload is repeated. A pipe is not
+    repeated. Raises NotFound, Invalid, TooLarge, UnsupportedMediaType, RateLimited.
     """
     headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
     named = mapping if mapping is None or isinstance(mapping, str) else json.dumps(mapping)
@@ -327,7 +369,11 @@ def upload(
             file_name=file_name,
         )
         path = f"/v2/plans/{plan_id:d}/eligibility-files"
-        return (yield from read_file(core, Call("POST", path, parameters, content=content, headers=headers)))
+        return (
+            yield from read_file(
+                core, Call("POST", path, parameters, content=content, headers=headers)
+            )
+        )
 
 
 def suggest_mapping(
@@ -339,8 +385,10 @@ def suggest_mapping(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> Operation[MappingSuggestion]:
-    """A mapping that would read the file; nothing is loaded. Answer its `questions` before you store or send it.
-    Raises NotFound, Invalid, Malformed, RateLimited while another one is made for the account."""
+    """A mapping that would read the file; nothing is loaded. Answer its `questions` before you
+    store or send it. Raises NotFound, Invalid, Malformed, RateLimited while another one is made for
+    the account.
+    """
     with Content(source) as content:
         wanted = given(suggest_mapping=True, format=format, encoding=encoding, sheet=sheet)
         path = f"/v2/plans/{plan_id:d}/eligibility-files"
@@ -353,7 +401,9 @@ def files(
     plan_id: int | None = None, *, state: FileState | None = None, sha256: str | None = None
 ) -> Pages[File]:
     """The files of a plan, or of the account, the newest first."""
-    path = "/v2/eligibility-files" if plan_id is None else f"/v2/plans/{plan_id:d}/eligibility-files"
+    path = (
+        "/v2/eligibility-files" if plan_id is None else f"/v2/plans/{plan_id:d}/eligibility-files"
+    )
     wanted = given(state=state, sha256=sha256) | {"page[size]": str(PAGE_OF_FILES)}
     return Pages(Call("GET", path, wanted), list_page)
 
@@ -389,7 +439,9 @@ def accept_mapping(
 
 
 def wait(core: Core, data: File, timeout: float | None) -> Operation[File]:
-    """The file when it is done, held, failed or cancelled. Raises FileNotFinished after `timeout` seconds."""
+    """The file when it is done, held, failed or cancelled. Raises FileNotFinished after `timeout`
+    seconds.
+    """
     end = None if timeout is None else monotonic() + timeout
     seconds = FIRST_WAIT_SECONDS
     while data["state"] not in ENDED_STATES:
@@ -402,9 +454,15 @@ def wait(core: Core, data: File, timeout: float | None) -> Operation[File]:
 
 
 def report(
-    data: File, *, outcome: str | None = None, code: str | None = None, external_id: str | None = None
+    data: File,
+    *,
+    outcome: str | None = None,
+    code: str | None = None,
+    external_id: str | None = None,
 ) -> Pages[ReportLine]:
-    """The lines of a file's report in the order of its rows; while the file is loaded, those so far."""
+    """The lines of a file's report in the order of its rows; while the file is loaded, those so
+    far.
+    """
     wanted = given(outcome=outcome, code=code, external_id=external_id)
     wanted |= {"page[size]": str(PAGE_OF_LINES)}
     return Pages(Call("GET", f"{file_path(data)}/report", wanted), read_report)
@@ -430,10 +488,13 @@ def reconcile(
 ) -> Operation[Reconciliation]:
     """Compare a full file, or records, with the members of a plan, and write no member.
 
-    The service compares, in a dry run: so each value is read as a load would read it, and every format and mapping works.
-    Raises FileNotLoaded if the file can't be read, FileNotFinished, and what `upload` raises.
+    The service compares, in a dry run: so each value is read as a load would read it, and every
+    format and mapping works. Raises FileNotLoaded if the file can't be read, FileNotFinished, and
+    what `upload` raises.
     """
-    data = yield from upload(core, plan_id, source, mode="full", dry_run=True, format=format, mapping=mapping)
+    data = yield from upload(
+        core, plan_id, source, mode="full", dry_run=True, format=format, mapping=mapping
+    )
     data = yield from wait(core, data, timeout)
     if data["state"] != "done" or (data["problem"] and not data["rows_done"]):
         raise FileNotLoaded(data["state"], data["problem"])
@@ -466,13 +527,17 @@ def note(found: Reconciliation, line: ReportLine) -> None:
 
 
 def events(*, after: str | None = None) -> Pages[Event]:
-    """What has happened to the account's members, invitations, files and queues, the oldest first. Keep the `id` of the last
-    event and give it as `after` the next time. Needs the scope `events:read`."""
+    """What has happened to the account's members, invitations, files and queues, the oldest first.
+    Keep the `id` of the last event and give it as `after` the next time. Needs the scope
+    `events:read`.
+    """
     return Pages(Call("GET", "/v2/events", given(**{"page[after]": after})), list_page)
 
 
 def webhook_endpoints() -> Pages[WebhookTarget]:
-    """Every webhook endpoint of the account, by id. This and what follows needs the scope `webhooks:manage`."""
+    """Every webhook endpoint of the account, by id. This and what follows needs the scope
+    `webhooks:manage`.
+    """
     return Pages(Call("GET", WEBHOOKS), list_page)
 
 
@@ -484,9 +549,12 @@ def webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
 def create_webhook_endpoint(
     core: Core, url: str, *, event_types: Sequence[str] = ()
 ) -> Operation[WebhookTarget]:
-    """A new webhook endpoint, for events of these types or of all. Keep its `secret`, which is not shown again.
-    Raises Invalid."""
-    return read_endpoint(core, Call("POST", WEBHOOKS, json={"url": url, "event_types": list(event_types)}))
+    """A new webhook endpoint, for events of these types or of all. Keep its `secret`, which is not
+    shown again. Raises Invalid.
+    """
+    return read_endpoint(
+        core, Call("POST", WEBHOOKS, json={"url": url, "event_types": list(event_types)})
+    )
 
 
 def change_webhook_endpoint(
@@ -507,15 +575,18 @@ def rotate_webhook_secret(core: Core, endpoint_id: int) -> Operation[WebhookTarg
 
 
 def test_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
-    """Send the endpoint an event `webhook.test`, behind those that wait. Raises NotFound, WrongState while it is paused."""
+    """Send the endpoint an event `webhook.test`, behind those that wait. Raises NotFound,
+    WrongState while it is paused.
+    """
     return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/test"))
 
 
 def replay_webhook_endpoint(
     core: Core, endpoint_id: int, *, event_id: str | None = None, since: datetime | None = None
 ) -> Operation[WebhookTarget]:
-    """Send the endpoint one event again, behind those that wait, or all since a time, in their order. Each has the
-    `webhook-id` that it had. Raises NotFound, Invalid."""
+    """Send the endpoint one event again, behind those that wait, or all since a time, in their
+    order. Each has the `webhook-id` that it had. Raises NotFound, Invalid.
+    """
     asked = given(event_id=event_id, since=since and wire_time(since))
     return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/replay", json=asked))
 
@@ -542,9 +613,12 @@ def mapping(core: Core, name: str) -> Operation[StoredMapping]:
 def save_mapping(
     core: Core, name: str, mapping: Mapping[str, Any], *, default: bool | None = None
 ) -> Operation[StoredMapping]:
-    """Store a mapping, or replace it. `default` makes it the one for files without a mapping, or no longer.
-    Raises Invalid with each fault by its place."""
-    return read_mapping(core, Call("PUT", mapping_path(name), given(default=default), json=dict(mapping)))
+    """Store a mapping, or replace it. `default` makes it the one for files without a mapping, or no
+    longer. Raises Invalid with each fault by its place.
+    """
+    return read_mapping(
+        core, Call("PUT", mapping_path(name), given(default=default), json=dict(mapping))
+    )
 
 
 def delete_mapping(core: Core, name: str) -> Operation[None]:

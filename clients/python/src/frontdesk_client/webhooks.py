@@ -17,17 +17,24 @@ TOLERANCE_SECONDS = 300
 
 
 def verify_webhook(
-    body: bytes, headers: Mapping[str, str], secrets: str | Iterable[str], *, now: float | None = None
+    body: bytes,
+    headers: Mapping[str, str],
+    secrets: str | Iterable[str],
+    *,
+    now: float | None = None,
 ) -> dict[str, Any]:
-    """The event of a webhook: `type`, `timestamp`, `data`. `body` is the raw body, before any JSON parser.
+    """The event of a webhook: `type`, `timestamp`, `data`. `body` is the raw body, before any JSON
+    parser.
 
-    Give both secrets while one replaces the other. A message may come more than once with the same `webhook-id`: keep the
-    ids of the messages that you have handled. Raises BadSignature: no secret has signed it, or its timestamp is more than
-    five minutes away. Raises ValueError for a secret that has not the form `whsec_…`.
+    Give both secrets while one replaces the other. A message may come more than once with the same
+    `webhook-id`: keep the ids of the messages that you have handled. Raises BadSignature: no secret
+    has signed it, or its timestamp is more than five minutes away. Raises ValueError for a secret
+    that has not the form `whsec_…`.
     """
     keys = [key_of(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     values = {name.lower(): value for name, value in headers.items()}
-    id_, timestamp = values.get("webhook-id", ""), values.get("webhook-timestamp", "")
+    id_ = values.get("webhook-id", "")
+    timestamp = values.get("webhook-timestamp", "")
     if not id_ or not (timestamp.isascii() and timestamp.isdecimal()):
         raise BadSignature("The headers webhook-id and webhook-timestamp are missing or malformed.")
     if abs((time() if now is None else now) - int(timestamp)) > TOLERANCE_SECONDS:
@@ -41,7 +48,8 @@ def verify_webhook(
         )
         if version == "v1"
     ]
-    if not any([hmac.compare_digest(one, other) for one in expected for other in sent]):  # noqa: C419 - all, in equal time
+    # Every pair is compared, so that the time does not tell which one fits.
+    if not any([hmac.compare_digest(one, other) for one in expected for other in sent]):  # noqa: C419
         raise BadSignature("No signature of the message is by one of the secrets.")
     event = json.loads(body)
     if not isinstance(event, dict):

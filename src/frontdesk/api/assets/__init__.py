@@ -1,1 +1,3 @@
-"""Files of the documentation. docs has links to the published pages; the folder scalar is third-party (see its LICENSE)."""
+"""Files of the documentation. docs has links to the published pages; the folder scalar is
+third-party (see its LICENSE).
+"""

@@ -1,4 +1,6 @@
-"""What Alembic runs for each migration command; the connection and the settings come from `migrate`."""
+"""What Alembic runs for each migration command; the connection and the settings come from
+`migrate`.
+"""
 
 from alembic import context
 

@@ -1,5 +1,6 @@
-"""Decides which column of a sample holds which field, by its name and its values, and the rule that reads it: the mapping as it
-grows, column by column."""
+"""Decides which column of a sample holds which field, by its name and its values, and the rule that
+reads it: the mapping as it grows, column by column.
+"""
 
 import json
 import re
@@ -9,25 +10,35 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, STATE_CODES, FieldContext, day_exists
+from frontdesk.eligibility.field_kinds import EARLIEST_DOB, STATE_CODES, FieldContext, day_exists
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.mapping import values
 from frontdesk.mapping.parser import MOST_FORMATS, parse_mapping
 from frontdesk.mapping.suggest import names
-from frontdesk.mapping.suggest.names import FULL_NAME, PERSON_NUMBER, RELATIONSHIP, meanings, words_of
+from frontdesk.mapping.suggest.names import (
+    FULL_NAME,
+    PERSON_NUMBER,
+    RELATIONSHIP,
+    meanings,
+    words_of,
+)
 from frontdesk.mapping.suggest.sample import Sample
 from frontdesk.mapping.values import FAMILY, date_reader, field_named, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # Confidence of a suggestion, 0 to 1: that of the column's name, times these factors.
-_GUESSED, _WITHOUT_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
+_GUESSED = 0.6
+_WITHOUT_VALUES = 0.7
+_SHARED_KEY = 0.5
 _OF_EMPLOYMENT = 0.89  # an unspecified day of termination, if there is an end of a coverage too
 _LEAST = 0.3  # less confident fields are not suggested
 _LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
 _ON_SSNS = (
-    "Most values look like social security numbers, so the column is not used as an identifier. Ask the sender for a number of "
-    "its own. If they are none, or are to be stored and shown as they are, say so in the mapping: {}."
+    "Most values look like social security numbers, so the column is not used as an identifier. "
+    "Ask the sender for a number of its own. If they are none, or are to be stored and shown as "
+    "they are, say so in the mapping: {}."
 )
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
@@ -35,7 +46,15 @@ _DATES = ("dob", "effective_date", "expiry_date")
 _MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
 _DAY_FIRST = ("DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD/MM/YY", "DD-MM-YY")
 _PLAIN_DATES = [
-    *("YYYY-MM-DD", "YYYY/MM/DD", "YYYYMMDD", "DD-MON-YYYY", "DD MON YYYY", "MON DD, YYYY", "DD-MON-YY"),
+    *(
+        "YYYY-MM-DD",
+        "YYYY/MM/DD",
+        "YYYYMMDD",
+        "DD-MON-YYYY",
+        "DD MON YYYY",
+        "MON DD, YYYY",
+        "DD-MON-YY",
+    ),
     *("DD.MM.YYYY", "DD.MM.YY", values.EXCEL_SERIAL),
 ]
 _LATEST_PIVOT = 99
@@ -85,9 +104,13 @@ class MappingDraft:
 
     def uses(self, column: int) -> dict[str, float]:
         """The fields that the column is read for, and how sure that is."""
-        return {name: round(sure, 2) for name, (columns, sure, _) in self.fields.items() if column in columns}
+        return {
+            name: round(sure, 2)
+            for name, (columns, sure, _) in self.fields.items()
+            if column in columns
+        }
 
-    def are_told_apart(self, *columns: int) -> bool:
+    def are_distinguished(self, *columns: int) -> bool:
         """True if the columns together are different in all rows, except for identical rows."""
         rows = {tuple(map(str.strip, row)) for row in self.sample.rows}
         keys = [tuple(row[column] for column in columns) for row in rows if row[columns[0]]]
@@ -99,7 +122,9 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
     draft = MappingDraft(sample)
     best: dict[str, ReadField] = {}
     used: set[int] = set()
-    candidates = sorted(_candidates(draft, year), key=lambda each: (-each[1].confidence, each[1].columns))
+    candidates = sorted(
+        _candidates(draft, year), key=lambda each: (-each[1].confidence, each[1].columns)
+    )
     for target, found in candidates:
         best.setdefault(target, found)
         if target in FIELDS and target not in draft.fields and used.isdisjoint(found.columns):
@@ -117,9 +142,14 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
 
 def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
     """The possible contents of each column, fields and other meanings."""
-    sample, known = draft.sample, _known_meanings(draft)
-    dated = (sample.column(at) for at, meant in known.items() if not meant.keys().isdisjoint(_DATES))
-    formats, is_order_known = _date_formats({cell for cells in dated for cell in cells[:_LOOKED_AT]})
+    sample = draft.sample
+    known = _known_meanings(draft)
+    dated = (
+        sample.column(at) for at, meant in known.items() if not meant.keys().isdisjoint(_DATES)
+    )
+    formats, is_order_known = _date_formats(
+        {cell for cells in dated for cell in cells[:_LOOKED_AT]}
+    )
     for column, meant in known.items():
         cells = sample.column(column)
         has_blanks = len(cells) < len(sample.rows)
@@ -131,8 +161,11 @@ def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField
             is_guess = target == "gender" and bool(cells) and all(map(str.isdigit, cells))
             is_guess |= "dates" in rule and not is_order_known
             sure = score * _share(cells[:_LOOKED_AT], target, rule) * (_GUESSED if is_guess else 1)
-            # A dependent's name that is blank on the employee's row is not the name of the row's person.
-            is_other = target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[column])
+            # A dependent's name that is blank on the employee's row is not the name of the row's
+            # person.
+            is_other = (
+                target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[column])
+            )
             if sure >= _LEAST and not is_other:
                 yield target, ReadField([column], sure, rule)
 
@@ -149,7 +182,8 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
             meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
         if keys and are_mostly_ssns(sample.column(column)):
-            # An identifier that is left out by mistake is named by a person; a stored number is hard to take back.
+            # An identifier that is left out by mistake is named by a person; a stored number is
+            # hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
             plain = {"columns": {sample.names[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
@@ -161,7 +195,9 @@ def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: i
     """The rule that makes values of the field from such cells."""
     if target in _DATES:
         return _date_rule(cells, target, formats, year)
-    if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
+    if target == "zipcode" and any(
+        re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells
+    ):
         return {"pad": 5}
     if target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
         return {"part": "phone"}
@@ -186,7 +222,9 @@ def _reader(target: str, rule: Rule) -> Callable[[str], bool]:
         value = make([cell])
         try:
             if value is not None:
-                kind.read(kind.from_text(value) if kind.from_text else value, FieldContext("9999-12-31"))
+                kind.read(
+                    kind.from_text(value) if kind.from_text else value, FieldContext("9999-12-31")
+                )
         except (Rejected, RejectedParts):
             return False
         return True
@@ -195,13 +233,18 @@ def _reader(target: str, rule: Rule) -> Callable[[str], bool]:
 
 
 def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
-    """The formats that read the dates of all columns, and whether the order of day and month is known: all columns together show
-    it, by days above 12."""
-    pairs = [(int(found[1]) > 12, int(found[2]) > 12) for found in map(_ORDER.match, cells) if found]
+    """The formats that read the dates of all columns, and whether the order of day and month is
+    known: all columns together show it, by days above 12.
+    """
+    pairs = [
+        (int(found[1]) > 12, int(found[2]) > 12) for found in map(_ORDER.match, cells) if found
+    ]
     shown = Counter(first for first, second in pairs if first != second)
     used: list[str] = []
     left = {cell for cell in cells if not _ISO.match(cell)}
-    orders = (_DAY_FIRST, _MONTH_FIRST) if shown[True] > shown[False] else (_MONTH_FIRST, _DAY_FIRST)
+    orders = (
+        (_DAY_FIRST, _MONTH_FIRST) if shown[True] > shown[False] else (_MONTH_FIRST, _DAY_FIRST)
+    )
     for name in chain(_PLAIN_DATES, *orders):
         earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
         read = date_reader([*filter(None, [parse_format(name)])], _LATEST_PIVOT)
@@ -214,7 +257,8 @@ def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
 
 def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
     """A column without any date is read like the other columns: later rows may have one."""
-    is_end, rule = target == "expiry_date", Rule()
+    is_end = target == "expiry_date"
+    rule = Rule()
     no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
     dated = [cell for cell in cells if cell.casefold() not in no_ends]
     pivot = year % 100 if target == "dob" else _LATEST_PIVOT if is_end else (year + 10) % 100
@@ -242,30 +286,39 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
     """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
     own = {*map(field_named, draft.sample.names)}
     words = {*map(str.casefold, draft.sample.column(found.columns[0]))}
-    codes = {word: names.RELATIONSHIP_OF[word] for word in sorted(words & names.RELATIONSHIP_OF.keys())}
-    if "s" in codes and (words - codes.keys() or words & {"h", "w"} or [*codes.values()].count("18") > 1):
-        # S is the subscriber beside D, the spouse beside E; beside H and W, or unknown words, it may be a son.
+    codes = {
+        word: names.RELATIONSHIP_OF[word] for word in sorted(words & names.RELATIONSHIP_OF.keys())
+    }
+    if "s" in codes and (
+        words - codes.keys() or words & {"h", "w"} or [*codes.values()].count("18") > 1
+    ):
+        # S is the subscriber beside D, the spouse beside E; beside H and W, or unknown words, it
+        # may be a son.
         del codes["s"]
         codes |= {} if words - {"s", *codes} or "01" in codes.values() else {"s": "01"}
     if "18" not in words:  # 01 may be the employee in a numbering of the sender's own
         codes = {word: code for word, code in codes.items() if not word.isdigit() and word != "g8"}
     primary = {word: "Primary" if code == "18" else "Dependent" for word, code in codes.items()}
-    for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
+    for target, rule in zip(
+        _OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True
+    ):
         if target not in own and (codes or not rule):
             draft.fields[target] = found._replace(rule=rule)
 
 
 def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[int]) -> None:
-    """external_id and member_id are unique. A single number serves as both. A number that a family shares is joined with the
-    first column that distinguishes its people: `person` (the number in the family), `relationship`, or the first name.
+    """external_id and member_id are unique. A single number serves as both. A number that a family
+    shares is joined with the first column that distinguishes its people: `person` (the number in
+    the family), `relationship`, or the first name.
 
-    The first name is used last, and only together with one of these columns: a key with a name changes when the name is
-    corrected. Without such columns a repeated number is a mistake of the sender.
+    The first name is used last, and only together with one of these columns: a key with a name
+    changes when the name is corrected. Without such columns a repeated number is a mistake of the
+    sender.
     """
     number = draft.column_of("member_id")
     if not person and number is not None and "external_id" in draft.fields:
         longest = max(map(len, draft.sample.column(number)), default=0)
-        if longest <= _LONGEST_NUMBER and not draft.are_told_apart(number):
+        if longest <= _LONGEST_NUMBER and not draft.are_distinguished(number):
             # Short member_ids that stand several times count the persons of a family.
             person = draft.fields.pop("member_id").columns
     for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
@@ -275,10 +328,10 @@ def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[
     known += draft.fields["first_name"].columns if known and "first_name" in draft.fields else []
     for target in ("external_id", "member_id"):
         column = draft.column_of(target)
-        if column is None or draft.are_told_apart(column):
+        if column is None or draft.are_distinguished(column):
             continue
         others = [each for each in known if each != column]
-        telling = [each for each in others if draft.are_told_apart(column, each)]
+        telling = [each for each in others if draft.are_distinguished(column, each)]
         joined = telling[:1] or [each for each in others if each in person]
         # The employee is the person without a number.
         has_blanks = any(len(draft.sample.column(each)) < len(draft.sample.rows) for each in joined)
@@ -288,15 +341,22 @@ def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[
 
 
 def _add_family(draft: MappingDraft) -> None:
-    """A column of numbers that most rows without a zip code share with a row that has one, and no number has two zip codes."""
-    rows, zipcode = draft.sample.rows, draft.column_of("zipcode")
+    """A column of numbers that most rows without a zip code share with a row that has one, and no
+    number has two zip codes.
+    """
+    rows = draft.sample.rows
+    zipcode = draft.column_of("zipcode")
     homeless = [row for row in rows if zipcode is not None and not row[zipcode].strip()]
     for column, name in enumerate(draft.sample.names):
         if zipcode is None or not homeless or {"id", "number", "ssn"}.isdisjoint(words_of(name)):
             continue
-        homes = {(row[column].strip(), row[zipcode].strip()) for row in rows if row[zipcode].strip()}
+        homes = {
+            (row[column].strip(), row[zipcode].strip()) for row in rows if row[zipcode].strip()
+        }
         numbers = {number for number, _ in homes if number}
         found = sum(row[column].strip() in numbers for row in homeless)
-        if found >= 0.8 * len(homeless) and sum(number != "" for number, _ in homes) == len(numbers):
+        if found >= 0.8 * len(homeless) and sum(number != "" for number, _ in homes) == len(
+            numbers
+        ):
             draft.fields[FAMILY] = ReadField([column], 0.9, {})
             return

@@ -1,4 +1,5 @@
-"""Suggests how an account's 834s identify their members: counts the references of the whole file (docs/834.md).
+"""Suggests how an account's 834s identify their members: counts the references of the whole file
+(docs/834.md).
 
 The only place that guesses. A person accepts the guess before anything of the file is loaded.
 """
@@ -15,16 +16,20 @@ from frontdesk.text import looks_like_ssn
 
 FEW = 20  # fewer people are too small a sample
 MOST_REFERENCES = 12  # each takes 16 bytes for each of its people
-FAMILY, FAMILY_AND_CODE = "REF*0F", "REF*0F+person_code"
-# Ways that may be proposed for all members, the best first. Other references are often a category or a group.
+FAMILY = "REF*0F"
+FAMILY_AND_CODE = "REF*0F+person_code"
+# Ways that may be proposed for all members, the best first. Other references are often a category
+# or a group.
 _STRONGEST = ("REF*23", "NM109", FAMILY, FAMILY_AND_CODE, "ssn")
 _BY_FAMILY = {"subscriber": FAMILY, "dependent": "REF*0F+first_name+dob"}
 _DEPENDENTS_BY_NAME = (
-    "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a dependent "
-    "by that number with a short digest of first name and birth date. A corrected first name is followed where the sender writes "
-    "the old one (NM1*70)."
+    "No reference is carried by everybody alone, so a subscriber is named by the number of its "
+    "family (REF*0F), and a dependent by that number with a short digest of first name and birth "
+    "date. A corrected first name is followed where the sender writes the old one (NM1*70)."
 )
-_FEW_PEOPLE = "The file has few people ({:,}): look at a larger one of the sender before you accept."
+_FEW_PEOPLE = (
+    "The file has few people ({:,}): look at a larger one of the sender before you accept."
+)
 _REFUSED = "their rows would be refused."
 _SSNS = "The numbers look like social security numbers: a keyed digest of them stands in the identifier."
 
@@ -51,13 +56,16 @@ class ReferenceCount:
 
 
 def suggest_identity(loops: Iterable[MemberLoop]) -> dict[str, Any]:
-    """The suggested part `834` of a mapping with its reasons and figures, as JSON. It holds no value of a member."""
+    """The suggested part `834` of a mapping with its reasons and figures, as JSON. It holds no
+    value of a member.
+    """
     counts: dict[str, ReferenceCount] = {}
     subscribers = ReferenceCount()  # their family numbers
     people: set[int] = set()
     dependents = 0
     for loop in loops:
-        first_name, dob = fold_name(loop.element("NM1", 4)), loop.dob
+        first_name = fold_name(loop.element("NM1", 4))
+        dob = loop.dob
         person = hash((loop.family, loop.is_subscriber, first_name, dob))
         dependents += person not in people and not loop.is_subscriber
         people.add(person)
@@ -70,7 +78,12 @@ def suggest_identity(loops: Iterable[MemberLoop]) -> dict[str, Any]:
     for name, count in counts.items():
         carriers, shared = count.figures()
         is_ssn = name == "ssn" or count.ssns * 2 > len(count.values)
-        figures = {"reference": name, "people": carriers, "with_others": shared, "looks_like_ssn": is_ssn}
+        figures = {
+            "reference": name,
+            "people": carriers,
+            "with_others": shared,
+            "looks_like_ssn": is_ssn,
+        }
         references.append(figures)
     identify, reasons = _choose(references, len(people), dependents, subscribers)
     return {
@@ -102,12 +115,18 @@ def _choose(
 ) -> tuple[Any, list[str]]:
     """The way, and the reasons for it."""
     by_name = {each["reference"]: each for each in references}
-    own = {name for name, each in by_name.items() if each["people"] == people and not each["with_others"]}
+    own = {
+        name
+        for name, each in by_name.items()
+        if each["people"] == people and not each["with_others"]
+    }
     if people < FEW or dependents in (0, people):
         own -= {FAMILY, "ssn"}  # a later file may have the rest of these families
     if strongest := next((name for name in _STRONGEST if name in own), None):
         way: Any = strongest
-        reasons = [f"Every person has {way} ({people:,} of {people:,}), and no two people share it."]
+        reasons = [
+            f"Every person has {way} ({people:,} of {people:,}), and no two people share it."
+        ]
     else:
         way = dict(_BY_FAMILY)
         reasons = [_DEPENDENTS_BY_NAME]

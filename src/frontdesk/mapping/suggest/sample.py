@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain, islice
 
+from frontdesk import codes
 from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source
@@ -14,17 +15,22 @@ from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
 from frontdesk.mapping.values import fold_name
 
-SAMPLE_ROWS, MOST_COLUMNS = 1000, 200
+SAMPLE_ROWS = 1000
+MOST_COLUMNS = 200
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
-_SHOWN, _LONGEST_SHOWN = 5, 24
-# Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
-_VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
+_SHOWN = 5
+_LONGEST_SHOWN = 24
+# Cells of a first row that can't be names of columns: the file has no header, and they are a
+# member's. The name of a domain is read up to its first point, so that an address matches in one
+# way only.
+_VALUE = re.compile(r"[^@\s]+@[^@\s][^@\s.]*[.][^@\s]+|[-+(). 0-9/:]{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
-    for workbooks."""
+    """The names of the columns, and the rows below them: those with as many cells each, and the odd
+    ones. `delimiter` is None for workbooks.
+    """
 
     format: Format
     names: list[str]
@@ -38,33 +44,55 @@ class Sample:
         return [cell for cell in cells if cell]
 
     def can_be_mapped(self, position: int) -> bool:
-        """Whether a mapping can name the column: its name is neither blank nor a text, and stands once."""
-        name, folded = self.names[position], [*map(fold_name, self.names)]
-        return bool(folded[position]) and len(name) <= LONGEST_NAME and folded.count(folded[position]) == 1
+        """Whether a mapping can name the column: its name is neither blank nor a text, and stands
+        once.
+        """
+        name = self.names[position]
+        folded = [*map(fold_name, self.names)]
+        return (
+            bool(folded[position])
+            and len(name) <= LONGEST_NAME
+            and folded.count(folded[position]) == 1
+        )
 
 
 def read_sample(
-    content: BufferedReader, source: Source | None, found: Format, *, is_cut: bool, sheet: str | None = None
+    content: BufferedReader,
+    source: Source | None,
+    found: Format,
+    *,
+    is_cut: bool,
+    sheet: str | None = None,
 ) -> Sample:
-    """The first rows of the table that `open_source` gives, of a workbook those of the sheet; `is_cut` says that a text may end
-    within one. Raises Unreadable for what has no names of columns."""
+    """The first rows of the table that `open_source` gives, of a workbook those of the sheet;
+    `is_cut` says that a text may end within one. Raises Unreadable for what has no names of
+    columns.
+    """
     if source is not None and found is not Format.CSV:
-        rule = "A mapping is suggested for tables and 834s. Of JSON, name the keys in `columns` of a mapping of your own."
-        raise Unreadable("no_header", rule)
+        rule = (
+            "A mapping is suggested for tables and 834s. Of JSON, name the keys in `columns` of a "
+            "mapping of your own."
+        )
+        raise Unreadable(codes.files.NO_HEADER, rule)
     table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
     names = [*table.names]
     if len(names) > MOST_COLUMNS:
-        message = f"The file has more than {MOST_COLUMNS} columns. Send a copy with those of members."
-        raise Unreadable("too_large", message)
+        message = (
+            f"The file has more than {MOST_COLUMNS} columns. Send a copy with those of members."
+        )
+        raise Unreadable(codes.files.TOO_LARGE, message)
     if any(_VALUE.fullmatch(name.strip()) for name in names) or not any(map(meanings, names)):
-        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
+        raise Unreadable(
+            codes.files.NO_HEADER, "No row has names of columns that mean something for a member."
+        )
     split = chain.from_iterable(table.blocks)
-    # No wider than what tells that there are too many cells: a short line of a hostile file has 65,000.
+    # No wider than what tells that there are too many cells: a short line of a hostile file has
+    # 65,000.
     rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
     taken = _first(rows, is_cut=is_cut)
     even = [row for row in taken if len(row) == len(names)]
     if not even:
-        raise Unreadable("no_rows", "The file has no row below its header.")
+        raise Unreadable(codes.files.NO_ROWS, "The file has no row below its header.")
     odd = [row for row in taken if len(row) != len(names)]
     return Sample(found, names, even, odd, table.delimiter or None)
 
@@ -76,7 +104,8 @@ def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
 
 def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
     """The first rows, of a text that may end anywhere without the last one."""
-    taken, left = list[list[str]](), SAMPLE_LETTERS
+    taken = list[list[str]]()
+    left = SAMPLE_LETTERS
     try:
         for row in islice(rows, SAMPLE_ROWS + is_cut):
             if (left := left - sum(map(len, row))) < 0:
@@ -89,16 +118,29 @@ def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
 
 
 def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:
-    """Up to five shapes of the values, the most frequent first: letters are X and x, digits 9. None of them is in `real`."""
+    """Up to five shapes of the values, the most frequent first: letters are X and x, digits 9. None
+    of them is in `real`.
+    """
     shapes = Counter(_shape(value) for value in values)
-    shown = (shape if shape not in real else re.sub("[Xx9]", "?", shape) for shape, _ in shapes.most_common())
+    shown = (
+        shape if shape not in real else re.sub("[Xx9]", "?", shape)
+        for shape, _ in shapes.most_common()
+    )
     return list(dict.fromkeys(shape for shape in shown if shape not in real))[:_SHOWN]
 
 
 def _shape(value: str) -> str:
-    """The value with other letters and digits; what is neither a letter, a digit nor plain punctuation is ?."""
-    letters = (
-        "9" if letter.isdigit() else "X" if letter.isupper() else "x" if letter.isalpha() else letter
-        for letter in value[:_LONGEST_SHOWN]
-    )
-    return re.sub(r"[^Xx9 \-/.,:@()+#_]", "?", "".join(letters))
+    """The value with other letters and digits; what is neither a letter, a digit nor plain
+    punctuation is ?.
+    """
+    return "".join(map(_shape_of_letter, value[:_LONGEST_SHOWN]))
+
+
+def _shape_of_letter(letter: str) -> str:
+    if letter.isdigit():
+        return "9"
+    if letter.isupper():
+        return "X"
+    if letter.isalpha():
+        return "x"
+    return letter if letter in " -/.,:@()+#_" else "?"

@@ -1,5 +1,6 @@
-"""Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would
-still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer.
+"""Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is,
+and what would still be refused (docs/file-formats.md). Nothing is stored, and no value of a member
+is in the answer.
 """
 
 import re
@@ -34,22 +35,39 @@ _OF_TABLES = {"columns": [], "questions": [], "refused_rows": 0, "skipped_rows":
 _TOTALS = ("total", "grand total", "record count", "end of")
 _MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")
 _OTHER = re.compile(
-    r"\b(?:den|dent|dental|vis|vision|eye|life|add|ad d|std|ltd|disability|fsa|hsa|dcfsa|hra|accident|critical|hospital|legal|pet"
+    r"\b(?:den|dent|dental|vis|vision|eye|life|add|ad d|std|ltd|disability|fsa|hsa|dcfsa|hra|"
+    r"accident|critical|hospital|legal|pet"
     r"|eap|cancer|rx|drug|pharmacy|hearing|401k|retirement|commuter|voluntary|wellness|identity theft)\b"
 )
-_YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
-_ENDED = {"inactive", "terminated", "termed"}  # in the name of a column of yes and no: yes means ended
+_YES = {"y", "yes", "true", "1"}
+_NO = {"n", "no", "false", "0"}
+# in the name of a column of yes and no: yes means ended
+_ENDED = {"inactive", "terminated", "termed"}
 _OF_STATUS = {"status", "action", "active", *_ENDED}
-_FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
-_TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
+# they are stored, and give or take no access
+_FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}
+_TELLING = {
+    "active",
+    "inactive",
+    "terminated",
+    "termed",
+    "cobra",
+    "retired",
+    "retiree",
+    "waived",
+    "deceased",
+}
 _WAIVED = {"waive", "waived", "waiver"}
-_OTHER_PEOPLE, _OF_PERSON = {"dependent", "spouse", "child"}, {"name", "first", "last", "birth"}
+_OTHER_PEOPLE = {"dependent", "spouse", "child"}
+_OF_PERSON = {"name", "first", "last", "birth"}
 _ROW_EACH = "ask the sender for a row for each person, whose own columns say who it is."
 _UNRELATED = (
-    "Says that the column says nothing about access. Every row is a member with access until its expiry_date."
+    "Says that the column says nothing about access. Every row is a member with access until its "
+    "expiry_date."
 )
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
-_MOST_WORDS, _MOST_QUESTIONS = 50, 10
+_MOST_WORDS = 50
+_MOST_QUESTIONS = 10
 
 
 def suggest_mapping(
@@ -61,8 +79,9 @@ def suggest_mapping(
     is_cut: bool = False,
     sheet: str | None = None,
 ) -> dict[str, Any]:
-    """A mapping for the file, of a table from its first 1,000 rows, as JSON (docs/interface.md); `is_cut` says that the stream is
-    a part of it, `sheet` names a sheet of a workbook. The mapping can be stored once its `questions` are answered.
+    """A mapping for the file, of a table from its first 1,000 rows, as JSON (docs/interface.md);
+    `is_cut` says that the stream is a part of it, `sheet` names a sheet of a workbook. The mapping
+    can be stored once its `questions` are answered.
 
     `today` is `YYYY-MM-DD`. Raises Unreadable for what has no header, and as the readers do.
     """
@@ -92,8 +111,9 @@ def suggest_mapping(
 
 
 def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
-    """A rule that leaves out the rows of other coverages than the medical one, and the sample without them; None if the file has
-    no such rows. Every word of the column must be known: another one may be medical.
+    """A rule that leaves out the rows of other coverages than the medical one, and the sample
+    without them; None if the file has no such rows. Every word of the column must be known: another
+    one may be medical.
     """
     for position, name in enumerate(sample.names):
         is_such = sample.can_be_mapped(position) and names.COVERAGE_LINE in meanings(name)
@@ -108,15 +128,20 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
 
 
 def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
-    """Rules that leave out lines with a total or without an identifier, where all such rows are half empty."""
-    sample, key = draft.sample, draft.column_of("external_id")
+    """Rules that leave out lines with a total or without an identifier, where all such rows are
+    half empty.
+    """
+    sample = draft.sample
+    key = draft.column_of("external_id")
     if key is None or not sample.rows:
         return []
     rows = [(row, sum(map(bool, map(str.strip, row)))) for row in (*sample.rows, *sample.odd_rows)]
     half = median(filled for _, filled in rows) / 2
     rules: list[dict[str, Any]] = []
     for column in filter(sample.can_be_mapped, dict.fromkeys((key, 0))):
-        cells = [(row[column].strip().casefold(), filled) for row, filled in rows if column < len(row)]
+        cells = [
+            (row[column].strip().casefold(), filled) for row, filled in rows if column < len(row)
+        ]
         of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
         if of_totals and max(of_totals) <= half:
             rules.append({"column": sample.names[column], "starts_with": [*_TOTALS]})
@@ -127,10 +152,16 @@ def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
 
 
 def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
-    """A question for each column with a status, by its name or by its words: the mapping can't be used before. As JSON: the
-    column, the question, and as choices what an answer does and what it adds to the mapping."""
+    """A question for each column with a status, by its name or by its words: the mapping can't be
+    used before. As JSON: the column, the question, and as choices what an answer does and what it
+    adds to the mapping.
+    """
     questions = []
-    others = [name for at, name in enumerate(draft.sample.names) if not draft.uses(at) and _names_other(name)]
+    others = [
+        name
+        for at, name in enumerate(draft.sample.names)
+        if not draft.uses(at) and _names_other(name)
+    ]
     if others:
         choices = [{"does": _UNRELATED, "mapping": {"questions": {others[0]: UNRELATED}}}]
         question = f"{_listed(others)} may hold other people, who would get no access: {_ROW_EACH}"
@@ -142,7 +173,9 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
         can_be_asked = not uses and draft.sample.can_be_mapped(position)
         # A column of chosen plans, with a word for none.
         is_choice = uses <= {"medical_plan_description"} and not _OTHER.search(name.casefold())
-        is_waived = is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
+        is_waived = (
+            is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
+        )
         if is_flag or is_waived or (can_be_asked and _is_status(name, words)):
             questions.append(_status_question(name, words))
     return questions[:_MOST_QUESTIONS]
@@ -171,20 +204,31 @@ def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
     """Proposes to end the members with words of no access, else with the usual ones."""
     bad = _NO if _ENDED.isdisjoint(words_of(name)) else _YES
     # Unknown words may be values of a member: they are counted, never shown.
-    shown = {word: tokens for word in words if (tokens := _tokens(word)) <= names.STATUS_WORDS | _YES | _NO}
-    ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[:_MOST_WORDS]
+    known = names.STATUS_WORDS | _YES | _NO
+    shown = {
+        word: tokens
+        for word, tokens in zip(words, map(_tokens, words), strict=True)
+        if tokens <= known
+    }
+    ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[
+        :_MOST_WORDS
+    ]
     unsure = _listed(word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS)
     if not ended:
         ended = sorted(bad) if words and words.keys() <= _YES | _NO else _USUAL_ENDS
-    question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
+    question = (
+        "It may say who has no access, and no field holds that: without a rule, every row is a "
+        "member with access."
+    )
     if unsure:
         question += f" Whether rows with {unsure} have access is for you to say."
     if others := len(words) - len(shown):
         question += f" {others} of its {len(words)} words are not known here: look at them too."
     times = sum(words.get(word, 0) for word in ended)
     ends = (
-        f"Ends the members of rows with {_listed(ended)} ({times:,} of the rows that were looked at), on the row's expiry_date, "
-        "else on the day of the file. Rows with any other word are members with access."
+        f"Ends the members of rows with {_listed(ended)} ({times:,} of the rows that were looked "
+        "at), on the row's expiry_date, else on the day of the file. Rows with any other word "
+        "are members with access."
     )
     choices = [
         {"does": ends, "mapping": {"end": [{"column": name, "equals": ended}]}},
@@ -198,16 +242,20 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
-    """Names alone in `columns`, what needs work in `fields`. A column with the name of a field needs neither, unless the field is
-    another one."""
+    """Names alone in `columns`, what needs work in `fields`. A column with the name of a field
+    needs neither, unless the field is another one.
+    """
     columns_of = draft.sample.names
     own = [field_named(name) for name in columns_of]
-    columns: dict[str, str | None] = {columns_of[at]: None for at in draft.notes if own[at] in FIELDS}
+    columns: dict[str, str | None] = {
+        columns_of[at]: None for at in draft.notes if own[at] in FIELDS
+    }
     fields: dict[str, Any] = {}
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
         found = draft.fields[target]
         [name, *others] = (columns_of[at] for at in found.columns)
-        held, is_plain = own[found.columns[0]], not (found.rule or others or target == FAMILY)
+        held = own[found.columns[0]]
+        is_plain = not (found.rule or others or target == FAMILY)
         if is_plain and held is None and name not in columns and target not in own:
             columns[name] = target
         elif not (is_plain and held == target):
@@ -216,37 +264,47 @@ def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
 
 
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
-    """What is suggested for each column, with masked samples of its values; `note` says why a column is not used although it has
-    the name of a field."""
+    """What is suggested for each column, with masked samples of its values; `note` says why a
+    column is not used although it has the name of a field.
+    """
     sample = draft.sample
     real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
-    return [
-        {
+    columns = []
+    for at, name in enumerate(sample.names):
+        uses = draft.uses(at)
+        column = {
             "column": name,
             "fields": [*uses],
             "confidence": max(uses.values(), default=0.0),
             "samples": masked(sample.column(at), real) if uses else [],
             "note": None if uses else draft.notes.get(at),
         }
-        for at, name in enumerate(sample.names)
-        for uses in [draft.uses(at)]
-    ]
+        columns.append(column)
+    return columns
 
 
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
-    """Reads the rows by the mapping: how many would be refused if their members were new, and for what; how many left out."""
+    """Reads the rows by the mapping: how many would be refused if their members were new, and for
+    what; how many left out.
+    """
     given = [*sample.rows, *sample.odd_rows]
     table = TableColumns(sample.names, parse_mapping(mapping))
-    rows = [row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped]
+    rows = [
+        row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped
+    ]
     read = [(row, parse_member(row.values, today=today, lenient=True)) for row in rows]
-    versions = {(record.external_id or "", repr(record.given)) for row, record in read if not row.faults}
+    versions = {
+        (record.external_id or "", repr(record.given)) for row, record in read if not row.faults
+    }
     times_of = Counter(key for key, _ in versions if key)
     faults_of_rows = []
     for row, record in read:
         dates = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
         faults = row.faults or (*record.faults, *missing_on_create(record), *filter(None, [dates]))
         repeated = [REPEATED] if times_of[record.external_id or ""] > 1 else []
-        faults_of_rows.append(dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated)))
+        faults_of_rows.append(
+            dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated))
+        )
     counted = Counter(chain.from_iterable(faults_of_rows))
     whole = sum(not row.faults for row in rows)
     return {
@@ -258,7 +316,10 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
                 "field": field,
                 "code": code,
                 "rows": times,
-                "advice": f"{times:,} of {whole:,} rows lack it: {remedy_for(field)}; else ask the sender for it."
+                "advice": (
+                    f"{times:,} of {whole:,} rows lack it: {remedy_for(field)}; "
+                    "else ask the sender for it."
+                )
                 if code == "required"
                 else None,
             }

@@ -1,6 +1,8 @@
-"""The lengths of a plan's visits: its own past visits, mixed with the group's and with a broad curve around the mean so far.
+"""The lengths of a plan's visits: its own past visits, mixed with the group's and with a broad
+curve around the mean so far.
 
-Few visits are known at the start of a day. The configured default counts as some of the group's visits.
+Few visits are known at the start of a day. The configured default counts as some of the group's
+visits.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,16 +20,23 @@ from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, SHORTEST_SECO
 Point = tuple[float, float]
 
 HALVED_EVERY = 100  # the hundredth visit back counts half
-OUTLIER_TIMES = 3.0  # longer visits count as this many times the 95th percentile: their ends were forgotten
-GROUP_WEIGHT = 4.0  # number of the plan's own visits that the group's count as while the plan has none; then less and less
+OUTLIER_TIMES = (
+    3.0  # longer visits count as this many times the 95th percentile: their ends were forgotten
+)
+# The visits of the group count as so many of the plan's own while the plan has none; then less.
+GROUP_WEIGHT = 4.0
 DEFAULT_WEIGHT = 2.0  # number of the group's visits that the default counts as
-CURVE_SPREAD = 0.8  # the standard deviation of the broad curve, in means; the curve counts as one visit
+CURVE_SPREAD = (
+    0.8  # the standard deviation of the broad curve, in means; the curve counts as one visit
+)
 POINTS = 16  # by which a curve, the group's visits or many pauses are represented
 OVERDUE_SHARE = 0.3  # a visit longer than any known one still needs this part of its time so far
 
 
 class Lengths:
-    """A distribution of lengths: weighted points in order, with running sums to average any part of it fast."""
+    """A distribution of lengths: weighted points in order, with running sums to average any part of
+    it fast.
+    """
 
     def __init__(self, points: Iterable[Point]) -> None:
         ordered = sorted(points)
@@ -36,13 +45,25 @@ class Lengths:
         self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
 
     def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
-        """The remaining seconds of something that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
-        seconds, below, sums, end = self._seconds, self._below, self._sums, len(self._seconds)
+        """The remaining seconds of something that has lasted `elapsed_seconds`: the means of
+        `count` equally likely parts.
+
+        >>> lengths = Lengths([(300.0, 1.0), (600.0, 1.0)])
+        >>> lengths.parts(2)
+        [300.0, 600.0]
+        >>> lengths.parts(2, elapsed_seconds=400.0)
+        [200.0, 200.0]
+        """
+        seconds = self._seconds
+        below = self._below
+        sums = self._sums
+        end = len(self._seconds)
         # A length of 0 is possible as long as no time has passed.
         first = bisect_right(seconds, elapsed_seconds) if elapsed_seconds > 0 else 0
         if first == end:
             return [OVERDUE_SHARE * elapsed_seconds * part for part in _exponential_parts(count)]
-        low, step = below[first], (below[-1] - below[first]) / count
+        low = below[first]
+        step = (below[-1] - below[first]) / count
         upto = [sums[first]]
         for i in range(1, count + 1):
             weight = low + step * i
@@ -54,14 +75,22 @@ class Lengths:
 
 
 def lengths_by_plan(past: Sequence[PastVisit], plan_ids: Iterable[int]) -> dict[int, Lengths]:
-    """The distribution of each plan's visits: from its own, the group's and the default."""
+    """The distribution of each plan's visits: from its own, the group's and the default.
+
+    >>> past = [PastVisit(1, 600.0, ended_seconds_ago=60.0)] * 50
+    >>> [round(seconds) for seconds in lengths_by_plan(past, [1])[1].parts(3)]
+    [589, 600, 612]
+    """
     newest_first: defaultdict[int, list[float]] = defaultdict(list)
     for visit in sorted(past, key=attrgetter("ended_seconds_ago")):
         newest_first[visit.plan_id].append(visit.seconds)
     own = {plan_id: _weighted(seconds) for plan_id, seconds in newest_first.items()}
     everyone = [point for points in own.values() for point in points]
     known = sum(weight for _, weight in everyone)
-    mean = sum(seconds * weight for seconds, weight in everyone) + DEFAULT_WEIGHT * DEFAULT_VISIT_SECONDS
+    mean = (
+        sum(seconds * weight for seconds, weight in everyone)
+        + DEFAULT_WEIGHT * DEFAULT_VISIT_SECONDS
+    )
     mean /= known + DEFAULT_WEIGHT
     group = Lengths(everyone).parts(POINTS) if everyone else []
     curve_points = [(mean * part, 1 / POINTS) for part in curve()]
@@ -70,7 +99,9 @@ def lengths_by_plan(past: Sequence[PastVisit], plan_ids: Iterable[int]) -> dict[
         points = own.get(plan_id, [])
         weight = sum(weight for _, weight in points)
         from_group = min(GROUP_WEIGHT, known) * GROUP_WEIGHT / (GROUP_WEIGHT + weight) / POINTS
-        found[plan_id] = Lengths([*points, *((seconds, from_group) for seconds in group), *curve_points])
+        found[plan_id] = Lengths(
+            [*points, *((seconds, from_group) for seconds in group), *curve_points]
+        )
     return found
 
 
@@ -83,12 +114,21 @@ def _weighted(newest_first: list[float]) -> list[Point]:
 
 @cache
 def recency_weights(count: int) -> list[float]:
+    """The weights of so many visits, the newest first.
+
+    >>> recency_weights(201)[::100]
+    [1.0, 0.5, 0.25]
+    """
     return [0.5 ** (rank / HALVED_EVERY) for rank in range(count)]
 
 
 @cache
 def curve() -> tuple[float, ...]:
-    """A log-normal curve with mean 1 as equally likely points."""
+    """A log-normal curve with mean 1 as equally likely points.
+
+    >>> round(sum(curve()) / len(curve()), 9)
+    1.0
+    """
     sigma = sqrt(log(1 + CURVE_SPREAD**2))
     points = [exp(sigma * NormalDist().inv_cdf((i + 0.5) / POINTS)) for i in range(POINTS)]
     mean = sum(points) / POINTS

@@ -1,9 +1,10 @@
 """Learns from a group's past visits: the delay of reported ends, and the pauses of doctors.
 
-`Turns` follows the known visits once, in the order of their starts. A doctor that takes a patient has ended the previous visit,
-even if the feed reports its end later: this delay shows where a patient waited. A pause begins when a doctor has room, and ends
-when the doctor is ready for the next one: notes, a short break, a visit that the feed does not report. Times in `Turns` are
-seconds before now, negative.
+`Turns` follows the known visits once, in the order of their starts. A doctor that takes a patient
+has ended the previous visit, even if the feed reports its end later: this delay shows where a
+patient waited. A pause begins when a doctor has room, and ends when the doctor is ready for the
+next one: notes, a short break, a visit that the feed does not report. Times in `Turns` are seconds
+before now, negative.
 """
 
 from bisect import bisect_left
@@ -28,8 +29,8 @@ IN_TIME_WEIGHT = 2.0  # number of ends reported in time that are assumed before 
 # Number of pauses of no length that are assumed before any is known; 2 made all of them too short.
 READY_WEIGHT = 0.5
 LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty was forgotten
-# A pause unlike all known ones: its share, and its mean from now on. It counts only against a doctor that is passed over or lets
-# a patient wait.
+# A pause unlike all known ones: its share, and its mean from now on. It counts only against a
+# doctor that is passed over or lets a patient wait.
 RARE_SHARE = 0.01
 RARE_SECONDS = 600.0
 
@@ -38,7 +39,8 @@ _Visit = tuple[float, float, str, int, float | None, int]
 
 
 class Turn(NamedTuple):
-    """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had room since a visit.
+    """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had
+    room since a visit.
 
     None if that is unknown, as at the start of a shift.
     """
@@ -50,7 +52,9 @@ class Turn(NamedTuple):
 
 
 class _Work:
-    """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off duty now."""
+    """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off
+    duty now.
+    """
 
     def __init__(self, capacity: int | None, duty_starts: Sequence[float]) -> None:
         self.capacity = capacity
@@ -58,38 +62,44 @@ class _Work:
         self.ends: list[float] = []  # of the visits in progress
         self.changed_at = -inf  # when a visit last began or ended, or the doctor came on duty
         self.after_visit = False
-        self.last_visit, self.last_end = -1, -inf
+        self.last_visit = -1
+        self.last_end = -inf
 
     def room_since(self, at: float) -> float:
         """Since when the doctor has had room just before `at`; `at` itself without room."""
         if over := [end for end in self.ends if end <= at]:
-            self.changed_at, self.ends = max(over), [end for end in self.ends if end > at]
+            self.changed_at = max(over)
+            self.ends = [end for end in self.ends if end > at]
         elif len(self.ends) >= (self.capacity or 1):
             return at
         for start in self.duty_starts:
             if self.changed_at < start <= at:
-                self.changed_at, self.after_visit = start, False
+                self.changed_at = start
+                self.after_visit = False
         return self.changed_at
 
 
 class Turns:
     """The turns of a pool, `taken`, the latest first; and `past`, its visits with corrected ends.
 
-    A visit ends when its doctor takes the next patient, if its own end was reported later. Where no patient waited to show
-    that, the visit is shorter by `late_seconds`, the mean delay of ends; `late_ends`: the distribution of the delays, None where
-    ends are in time. `idle_seconds`: for how long each doctor that has room has had it. `horizon`: for how many seconds back all
-    visits are known.
+    A visit ends when its doctor takes the next patient, if its own end was reported later. Where no
+    patient waited to show that, the visit is shorter by `late_seconds`, the mean delay of ends;
+    `late_ends`: the distribution of the delays, None where ends are in time. `idle_seconds`: for
+    how long each doctor that has room has had it. `horizon`: for how many seconds back all visits
+    are known.
     """
 
     def __init__(self, pool: DoctorPool) -> None:
         self.past = list(pool.past)
         visits = sorted(_visits(pool), key=itemgetter(0))[-MOST_TURNS:]
-        self.horizon, work, overruns = _horizon(pool), _staff(pool), dict[int, float]()
+        self.horizon = _horizon(pool)
+        work = _staff(pool)
+        overruns = dict[int, float]()
         if len(visits) == MOST_TURNS:
             self.horizon = min(self.horizon, -visits[0][0])
         taken = []
         for start, end, name, plan_id, waited, place in visits:
-            doctor = work.get(name) or work.setdefault(name, _Work(None, ()))
+            doctor = work.get(name) or work.setdefault(name, _Work(capacity=None, duty_starts=()))
             since = doctor.room_since(start)
             idle = start - since if doctor.after_visit and since >= -self.horizon else None
             taken.append(Turn(-start, plan_id, waited, idle))
@@ -100,8 +110,10 @@ class Turns:
                 if late:
                     self._end_visit(doctor.last_visit, start)
             doctor.ends = [end] if doctor.capacity == 1 else [*doctor.ends, end]
-            doctor.changed_at, doctor.after_visit = start, True
-            doctor.last_visit, doctor.last_end = place, end
+            doctor.changed_at = start
+            doctor.after_visit = True
+            doctor.last_visit = place
+            doctor.last_end = end
         self.taken = taken[::-1]
         self._learn_late_ends(overruns)
         self.idle_seconds = {
@@ -117,7 +129,8 @@ class Turns:
 
     def _learn_late_ends(self, overruns: dict[int, float]) -> None:
         """Take the mean delay off the visits without a known delay of their own."""
-        self.late_ends, self.late_seconds = None, 0.0
+        self.late_ends = None
+        self.late_seconds = 0.0
         if max(overruns.values(), default=0.0) <= LEAST_SECONDS:
             return
         delays = list(overruns.values())[::-1]  # the latest first
@@ -158,7 +171,9 @@ def _staff(pool: DoctorPool) -> dict[str, _Work]:
 
 
 def _horizon(pool: DoctorPool) -> float:
-    """How far back ALL visits are known. Beyond, a doctor that looks idle may have been with a patient of another plan."""
+    """How far back ALL visits are known. Beyond, a doctor that looks idle may have been with a
+    patient of another plan.
+    """
     ended: defaultdict[int, list[float]] = defaultdict(list)
     for visit in pool.past:
         ended[visit.plan_id].append(visit.ended_seconds_ago)
@@ -177,9 +192,9 @@ class _Evidence(NamedTuple):
 class Pauses:
     """The pauses of a pool: those that follow a visit, and those that idle doctors may be in.
 
-    A pause can be measured only while a patient waits: a doctor that takes a new patient at once may have been ready for long. So
-    most pauses have only an upper bound. The product-limit estimator for such data (Lynden-Bell 1971) uses them directly, from
-    the longest pause down.
+    A pause can be measured only while a patient waits: a doctor that takes a new patient at once
+    may have been ready for long. So most pauses have only an upper bound. The product-limit
+    estimator for such data (Lynden-Bell 1971) uses them directly, from the longest pause down.
     """
 
     def __init__(self, pool: DoctorPool, turns: Turns) -> None:
@@ -194,7 +209,9 @@ class Pauses:
         return Lengths(self._points).parts(count) if self._points[-1][0] > LEAST_SECONDS else None
 
     def rest(self, doctor: Doctor, count: int) -> list[float] | None:
-        """The time until an idle doctor is ready, as `count` equally likely parts; None: the doctor is ready."""
+        """The time until an idle doctor is ready, as `count` equally likely parts; None: the doctor
+        is ready.
+        """
         idle = self._turns.idle_seconds.get(doctor.name or "")
         if idle is None:
             return None
@@ -222,10 +239,12 @@ class Pauses:
         return found
 
 
-def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int] | None) -> _Evidence:
+def _evidence(
+    pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int] | None
+) -> _Evidence:
     own = [turn for turn in turns if plan_ids is None or turn.plan_id in plan_ids]
-    # A patient that joined before one that was taken has been overtaken: the end of its wait was not reported, or its turn is
-    # later.
+    # A patient that joined before one that was taken has been overtaken: the end of its wait was
+    # not reported, or its turn is later.
     overtaken = min((turn.ago + (turn.waited_seconds or 0.0) for turn in own), default=inf)
     waits = (
         waited
@@ -235,25 +254,32 @@ def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int]
     let_wait = (turn.ago for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
     idle = sum(len(one.visits) < one.capacity for one in pool.doctors if one.plan_ids == plan_ids)
     return _Evidence(
-        next(waits, 0.0), next(let_wait, None), [turn.ago for turn in own if turn.idle_seconds], idle
+        next(waits, 0.0),
+        next(let_wait, None),
+        [turn.ago for turn in own if turn.idle_seconds],
+        idle,
     )
 
 
 def _points(latest_first: Sequence[Turn]) -> list[Point]:
     """The lengths of pauses with their shares, in order; none longer than 0 if no pause is known."""
-    known, total = [], READY_WEIGHT
+    known = []
+    total = READY_WEIGHT
     for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=True):
-        idle, waited = turn.idle_seconds, turn.waited_seconds
+        idle = turn.idle_seconds
+        waited = turn.waited_seconds
         if idle is None or waited is None:
             continue
         total += weight
-        # The patient waited already when the doctor had room, or waited long: the pause ended when the patient was taken.
+        # The patient waited already when the doctor had room, or waited long: the pause ended when
+        # the patient was taken.
         if idle and (waited > idle or waited > READY_SECONDS):
             known.append((idle, True, weight))
         elif idle:
             known.append((idle - waited, False, weight))
     known.sort(reverse=True)
-    left, points = 1.0, []
+    left = 1.0
+    points = []
     for seconds, exact, weight in known:
         if exact:
             share = left * weight / total
@@ -261,5 +287,7 @@ def _points(latest_first: Sequence[Turn]) -> list[Point]:
             left -= share
         total -= weight
     if len(points) > POINTS:
-        points = [(seconds, (1.0 - left) / POINTS) for seconds in Lengths(points).parts(POINTS)][::-1]
+        points = [(seconds, (1.0 - left) / POINTS) for seconds in Lengths(points).parts(POINTS)][
+            ::-1
+        ]
     return [(0.0, left), *points[::-1]]

@@ -1,4 +1,5 @@
-"""A late feed: the service knows the queue as it was. The runs play it forward to now, with patients that joined unseen.
+"""A late feed: the service knows the queue as it was. The runs play it forward to now, with
+patients that joined unseen.
 
 The delay is the time between an event and its arrival.
 """
@@ -27,10 +28,17 @@ class UnseenJoin(NamedTuple):
 
 
 def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
-    """The delay of the feed: the lower median over the starts of visits; 0 with fewer than two arrivals.
+    """The delay of the feed: the lower median over the starts of visits; 0 with fewer than two
+    arrivals.
 
-    `starts`: when each arrived, on any scale, and how many seconds after its time. Of those that arrived together the latest
-    start counts: a state that is loaded at once, as by `frontdesk demo` or on going live, is no late feed.
+    `starts`: when each arrived, on any scale, and how many seconds after its time. Of those that
+    arrived together the latest start counts: a state that is loaded at once, as by `frontdesk demo`
+    or on going live, is no late feed.
+
+    >>> usual_lateness([(0.0, 30.0), (60.0, 40.0), (120.0, 50.0)])
+    40.0
+    >>> usual_lateness([(0.0, 30.0)])
+    0.0
     """
     arrivals: dict[float, float] = {}
     for arrived_at, late in starts:
@@ -46,7 +54,9 @@ def as_reported(pool: DoctorPool) -> DoctorPool:
         return max(0.0, seconds - pool.feed_late_seconds)
 
     def reported(doctor: Doctor) -> Doctor:
-        visits = [one._replace(elapsed_seconds=earlier(one.elapsed_seconds)) for one in doctor.visits]
+        visits = [
+            one._replace(elapsed_seconds=earlier(one.elapsed_seconds)) for one in doctor.visits
+        ]
         on_duty = None if doctor.on_duty_seconds is None else earlier(doctor.on_duty_seconds)
         return replace(doctor, visits=tuple(visits), on_duty_seconds=on_duty)
 
@@ -60,11 +70,13 @@ def as_reported(pool: DoctorPool) -> DoctorPool:
 
 
 def unseen_joins(pool: DoctorPool, runs: int, *, known_for: float) -> list[list[UnseenJoin]]:
-    """By run, the patients that joined since the last news: as often, and for the plans, as before it.
+    """By run, the patients that joined since the last news: as often, and for the plans, as before
+    it.
 
     `known_for`: for how many seconds back all joins are known.
     """
-    span, late = min(RATE_SECONDS, known_for), pool.feed_late_seconds
+    span = min(RATE_SECONDS, known_for)
+    late = pool.feed_late_seconds
     recent = sorted(join for join in _joins(pool) if join[0] <= span)
     if not recent or span <= 0:
         return [[] for _ in range(runs)]
@@ -90,8 +102,11 @@ def _joins(pool: DoctorPool) -> Iterator[tuple[float, int]]:
 
 
 def _poisson_parts(mean: float, runs: int) -> list[int]:
-    """A count for each run: evenly spread over the Poisson distribution, in an order that chance has fixed."""
-    counts, count = [], 0
+    """A count for each run: evenly spread over the Poisson distribution, in an order that chance
+    has fixed.
+    """
+    counts = []
+    count = 0
     below = term = exp(-mean)
     for run in range(runs):
         while below < (run + 0.5) / runs and count < MOST_UNSEEN:

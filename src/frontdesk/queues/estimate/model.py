@@ -1,5 +1,6 @@
-"""The input and the result of the wait estimate: a provider group as plain records, and how the intervals of a plan have held.
-Times are seconds before now."""
+"""The input and the result of the wait estimate: a provider group as plain records, and how the
+intervals of a plan have held. Times are seconds before now.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +9,22 @@ from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
 DEFAULT_VISIT_SECONDS = 900.0  # the length of a visit while none is known
-# A doctor that takes a new patient within this time was ready; an estimate of 0 before a longer wait is wrong.
+# A doctor that takes a new patient within this time was ready; an estimate of 0 before a longer
+# wait is wrong.
 READY_SECONDS = 30.0
-KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
+KNOWN_VISITS = (
+    50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
+)
 RECENT_SECONDS = 4 * 3600.0  # how far back waits and duties are looked at
 SHORTEST_SECONDS = 1.0  # of a visit
 LEAST_SECONDS = 5.0  # a pause or a delay that is shorter counts as none
 ALLOWED = 0.1  # the share of the waits at either side of the interval
-# A half width is multiplied by e to the power of GAIN times the share that is too much. It was chosen on 36 simulated days.
+# A half width is multiplied by e to the power of GAIN times the share that is too much. It was
+# chosen on 36 simulated days.
 GAIN = 20.0
 FEW_WAITS = 300.0  # a record of so many waits counts half
-NARROWEST, WIDEST = 0.5, 3.0
+NARROWEST = 0.5
+WIDEST = 3.0
 MOST_WAITS = 2000.0  # of a record: beyond, older waits count less
 
 
@@ -32,9 +38,11 @@ class OngoingVisit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
-    """A doctor on duty. `plan_ids` None: all plans of the group. `capacity`: how many visits at a time.
+    """A doctor on duty. `plan_ids` None: all plans of the group. `capacity`: how many visits at a
+    time.
 
-    `name` identifies the doctor's past visits; without it, or without `on_duty_seconds`, the doctor's pauses are unknown.
+    `name` identifies the doctor's past visits; without it, or without `on_duty_seconds`, the
+    doctor's pauses are unknown.
     """
 
     plan_ids: frozenset[int] | None
@@ -76,10 +84,11 @@ class DutySpan(NamedTuple):
 class DoctorPool:
     """A provider group now: its doctors, its waiting patients and its recent past.
 
-    `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest KNOWN_VISITS visits of each plan.
-    The rest may be left out; the estimate then assumes that no patient leaves the line and that no doctor comes or goes:
-    `waited` (seconds, in the order of `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours,
-    doctors on duty now included). `feed_late_seconds`: the delay of events.
+    `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest
+    KNOWN_VISITS visits of each plan. The rest may be left out; the estimate then assumes that no
+    patient leaves the line and that no doctor comes or goes: `waited` (seconds, in the order of
+    `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours, doctors on duty
+    now included). `feed_late_seconds`: the delay of events.
     """
 
     doctors: Sequence[Doctor]
@@ -92,7 +101,8 @@ class DoctorPool:
 
 
 class WaitEstimate(NamedTuple):
-    """Whole seconds. `seconds` is -1 where no doctor on duty serves the plan; then there is no interval.
+    """Whole seconds. `seconds` is -1 where no doctor on duty serves the plan; then there is no
+    interval.
 
     Eight of ten waits are expected to be between `low_seconds` and `high_seconds`, both inclusive.
     """
@@ -103,13 +113,15 @@ class WaitEstimate(NamedTuple):
 
 
 class IntervalRecord(NamedTuple):
-    """Of a plan: the number of waits compared with their intervals, and the numbers of shorter and longer waits.
+    """Of a plan: the number of waits compared with their intervals, and the numbers of shorter and
+    longer waits.
 
     Older waits count less, so these are no whole numbers.
 
-    If more than a tenth of the waits are outside at one end, that end of the interval moves out. A miss is measured against the
-    interval that was given, corrections included, so the correction converges to a tenth outside: the adaptive conformal
-    inference of Gibbs and Candès (2021), over a record of the last waits. Few waits move it little.
+    If more than a tenth of the waits are outside at one end, that end of the interval moves out. A
+    miss is measured against the interval that was given, corrections included, so the correction
+    converges to a tenth outside: the adaptive conformal inference of Gibbs and Candès (2021), over
+    a record of the last waits. Few waits move it little.
     """
 
     waits: float = 0.0
@@ -117,16 +129,26 @@ class IntervalRecord(NamedTuple):
     longer: float = 0.0
 
     def with_wait(self, seconds: float, low_seconds: int, high_seconds: int) -> "IntervalRecord":
-        """`low_seconds`, `high_seconds`: the interval that was given, both inclusive; `seconds`: the wait that came."""
-        kept = min(1.0, MOST_WAITS / (self.waits + 1))
+        """`low_seconds`, `high_seconds`: the interval that was given, both inclusive; `seconds`:
+        the wait that came.
+        """
+        weight = min(1.0, MOST_WAITS / (self.waits + 1))
         return IntervalRecord(
-            (self.waits + 1) * kept,
-            (self.shorter + (seconds < low_seconds)) * kept,
-            (self.longer + (seconds >= high_seconds + 1)) * kept,
+            (self.waits + 1) * weight,
+            (self.shorter + (seconds < low_seconds)) * weight,
+            (self.longer + (seconds >= high_seconds + 1)) * weight,
         )
 
     def factors(self) -> tuple[float, float]:
-        """The factors of the lower and the upper half of an interval, for the allowed share of misses."""
+        """The factors of the lower and the upper half of an interval, for the allowed share of
+        misses.
+
+        >>> IntervalRecord().factors()
+        (1.0, 1.0)
+        >>> narrow = IntervalRecord(waits=200, shorter=20, longer=80)
+        >>> [round(factor, 2) for factor in narrow.factors()]
+        [1.0, 3.0]
+        """
         below, above = (
             exp(GAIN * (missed - ALLOWED * self.waits) / (self.waits + FEW_WAITS))
             for missed in (self.shorter, self.longer)
@@ -135,8 +157,19 @@ class IntervalRecord(NamedTuple):
 
 
 def note_wait(
-    records: dict[int, IntervalRecord], plan_id: int, seconds: float, low: int | None, high: int | None
+    records: dict[int, IntervalRecord],
+    plan_id: int,
+    seconds: float,
+    low: int | None,
+    high: int | None,
 ) -> None:
-    """Compare a wait of the plan with the interval that was given. 0 to 0 is none: a doctor was ready."""
+    """Compare a wait of the plan with the interval that was given. 0 to 0 is none: a doctor was
+    ready.
+
+    >>> records: dict[int, IntervalRecord] = {}
+    >>> note_wait(records, 7, seconds=500.0, low=200, high=400)
+    >>> records[7]
+    IntervalRecord(waits=1.0, shorter=0.0, longer=1.0)
+    """
     if low is not None and high:
         records[plan_id] = records.get(plan_id, IntervalRecord()).with_wait(seconds, low, high)

@@ -1,7 +1,9 @@
-"""Simulates the near future of a pool of doctors a few dozen times, to see when the next doctor is free.
+"""Simulates the near future of a pool of doctors a few dozen times, to see when the next doctor is
+free.
 
-The draws are fixed and even: over all runs, each place in the line gets every part of the known visit lengths once. So every
-process computes the same number, and few runs are enough; the more so with many doctors or a long line.
+The draws are fixed and even: over all runs, each place in the line gets every part of the known
+visit lengths once. So every process computes the same number, and few runs are enough; the more so
+with many doctors or a long line.
 """
 
 from bisect import bisect_right
@@ -19,18 +21,30 @@ from typing import NamedTuple
 from frontdesk.queues.estimate.distributions import lengths_by_plan
 from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
-from frontdesk.queues.estimate.model import LEAST_SECONDS, READY_SECONDS, Doctor, DoctorPool, PastWait
+from frontdesk.queues.estimate.model import (
+    LEAST_SECONDS,
+    READY_SECONDS,
+    Doctor,
+    DoctorPool,
+    PastWait,
+)
 
-MIN_RUNS, MAX_RUNS = 4, 32
-SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: the random parts of many doctors average out
+MIN_RUNS = 4
+MAX_RUNS = 32
+SLOTS_SIMULATED = (
+    640  # the more doctors, the fewer runs: the random parts of many doctors average out
+)
 TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
-TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
+TRIMMED_PART = (
+    8  # an eighth of the runs is left out at either end: a value between mean and median fits best
+)
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
 Choice = tuple[int, ...]  # the teams that serve a plan
-# The teams that serve the patient, the length of the turn, the seconds waited, the patience that these have spent, and all of it.
+# The teams that serve the patient, the length of the turn, the seconds waited, the patience that
+# these have spent, and all of it.
 _Patient = tuple[Choice, float, float, float, float]
 
 _first = itemgetter(0)
@@ -61,25 +75,35 @@ def _orders(runs: int, draw: Draw) -> list[list[int]]:
 
 @cache
 def _shuffles(runs: int, draw: Draw) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
-    """By place in the line, a function that puts equally likely parts in the order of the runs. Each run gets another part."""
+    """By place in the line, a function that puts equally likely parts in the order of the runs.
+    Each run gets another part.
+    """
     return [itemgetter(*order) for order in _orders(runs, draw)]
 
 
 @cache
 def _patiences(runs: int) -> list[tuple[float, ...]]:
-    """By run, a value for each place in the line: evenly spread over an exponential distribution with mean 1."""
+    """By run, a value for each place in the line: evenly spread over an exponential distribution
+    with mean 1.
+    """
     values = [-log((part + 0.5) / runs) for part in range(runs)]
-    return list(zip(*[in_order(values) for in_order in _shuffles(runs, Draw.PATIENCE)], strict=True))
+    return list(
+        zip(*[in_order(values) for in_order in _shuffles(runs, Draw.PATIENCE)], strict=True)
+    )
 
 
 class AbandonmentModel:
-    """The rate at which patients leave, by seconds waited: a staircase with about as many leavers on each step.
+    """The rate at which patients leave, by seconds waited: a staircase with about as many leavers
+    on each step.
 
-    `spent_at` is its integral, `fastest` its largest value. A patient stays while it is below an exponential draw with mean 1.
+    `spent_at` is its integral, `fastest` its largest value. A patient stays while it is below an
+    exponential draw with mean 1.
     """
 
     def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
-        """`waiting`: the seconds that the patients in the line have waited so far without leaving, which count too."""
+        """`waiting`: the seconds that the patients in the line have waited so far without leaving,
+        which count too.
+        """
         leavers = sorted([max(1.0, seconds) for seconds, left in past if left])
         steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
@@ -87,10 +111,14 @@ class AbandonmentModel:
         # Only a part of the line: a long one must not outweigh the few past waits.
         waits = sorted([*(wait.seconds for wait in past), *waiting[: len(past) // 4]])
         sums = [0.0, *accumulate(waits)]
-        self._rates, self._spent = [0.0], [0.0]
+        self._rates = [0.0]
+        self._spent = [0.0]
         for start, end in pairwise([*self._starts, 1e9]):
-            first, last = bisect_right(waits, start), bisect_right(waits, end)
-            waited = sums[last] - sums[first] + end * (len(waits) - last) - start * (len(waits) - first)
+            first = bisect_right(waits, start)
+            last = bisect_right(waits, end)
+            waited = (
+                sums[last] - sums[first] + end * (len(waits) - last) - start * (len(waits) - first)
+            )
             left = bisect_right(leavers, end) - bisect_right(leavers, start)
             # Where no patient has waited yet, the rate of the step before holds.
             self._rates.append(left / waited if waited > 0 else self._rates[-1])
@@ -103,7 +131,9 @@ class AbandonmentModel:
 
 
 class QueueSimulation:
-    """A prepared pool. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
+    """A prepared pool. Doctors with the same plans form one team; a doctor has a slot per parallel
+    visit.
+    """
 
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int]) -> None:
         self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0
@@ -130,16 +160,20 @@ class QueueSimulation:
             teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor, number))
         self._starts = self._starts_of(teams.values())
         self._parts = {
-            plan_id: self._with_pause(known.parts(self._runs), 0) for plan_id, known in self._lengths.items()
+            plan_id: self._with_pause(known.parts(self._runs), 0)
+            for plan_id, known in self._lengths.items()
         }
         self._teams_of = {
-            plan_id: tuple([i for i, served in enumerate(teams) if served is None or plan_id in served])
+            plan_id: tuple(
+                [i for i, served in enumerate(teams) if served is None or plan_id in served]
+            )
             for plan_id in plans
         }
         # Patients that no doctor on duty serves take no turn.
         waited = pool.waited or [0.0] * len(pool.waiting)
         line = [one for one in zip(pool.waiting, waited, strict=True) if self._teams_of[one[0]]]
-        self._plans, self._waited = [plan_id for plan_id, _ in line], [seconds for _, seconds in line]
+        self._plans = [plan_id for plan_id, _ in line]
+        self._waited = [seconds for _, seconds in line]
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
 
     def mean_seconds(self, plan_id: int) -> float:
@@ -151,7 +185,8 @@ class QueueSimulation:
         found: dict[Choice, SimulatedWait | None] = {(): None}
         for teams in {self._teams_of[plan_id] for plan_id in plan_ids} - {()}:
             waits = sorted([self._from_now(min([times[i] for i in teams])) for times in free_at])
-            low, high = _quantile(waits, 0.1), _quantile(waits, 0.9)
+            low = _quantile(waits, 0.1)
+            high = _quantile(waits, 0.9)
             found[teams] = SimulatedWait(_middle(waits), low, high, self._ahead(teams))
         return {plan_id: found[self._teams_of[plan_id]] for plan_id in plan_ids}
 
@@ -159,7 +194,9 @@ class QueueSimulation:
         """The patients that wait for a plan that shares a doctor."""
         shared = set(teams)
         counts = Counter(self._plans).items()
-        return sum(count for plan_id, count in counts if not shared.isdisjoint(self._teams_of[plan_id]))
+        return sum(
+            count for plan_id, count in counts if not shared.isdisjoint(self._teams_of[plan_id])
+        )
 
     def _from_now(self, free_at: float) -> float:
         """The runs begin at the last news."""
@@ -168,42 +205,53 @@ class QueueSimulation:
     def _rests_of(self, doctor: Doctor, number: int) -> list[list[float] | None]:
         """By slot of the doctor, when it is free: equally likely parts; None: now.
 
-        Of more visits than slots the latest count: the ends of the others were not reported. `number`: of the doctor, each has
-        other draws.
+        Of more visits than slots the latest count: the ends of the others were not reported.
+        `number`: of the doctor, each has other draws.
         """
         visits = doctor.visits
         if len(visits) > 1:
             visits = tuple(sorted(visits, key=attrgetter("elapsed_seconds"))[: doctor.capacity])
-        late_ends, awaited = self._turns.late_ends, any(map(doctor.serves, self._awaited))
+        late_ends = self._turns.late_ends
+        awaited = any(map(doctor.serves, self._awaited))
         rests: list[list[float] | None] = []
         for place, visit in enumerate(visits):
             rest = self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds)
             if late_ends and doctor.capacity == 1 and not awaited:
                 # A visit that looks in progress while no patient waits may be over.
-                late = _shuffles(self._runs, Draw.LATE_END)[number % DRAWS](late_ends.parts(self._runs))
+                late = _shuffles(self._runs, Draw.LATE_END)[number % DRAWS](
+                    late_ends.parts(self._runs)
+                )
                 rest = [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
             rests.append(self._with_pause(rest, place))
         free = doctor.capacity - len(visits)
         return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free
 
     def _with_pause(self, parts: list[float], place: int) -> list[float]:
-        """Each part with the pause after it. Each pause comes up once, at a part that chance has fixed."""
+        """Each part with the pause after it. Each pause comes up once, at a part that chance has
+        fixed.
+        """
         if self._paused is None:
             return parts
         return list(map(add, parts, _shuffles(self._runs, Draw.PAUSE)[place % DRAWS](self._paused)))
 
-    def _starts_of(self, teams: Iterable[Sequence[list[float] | None]]) -> list[list[tuple[float, ...]]]:
+    def _starts_of(
+        self, teams: Iterable[Sequence[list[float] | None]]
+    ) -> list[list[tuple[float, ...]]]:
         """By run and team, when each slot is free for the first patient in the line."""
-        in_order, now = cycle(_shuffles(self._runs, Draw.LENGTH)), (0.0,) * self._runs
+        in_order = cycle(_shuffles(self._runs, Draw.LENGTH))
+        now = (0.0,) * self._runs
         by_team = []
         for rests in teams:
-            slots = [draw(rest) if rest else now for rest, draw in zip(rests, in_order, strict=False)]
+            slots = [
+                draw(rest) if rest else now for rest, draw in zip(rests, in_order, strict=False)
+            ]
             by_team.append(list(zip(*slots, strict=True)))
         return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * self._runs
 
     def _play(self) -> list[list[float]]:
         """By run, when the first slot of each team is free after the line and the unseen patients."""
-        plans, waited = self._plans, self._waited
+        plans = self._plans
+        waited = self._waited
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         draws = cycle(reversed(_shuffles(self._runs, Draw.LENGTH)))
         columns = [draw(self._parts[plan_id]) for plan_id, draw in zip(plans, draws, strict=False)]
@@ -224,7 +272,9 @@ class QueueSimulation:
         return free_at
 
     def _serve_unseen(self, run: int, teams: list[Team]) -> None:
-        """The patients that join between the last news and now; their lengths are drawn after those of the line."""
+        """The patients that join between the last news and now; their lengths are drawn after those
+        of the line.
+        """
         draws = _orders(self._runs, Draw.LENGTH)
         for place, (joined_at, plan_id) in enumerate(self._unseen[run], start=len(self._plans)):
             if choice := self._teams_of[plan_id]:
@@ -235,7 +285,8 @@ class QueueSimulation:
 
 def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel) -> None:
     """Each patient takes the first slot that is free, or has left by then."""
-    fastest, spent_at = model.fastest, model.spent_at
+    fastest = model.fastest
+    spent_at = model.spent_at
     for choice, length, waited, spent, patience in line:
         team = teams[choice[0]] if len(choice) == 1 else min([teams[i] for i in choice], key=_first)
         at = team[0]
@@ -245,10 +296,12 @@ def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel)
 
 
 def _middle(ordered: list[float]) -> float:
-    """The mean of the middle three quarters; at least what the long waits add to the mean while more than one is in doubt."""
+    """The mean of the middle three quarters; at least what the long waits add to the mean while
+    more than one is in doubt.
+    """
     out = len(ordered) // TRIMMED_PART
-    kept = ordered[out : len(ordered) - out]
-    middle = sum(kept) / len(kept)
+    trimmed = ordered[out : len(ordered) - out]
+    middle = sum(trimmed) / len(trimmed)
     # The estimate is not 0 while one of sixteen runs has a wait.
     in_doubt = ordered[-max(1, len(ordered) // 16)] > READY_SECONDS
     return max(middle, sum(ordered[len(ordered) - out :]) / len(ordered)) if in_doubt else middle

@@ -1,5 +1,6 @@
-"""The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come or go, and its interval, as
-wide as its position in the line needs and as its record says."""
+"""The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come
+or go, and its interval, as wide as its position in the line needs and as its record says.
+"""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -18,19 +19,28 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
-# By the number of patients ahead, at least: what the lower and the upper half of the runs' interval are multiplied by.
-WIDTHS = ((0, 1.0, 1.2), (1, 1.05, 1.2), (2, 1.05, 1.3), (4, 1.15, 1.25), (8, 1.45, 1.15), (16, 1.7, 1.3))
+# By the number of patients ahead, at least: what the lower and the upper half of the runs' interval
+# are multiplied by.
+WIDTHS = (
+    (0, 1.0, 1.2),
+    (1, 1.05, 1.2),
+    (2, 1.05, 1.3),
+    (4, 1.15, 1.25),
+    (8, 1.45, 1.15),
+    (16, 1.7, 1.3),
+)
 LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
 
 
 def estimate_waits(
     pool: DoctorPool, plan_ids: Collection[int], records: Mapping[int, IntervalRecord] | None = None
 ) -> dict[int, WaitEstimate]:
-    """By plan: whole seconds, rounded up; 0 if a doctor is ready for the newcomer, -1 if none is on duty for the plan.
+    """By plan: whole seconds, rounded up; 0 if a doctor is ready for the newcomer, -1 if none is on
+    duty for the plan.
 
-    The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So the
-    patients of sibling plans that share doctors are served before the newcomer. `records`: by plan, how its intervals
-    have held.
+    The doctors of a provider group serve all its plans, or some of them, in the order of arrival.
+    So the patients of sibling plans that share doctors are served before the newcomer. `records`:
+    by plan, how its intervals have held.
 
     >>> from frontdesk.queues.estimate.model import Doctor
     >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7])
@@ -49,7 +59,9 @@ def estimate_waits(
         if trend and high:
             visit = simulation.mean_seconds(plan_id)
             parts = (seconds, low, high)
-            seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in parts)
+            seconds, low, high = (
+                trend.corrected(part, doctors, visit) if part else 0.0 for part in parts
+            )
         record = known.get(plan_id, IntervalRecord())
         estimates[plan_id] = with_interval(seconds, low, high, ahead=ahead, record=record)
     return estimates
@@ -58,31 +70,40 @@ def estimate_waits(
 def with_interval(
     seconds: float, low: float, high: float, *, ahead: int, record: IntervalRecord
 ) -> WaitEstimate:
-    """The wait in whole seconds, rounded up, with its interval. `low`, `high`: the tenth and ninetieth percentile of the runs;
-    `ahead`: the number of patients ahead."""
+    """The wait in whole seconds, rounded up, with its interval. `low`, `high`: the tenth and
+    ninetieth percentile of the runs; `ahead`: the number of patients ahead.
+
+    >>> with_interval(300.0, 200.0, 500.0, ahead=3, record=IntervalRecord())
+    WaitEstimate(seconds=300, low_seconds=195, high_seconds=560)
+    """
     _, below, above = WIDTHS[bisect_right(WIDTHS, ahead, key=lambda row: row[0]) - 1]
     corrected = record.factors()
-    told = ceil(seconds)
+    rounded = ceil(seconds)
     low = seconds - below * corrected[0] * max(0.0, seconds - low)
     high = seconds + above * corrected[1] * max(0.0, high - seconds)
-    return WaitEstimate(told, max(0, min(told, int(low))), max(told, ceil(high)))
+    return WaitEstimate(rounded, max(0, min(rounded, int(low))), max(rounded, ceil(high)))
 
 
 @dataclass(frozen=True, slots=True)
 class StaffingTrend:
-    """The number of doctors moves from what it is now to `usual`, two thirds of the way in `time_constant` seconds."""
+    """The number of doctors moves from what it is now to `usual`, two thirds of the way in
+    `time_constant` seconds.
+    """
 
     usual: float
     time_constant: float
     arrivals_per_second: float
 
     def corrected(self, wait_seconds: float, doctors: int, visit_seconds: float) -> float:
-        """The wait that `wait_seconds`, computed with `doctors` doctors all the time, becomes under this trend.
+        """The wait that `wait_seconds`, computed with `doctors` doctors all the time, becomes under
+        this trend.
 
-        A doctor that comes on duty takes a patient at once: that is worth one visit's time more than the mere number says.
+        A doctor that comes on duty takes a patient at once: that is worth one visit's time more
+        than the mere number says.
         """
         gap = (self.usual - doctors) * self.time_constant
-        low, high = 0.0, wait_seconds * max(1.0, doctors / self.usual)
+        low = 0.0
+        high = wait_seconds * max(1.0, doctors / self.usual)
         for _ in range(30):
             middle = (low + high) / 2
             work = middle * (self.usual + self.arrivals_per_second * visit_seconds)
@@ -92,9 +113,19 @@ class StaffingTrend:
 
 
 def staffing_trend(spans: Iterable[DutySpan]) -> StaffingTrend | None:
-    """Where the number of doctors is heading, from recent arrivals and departures; None if no doctor has left recently.
+    """Where the number of doctors is heading, from recent arrivals and departures; None if no
+    doctor has left recently.
 
-    The service knows no rosters. It expects the number to return to its recent average, as fast as doctors came and went.
+    The service knows no rosters. It expects the number to return to its recent average, as fast as
+    doctors came and went.
+
+    >>> from frontdesk.queues.estimate.model import DutySpan
+    >>> stays = DutySpan("a", from_ago=7200, until_ago=0)
+    >>> leaves = DutySpan("b", from_ago=7200, until_ago=3600)
+    >>> staffing_trend([stays]) is None
+    True
+    >>> round(staffing_trend([stays, leaves]).usual, 2)
+    0.75
     """
     recent = [
         DutySpan(span.doctor, min(span.from_ago, RECENT_SECONDS), span.until_ago)
@@ -110,8 +141,10 @@ def staffing_trend(spans: Iterable[DutySpan]) -> StaffingTrend | None:
     away, returns = _absences(by_start)
     now = {span.doctor for span in recent if span.until_ago <= 0}
     away_now = len({span.doctor for span in recent} - now)
-    return_rate, leaving_rate = returns / away if away > 0 else 0.0, departures / on_duty
-    # More doctors before than now: they may come back, or the day may be ending. Each possibility counts half.
+    return_rate = returns / away if away > 0 else 0.0
+    leaving_rate = departures / on_duty
+    # More doctors before than now: they may come back, or the day may be ending. Each possibility
+    # counts half.
     balanced = return_rate * (away_now + len(now)) / (leaving_rate + return_rate)
     expected = (on_duty / attended + balanced) / 2
     return StaffingTrend(
@@ -123,7 +156,8 @@ def staffing_trend(spans: Iterable[DutySpan]) -> StaffingTrend | None:
 
 def _attended(by_start: Sequence[DutySpan]) -> float:
     """For how many seconds at least one doctor was on duty."""
-    total, covered_until = 0.0, float("inf")
+    total = 0.0
+    covered_until = float("inf")
     for span in by_start:
         start = min(span.from_ago, covered_until)
         if start > span.until_ago:
@@ -137,7 +171,8 @@ def _absences(by_start: Sequence[DutySpan]) -> tuple[float, int]:
     by_doctor: defaultdict[str, list[DutySpan]] = defaultdict(list)
     for span in by_start:
         by_doctor[span.doctor].append(span)
-    away, returns = 0.0, 0
+    away = 0.0
+    returns = 0
     for own in by_doctor.values():
         for before, after in pairwise(own):
             away += max(0.0, before.until_ago - after.from_ago)

@@ -1,1 +1,3 @@
-"""The SQL of the encounter queue: `events` and what follows from them, `pools` for the estimate, `snapshots`."""
+"""The SQL of the encounter queue: `events` and what follows from them, `pools` for the estimate,
+`snapshots`.
+"""

@@ -1,4 +1,6 @@
-"""The SQL of queue events, encounters and duties: writing, reading for a back-test, rebuilding, deleting old rows."""
+"""The SQL of queue events, encounters and duties: writing, reading for a back-test, rebuilding,
+deleting old rows.
+"""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +11,15 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Select, Table, and_, delete, or_, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, delete_set, find_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import (
+    Row,
+    delete_set,
+    find_set,
+    insert_set,
+    next_ids,
+    one_round_trip,
+    update_set,
+)
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.model import (
     Duty,
@@ -41,11 +51,14 @@ def groups_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
 
 
 def lock_groups(tx: Tx, group_ids: Collection[int] | None) -> set[int]:
-    """Lock those of the provider groups that exist (None: all) until the transaction ends, and return their ids.
+    """Lock those of the provider groups that exist (None: all) until the transaction ends, and
+    return their ids.
 
     Batches of one group follow each other, so each sees every event that was stored before it.
     """
-    query = select(provider_groups.c.id).order_by(provider_groups.c.id).with_for_update(key_share=True)
+    query = (
+        select(provider_groups.c.id).order_by(provider_groups.c.id).with_for_update(key_share=True)
+    )
     if group_ids is not None:
         query = query.where(provider_groups.c.id.in_(sorted(group_ids)))
     return set(tx.execute(query).scalars())
@@ -74,9 +87,15 @@ def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
     visits = {event.visit for event in events if event.visit is not None}
     doctors = {event.doctor for event in events if event.visit is None and event.doctor is not None}
     with one_round_trip(tx):
-        same_id = find_set(tx, queue_events, "event_id", ids, columns=("event_id", "provider_group_id"))
-        same_visit = find_set(tx, queue_events, "visit", visits, columns=tuple(_COLUMNS[QueueEvent].values()))
-        rows = find_set(tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id"))
+        same_id = find_set(
+            tx, queue_events, "event_id", ids, columns=("event_id", "provider_group_id")
+        )
+        same_visit = find_set(
+            tx, queue_events, "visit", visits, columns=tuple(_COLUMNS[QueueEvent].values())
+        )
+        rows = find_set(
+            tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id")
+        )
         duty_columns = ("id", "provider_group_id", "doctor", *_COLUMNS[Duty])
         same_doctor = find_set(tx, duties, "doctor", doctors, columns=duty_columns)
     return KnownReferences(
@@ -98,14 +117,18 @@ def save(
     encounter_rows: Sequence[Row] = (),
     duty_rows: Sequence[Row] = (),
 ) -> None:
-    """Insert the events, insert the encounters and duties without an `id`, and update those with one."""
+    """Insert the events, insert the encounters and duties without an `id`, and update those with
+    one.
+    """
     received = received_at and stored_time(received_at)
     tables = ((encounters, encounter_rows), (duties, duty_rows))
     divided = [(table, *_divided(tx, table, rows)) for table, rows in tables]
     groups = sorted({event.provider_group_id or 0 for event in events})
     with one_round_trip(tx):
         update_set(tx, provider_groups, [{"id": group, "fed_at": received} for group in groups])
-        insert_set(tx, queue_events, [_stored_fields(event, received_at=received) for event in events])
+        insert_set(
+            tx, queue_events, [_stored_fields(event, received_at=received) for event in events]
+        )
         for table, new, changed in divided:
             insert_set(tx, table, new)
             update_set(tx, table, changed)
@@ -123,7 +146,9 @@ def list_on_duty(tx: Tx) -> Sequence[Any]:
     """The doctors on duty (`provider_group_id`, `doctor`, `since_at`), by provider group and start."""
     columns = duties.c
     query = select(columns.provider_group_id, columns.doctor, columns.on_at.label("since_at"))
-    query = query.where(columns.on_duty).order_by(columns.provider_group_id, columns.on_at, columns.doctor)
+    query = query.where(columns.on_duty).order_by(
+        columns.provider_group_id, columns.on_at, columns.doctor
+    )
     return tx.execute(query).all()
 
 
@@ -136,19 +161,44 @@ def list_waiting(tx: Tx) -> Sequence[Any]:
 
 
 def list_in_visit(tx: Tx) -> Sequence[Any]:
-    """The patients that are with a doctor (`plan_id`, `visit`, `doctor`, `started_at`), by start of the visit."""
+    """The patients that are with a doctor (`plan_id`, `visit`, `doctor`, `started_at`), by start of
+    the visit.
+    """
     query = select(*encounters.c["plan_id", "visit", "doctor", "started_at"])
     query = query.where(encounters.c.state == EncounterState.IN_VISIT.value)
     return tx.execute(query.order_by(*encounters.c["started_at", "visit"])).all()
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
-    """The events since then, and all events of doctors, who may have been on duty before. In any order."""
+    """The events since then, and all events of doctors, because they may have been on duty before.
+    In any order.
+    """
     columns = queue_events.c
-    names = "type", "at", "received_at", "plan_id", "doctor", "visit", "plan_ids", "capacity", "event_id"
+    names = (
+        "type",
+        "at",
+        "received_at",
+        "plan_id",
+        "doctor",
+        "visit",
+        "plan_ids",
+        "capacity",
+        "event_id",
+    )
     query = select(*columns[*names, "provider_group_id"])
     query = query.where(or_(columns.at >= since, columns.visit.is_(None)))
-    for type_, at, received_at, plan_id, doctor, visit, plan_ids, capacity, id_, group in tx.execute(query):
+    for (
+        type_,
+        at,
+        received_at,
+        plan_id,
+        doctor,
+        visit,
+        plan_ids,
+        capacity,
+        id_,
+        group,
+    ) in tx.execute(query):
         yield ReplayEvent(
             at.timestamp(),
             EventType(type_),
@@ -165,7 +215,8 @@ def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
 
 def pages_of_visits(tx: Tx) -> Iterator[list[str]]:
     """The references of all visits that have events, a page at a time."""
-    visit, last = queue_events.c.visit, ""
+    visit = queue_events.c.visit
+    last = ""
     while True:
         query = select(visit).where(visit > last).distinct().order_by(visit).limit(PAGE)
         page = list(tx.execute(query).scalars())
@@ -183,7 +234,9 @@ def select_events(tx: Tx, visits: Collection[str] | None) -> list[QueueEvent]:
 
 
 def select_settled(tx: Tx, visits: Collection[str] | None) -> dict[Reference, Row]:
-    """The rows of the visits (None: of all doctors) by reference, in the form of `events.settled_row`."""
+    """The rows of the visits (None: of all doctors) by reference, in the form of
+    `events.settled_row`.
+    """
     table, name = (duties, "doctor") if visits is None else (encounters, "visit")
     query = select(table) if visits is None else select(table).where(table.c.visit.in_(visits))
     return {
@@ -208,7 +261,9 @@ def delete_duties(tx: Tx, ids: Collection[int]) -> None:
 
 
 def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
-    """Delete up to a page of the encounters with an older last event, and of their events; how many of each."""
+    """Delete up to a page of the encounters with an older last event, and of their events; how many
+    of each.
+    """
     columns = encounters.c
     old = select(*columns["visit", "provider_group_id"]).where(columns.last_event_at < before)
     page = _page(tx, old.order_by(columns.last_event_at, columns.id))
@@ -217,13 +272,18 @@ def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
 
 
 def prune_duties(tx: Tx, before: datetime) -> int:
-    """Delete up to a page of the doctors' events that are older and no longer the latest of their type; how many."""
-    event, duty = queue_events.c, duties.c
+    """Delete up to a page of the doctors' events that are older and no longer the latest of their
+    type; how many.
+    """
+    event = queue_events.c
+    duty = duties.c
     still_counts = or_(
         and_(event.type == EventType.DOCTOR_ON_DUTY.value, duty.on_event == event.event_id),
         and_(event.type == EventType.DOCTOR_OFF_DUTY.value, duty.off_at == event.at),
     )
-    same_doctor = (duty.doctor == event.doctor) & (duty.provider_group_id == event.provider_group_id)
+    same_doctor = (duty.doctor == event.doctor) & (
+        duty.provider_group_id == event.provider_group_id
+    )
     counts = select(duty.id).where(same_doctor, still_counts).exists()
     old = select(*event["event_id", "provider_group_id"]).where(
         event.at < before, event.visit.is_(None), ~counts
@@ -244,16 +304,22 @@ def _page(tx: Tx, query: Select[Any]) -> list[Row]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def settled_row(reference: Reference, settled: Encounter[datetime] | Duty, id_: int | None) -> dict[str, Any]:
+def settled_row(
+    reference: Reference, settled: Encounter[datetime] | Duty, id_: int | None
+) -> dict[str, Any]:
     """The row of `save`; `id_` None: a new one."""
     visit_or_doctor, group = reference
     if isinstance(settled, Encounter):
         return _stored_fields(settled, id=id_, visit=visit_or_doctor, provider_group_id=group)
     on_duty = settled.on_duty
-    return _stored_fields(settled, id=id_, doctor=visit_or_doctor, provider_group_id=group, on_duty=on_duty)
+    return _stored_fields(
+        settled, id=id_, doctor=visit_or_doctor, provider_group_id=group, on_duty=on_duty
+    )
 
 
-def _stored_fields(record: QueueEvent | Encounter[datetime] | Duty, **others: Any) -> dict[str, Any]:
+def _stored_fields(
+    record: QueueEvent | Encounter[datetime] | Duty, **others: Any
+) -> dict[str, Any]:
     fields = _COLUMNS[type(record)].items()
     return {column: _stored_value(getattr(record, name)) for name, column in fields} | others
 
@@ -270,7 +336,9 @@ def _stored_value(value: Any) -> Any:
 
 
 def record_of_row(kind: type[Record], row: Mapping[Any, Any]) -> Record:
-    """The record of a stored row. A set read gives times and JSON as text on SQLite and inside a shared round trip."""
+    """The record of a stored row. A set read gives times and JSON as text on SQLite and inside a
+    shared round trip.
+    """
     values = ((name, row[column]) for name, column in _COLUMNS[kind].items())
     return kind(
         **{

@@ -1,7 +1,8 @@
-"""Reads provider groups as pools of doctors: bounded and by index, however many patients and visits there ever were.
+"""Reads provider groups as pools of doctors: bounded and by index, however many patients and visits
+there ever were.
 
-The statements are built once: to build them took longer than to run them. Their parameters: `groups`, `since` (the earliest time
-that counts) and `most` rows.
+The statements are built once: to build them took longer than to run them. Their parameters:
+`groups`, `since` (the earliest time that counts) and `most` rows.
 """
 
 from collections import defaultdict
@@ -9,7 +10,17 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, String, and_, bindparam, cast, func, literal, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    String,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+)
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
@@ -25,7 +36,13 @@ from frontdesk.queues.estimate.model import (
     PastVisit,
     PastWait,
 )
-from frontdesk.queues.model import KNOWN_WAITS, LONGEST_VISIT, LONGEST_WAIT, EncounterState, EventType
+from frontdesk.queues.model import (
+    KNOWN_WAITS,
+    LONGEST_VISIT,
+    LONGEST_WAIT,
+    EncounterState,
+    EventType,
+)
 from frontdesk.queues.tables import duties, encounters, queue_events
 
 RECENT = timedelta(seconds=RECENT_SECONDS)
@@ -38,12 +55,15 @@ _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterSta
 _GROUPS: BindParameter[Any] = bindparam("groups", expanding=True)
 _SINCE: BindParameter[Any] = bindparam("since")
 
-_encounter, _event, _duty = encounters.c, queue_events.c, duties.c
+_encounter = encounters.c
+_event = queue_events.c
+_duty = duties.c
 
 
 def _is_now(state: EncounterState) -> ColumnElement[bool]:
-    """The state in the text of the statement: with a parameter PostgreSQL 15 did not expect that few encounters are open, and
-    read every encounter."""
+    """The state in the text of the statement: with a parameter PostgreSQL 15 did not expect that
+    few encounters are open, and read every encounter.
+    """
     return _encounter.state == bindparam(None, state.value, literal_execute=True)
 
 
@@ -77,7 +97,8 @@ ONGOING_VISITS = (
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
-# One text per group, in order of arrival: to fetch ten thousand rows takes longer than all the rest.
+# One text per group, in order of arrival: to fetch ten thousand rows takes longer than all the
+# rest.
 WAITING = (
     select(
         _encounter.provider_group_id,
@@ -101,17 +122,25 @@ _oldest = (
     .offset(KNOWN_VISITS - 1)
     .scalar_subquery()
 )
-# Materialized: else PostgreSQL may look for the oldest visit of a plan once for each row that is joined to it.
+# Materialized: else PostgreSQL may look for the oldest visit of a plan once for each row that is
+# joined to it.
 _since = (
-    select(plans.c.id, func.coalesce(_oldest, literal(_BEGINNING, _encounter.ended_at.type)).label("at"))
+    select(
+        plans.c.id,
+        func.coalesce(_oldest, literal(_BEGINNING, _encounter.ended_at.type)).label("at"),
+    )
     .where(plans.c.provider_group_id.in_(_GROUPS))
     .cte("since")
     .prefix_with("MATERIALIZED")
 )
 # At most KNOWN_VISITS times the number of plans.
 PAST_VISITS = (
-    select(*_encounter["provider_group_id", "plan_id", "started_at", "ended_at", "doctor", "joined_at"])
-    .join(_since, and_(SameKey(_encounter.plan_id, _since.c.id), _encounter.ended_at >= _since.c.at))
+    select(
+        *_encounter["provider_group_id", "plan_id", "started_at", "ended_at", "doctor", "joined_at"]
+    )
+    .join(
+        _since, and_(SameKey(_encounter.plan_id, _since.c.id), _encounter.ended_at >= _since.c.at)
+    )
     .where(*_is_visit(_encounter))
 )
 
@@ -144,8 +173,14 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
 def list_feeds(tx: Tx) -> dict[int, datetime]:
     """When queue events last came for an account's plans, by account."""
     own_group = SameKey(provider_groups.c.id, plans.c.provider_group_id)
-    query = select(plans.c.account_id, func.max(provider_groups.c.fed_at)).join(provider_groups, own_group)
-    return {account: at for account, at in tx.execute(query.group_by(plans.c.account_id)) if at is not None}
+    query = select(plans.c.account_id, func.max(provider_groups.c.fed_at)).join(
+        provider_groups, own_group
+    )
+    return {
+        account: at
+        for account, at in tx.execute(query.group_by(plans.c.account_id))
+        if at is not None
+    }
 
 
 def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
@@ -159,12 +194,15 @@ def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, Do
     on_duty: dict[tuple[int, str], datetime] = {}
     for group, doctor, plan_ids, capacity, on_at in tx.execute(ON_DUTY, {"groups": groups}):
         on_duty[group, doctor] = on_at
-        # The latest visits count, as many as the doctor can have: earlier ones must have ended, unreported.
+        # The latest visits count, as many as the doctor can have: earlier ones must have ended,
+        # unreported.
         visits = tuple(ongoing[group, doctor][:capacity])
         served = None if plan_ids is None else frozenset(plan_ids)
         doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
-    lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
-    waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
+    lines = _waiting(tx, groups, now)
+    past = _past_visits(tx, groups, now)
+    waits = _past_waits(tx, groups, now)
+    spans = _duty_spans(tx, groups, now, on_duty)
     return {
         group: DoctorPool(
             doctors[group],
@@ -182,7 +220,9 @@ def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, Do
 def _ongoing_visits(
     tx: Tx, groups: Collection[int], now: datetime
 ) -> tuple[defaultdict[tuple[int, str], list[OngoingVisit]], ByGroup[tuple[float, float]]]:
-    """By provider group and doctor, the latest first; and by group, when the latest starts arrived, and how many seconds late."""
+    """By provider group and doctor, the latest first; and by group, when the latest starts arrived,
+    and how many seconds late.
+    """
     visits: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
     late: ByGroup[tuple[float, float]] = defaultdict(list)
     rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": now - LONGEST_VISIT})
@@ -209,7 +249,8 @@ def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[Past
     visits: ByGroup[PastVisit] = defaultdict(list)
     rows = tx.execute(PAST_VISITS, {"groups": groups})
     for group, plan_id, started_at, ended_at, doctor, joined_at in rows:
-        seconds, waited = (ended_at - started_at).total_seconds(), _waited(joined_at, started_at)
+        seconds = (ended_at - started_at).total_seconds()
+        waited = _waited(joined_at, started_at)
         visits[group].append(PastVisit(plan_id, seconds, _ago(ended_at, now), doctor, waited))
     return visits
 
@@ -232,11 +273,14 @@ def _duty_spans(
     """When each doctor was on duty recently: from the events, and from the doctors on duty now."""
     since: dict[tuple[int, str], datetime | None] = {}
     spans: ByGroup[DutySpan] = defaultdict(list)
-    for group, doctor, type_, at in tx.execute(DUTY_EVENTS, {"groups": groups, "since": now - RECENT}):
+    for group, doctor, type_, at in tx.execute(
+        DUTY_EVENTS, {"groups": groups, "since": now - RECENT}
+    ):
         if type_ == EventType.DOCTOR_ON_DUTY:
             since[group, doctor] = since.get((group, doctor)) or at
         else:
-            # Off duty without a recent start: the doctor was on duty all the time. A second `off` counts for nothing.
+            # Off duty without a recent start: the doctor was on duty all the time. A second `off`
+            # counts for nothing.
             start = since.get((group, doctor), now - RECENT)
             if start is not None:
                 spans[group].append(DutySpan(doctor, _ago(start, now), _ago(at, now)))

@@ -4,13 +4,19 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, true, update
+from sqlalchemy import Select, insert, select, true, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.model import IntervalRecord
-from frontdesk.queues.model import EncounterState, IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome
+from frontdesk.queues.model import (
+    EncounterState,
+    IntervalRecords,
+    QueueInfo,
+    QueueSnapshot,
+    WaitOutcome,
+)
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 
 MAX_OUTCOMES = 20_000
@@ -53,7 +59,9 @@ def list_records(tx: Tx, account_id: int | None) -> dict[int, IntervalRecord]:
     return {id_: record for records in found if records for id_, record in records.plans.items()}
 
 
-def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: Collection[int]) -> None:
+def save_snapshot(
+    tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: Collection[int]
+) -> None:
     """Store the snapshot, and log its estimates except those of the plans in `logged`."""
     times = {"taken_at": snapshot.taken_at, "expires_at": snapshot.expires_at}
     queues = {str(id_): list(queue) for id_, queue in snapshot.queues.items()}
@@ -87,14 +95,40 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
 
 
 def list_outcomes(
-    tx: Tx, since: datetime, *, account_id: int | None = None, ended: tuple[datetime, datetime] | None = None
+    tx: Tx,
+    since: datetime,
+    *,
+    account_id: int | None = None,
+    ended: tuple[datetime, datetime] | None = None,
 ) -> list[WaitOutcome]:
-    """Each estimate since then, with the wait of the first patient that joined under it and had a visit, by time of joining.
+    """Each estimate since then, with the wait of the first patient that joined under it and had a
+    visit, by time of joining.
 
-    Of the account only; waits that ended after the first of the times `ended` and by the second. At most the latest MAX_OUTCOMES
-    waits are read.
+    Of the account only; waits that ended after the first of the times `ended` and by the second. At
+    most the latest MAX_OUTCOMES waits are read.
     """
-    columns, log = encounters.c, estimate_log.c
+    columns = encounters.c
+    query = _outcomes(since, account_id)
+    if ended is not None:
+        query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
+    first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
+    return [
+        WaitOutcome(
+            row.plan_id,
+            row.joined_at,
+            row.estimate_seconds,
+            (row.started_at - row.joined_at).total_seconds(),
+            row.low_seconds,
+            row.high_seconds,
+        )
+        for row in reversed(first.values())
+    ]
+
+
+def _outcomes(since: datetime, account_id: int | None) -> Select[Any]:
+    """Visits that patients joined since then, each with the estimate that was shown."""
+    columns = encounters.c
+    log = estimate_log.c
     in_force = estimate_log.alias("shown").c
     latest = (
         select(in_force.id)
@@ -104,15 +138,18 @@ def list_outcomes(
         .correlate(encounters)
         .scalar_subquery()
     )
-    # By group: with a second index of plan_id, old statistics decided which of the two a look-up of past visits used.
+    # By group: with a second index of plan_id, old statistics decided which of the two a look-up of
+    # past visits used.
     of_account = true() if account_id is None else plans.c.account_id == account_id
-    groups = select(plans.c.provider_group_id.label("id")).where(of_account).distinct().cte("groups")
+    groups = (
+        select(plans.c.provider_group_id.label("id")).where(of_account).distinct().cte("groups")
+    )
     of_plans = (
         groups.join(encounters, SameKey(columns.provider_group_id, groups.c.id))
         .join(plans, SameKey(plans.c.id, columns.plan_id))
         .join(estimate_log, SameKey(log.id, latest))
     )
-    query = (
+    return (
         select(
             *columns["plan_id", "joined_at", "started_at"],
             *log["id", "estimate_seconds", "low_seconds", "high_seconds"],
@@ -128,17 +165,3 @@ def list_outcomes(
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(MAX_OUTCOMES)
     )
-    if ended is not None:
-        query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
-    first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
-    return [
-        WaitOutcome(
-            row.plan_id,
-            row.joined_at,
-            row.estimate_seconds,
-            (row.started_at - row.joined_at).total_seconds(),
-            row.low_seconds,
-            row.high_seconds,
-        )
-        for row in reversed(first.values())
-    ]

@@ -1,0 +1,43 @@
+"""Every path of the customer's interface on one screen, in the order of the reference."""
+
+from enum import StrEnum, unique
+
+
+@unique
+class Path(StrEnum):
+    MEMBERS = "/v2/plans/{plan_id}/eligibility"
+    MEMBER_BATCH = "/v2/plans/{plan_id}/eligibility/batch"
+    MEMBER = "/v2/plans/{plan_id}/eligibility/{eligibility_id}"
+    MEMBER_HISTORY = "/v2/plans/{plan_id}/eligibility/{eligibility_id}/history"
+    MEMBER_END = "/v2/plans/{plan_id}/eligibility/{eligibility_id}/end"
+    MEMBER_RENAME = "/v2/plans/{plan_id}/eligibility/{eligibility_id}/rename"
+    MEMBERS_OF_ACCOUNT = "/v2/eligibility"
+    FILES = "/v2/plans/{plan_id}/eligibility-files"
+    FILES_OF_ACCOUNT = "/v2/eligibility-files"
+    FILE = "/v2/plans/{plan_id}/eligibility-files/{file_id}"
+    FILE_REPORT = "/v2/plans/{plan_id}/eligibility-files/{file_id}/report"
+    FILE_APPROVE = "/v2/plans/{plan_id}/eligibility-files/{file_id}/approve"
+    FILE_MAPPING = "/v2/plans/{plan_id}/eligibility-files/{file_id}/mapping"
+    FILE_CANCEL = "/v2/plans/{plan_id}/eligibility-files/{file_id}/cancel"
+    FILE_UNDO = "/v2/plans/{plan_id}/eligibility-files/{file_id}/undo"
+    MAPPINGS = "/v2/eligibility-mappings"
+    MAPPING = "/v2/eligibility-mappings/{mapping_name}"
+    CALLER = "/v2/me"
+    EVENTS = "/v2/events"
+    WEBHOOKS = "/v2/webhook-endpoints"
+    WEBHOOK = "/v2/webhook-endpoints/{endpoint_id}"
+    WEBHOOK_ROTATE = "/v2/webhook-endpoints/{endpoint_id}/rotate"
+    WEBHOOK_TEST = "/v2/webhook-endpoints/{endpoint_id}/test"
+    WEBHOOK_REPLAY = "/v2/webhook-endpoints/{endpoint_id}/replay"
+    PLANS = "/v2/plans"
+    PLAN = "/v2/plans/{plan_id}"
+    TOKEN = "/oauth/token"  # noqa: S105 # an address
+    REVOCATION = "/oauth/revoke"
+    HEALTH = "/healthz"
+    READINESS = "/readyz"
+    METRICS = "/metrics"
+    DOCS = "/docs"
+    DOCS_FILE = "/docs/{asset}"
+    LLMS = "/llms.txt"
+    PROBLEMS = "/problems"
+    DOCUMENT = "/openapi.json"

@@ -1,0 +1,86 @@
+"""The files of the documentation: pages, the index of their search, the reference, assets."""
+
+import json
+from collections.abc import Callable
+from importlib.resources import files
+
+from frontdesk.api import site
+from frontdesk.api.codes import codes_content, sections
+from frontdesk.api.collection import postman_collection
+from frontdesk.errors import NotFound
+from frontdesk.interface.schema import Schema
+from frontdesk.web.page import page_template
+
+_SCRIPT = b"text/javascript; charset=utf-8"
+_STYLE = b"text/css; charset=utf-8"
+_HTML = b"text/html; charset=utf-8"
+_JSON = b"application/json"
+_MARKDOWN = b"text/markdown; charset=utf-8"
+_TEXT = b"text/plain; charset=utf-8"
+ASSETS = {
+    "site.css": ("site.css", _STYLE),
+    "site.js": ("site.js", _SCRIPT),
+    "reference.css": ("reference.css", _STYLE),
+    "reference.js": ("reference.js", _SCRIPT),
+    "scalar.js": ("scalar/standalone.js", _SCRIPT),
+    "favicon.svg": ("favicon.svg", b"image/svg+xml"),
+}
+
+
+def site_file(
+    name: str, document: Schema, base_url: str, *, is_production: bool
+) -> tuple[bytes, bytes]:
+    """Content type and content of the file of this name. Raises NotFound."""
+    pages = site.pages(base_url)
+    # In production its changing calls are off until the reader allows them.
+    reference = page_template("frontdesk.api", "reference.html")
+    made: dict[str, tuple[bytes, Callable[[], bytes]]] = {
+        "reference": (_HTML, lambda: reference.render(is_production=is_production).encode()),
+        "problems": (
+            _HTML,
+            lambda: site.layout(base_url, "Codes of errors", codes_content(base_url)),
+        ),
+        "search.json": (
+            _JSON,
+            lambda: site.search_index(base_url, [*_operation_parts(document), *_code_parts()]),
+        ),
+        "openapi.json": (_JSON, lambda: json.dumps(document, ensure_ascii=False).encode()),
+        "collection.json": (
+            _JSON,
+            lambda: json.dumps(postman_collection(document), indent=1).encode(),
+        ),
+        "llms.txt": (_TEXT, lambda: site.llms_text(base_url)),
+    }
+    if name in made:
+        content_type, make = made[name]
+        return content_type, make()
+    if name in ASSETS:
+        path, content_type = ASSETS[name]
+        return content_type, files("frontdesk.api").joinpath("assets", path).read_bytes()
+    if name in pages:
+        page = pages[name]
+        return _HTML, site.layout(base_url, page.title, page.content, current=page)
+    if name.removesuffix(".md") in pages:
+        return _MARKDOWN, pages[name.removesuffix(".md")].markdown.encode()
+    raise NotFound("address", "There is nothing at this address.")
+
+
+def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:
+    return [
+        (
+            f"/docs/reference#tag/{each['tags'][0].lower()}/{each['operationId']}",
+            "Reference",
+            f"{method.upper()} {path}",
+            f"{each['summary']}. {each['description']}",
+        )
+        for path, methods in document["paths"].items()
+        for method, each in methods.items()
+    ]
+
+
+def _code_parts() -> list[tuple[str, str, str, str]]:
+    return [
+        (f"/problems#{section.prefix}{entry.word}", "Codes of errors", entry.word, entry.text)
+        for section in sections("")
+        for entry in section.entries
+    ]

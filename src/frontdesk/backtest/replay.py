@@ -1,0 +1,204 @@
+"""Replays a provider group from its events, one after the other.
+
+At each moment it has the data that the service would read from its tables (queues/store/pools.py),
+so its estimates are those that the service would have given.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from frontdesk.queues.encounters import TRANSITIONS
+from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
+from frontdesk.queues.estimate.model import (
+    KNOWN_VISITS,
+    RECENT_SECONDS,
+    Doctor,
+    DoctorPool,
+    DutySpan,
+    IntervalRecord,
+    OngoingVisit,
+    PastVisit,
+    PastWait,
+    WaitEstimate,
+    note_wait,
+)
+from frontdesk.queues.model import (
+    KNOWN_WAITS,
+    LONGEST_VISIT,
+    LONGEST_WAIT,
+    Encounter,
+    EncounterState,
+    EventType,
+    ReplayEvent,
+)
+
+
+@dataclass(slots=True)
+class ReplayedEncounter(Encounter[float]):
+    """`since`: when the present state began; `known_at`: when the service knew of it."""
+
+    since: float = 0.0
+    known_at: float = 0.0
+    waited_seconds: float | None = None  # before the visit
+
+
+class _Duty(NamedTuple):
+    """A doctor on duty, on the terms of the latest event; `on_at`: the time of each event, the
+    first is the shift's start.
+    """
+
+    on_at: tuple[float, ...]
+    plan_ids: frozenset[int] | None
+    capacity: int
+
+
+class QueueReplay:
+    """`apply` the events in the order of their times; then `pool(now)` is what the service reads at
+    that moment.
+    """
+
+    def __init__(self) -> None:
+        self._staff: dict[str, _Duty] = {}
+        # By visit: the patients that wait, in order of joining, and those that are with a doctor.
+        self._present: dict[str, ReplayedEncounter] = {}
+        self.plan_ids: set[int] = set()  # the plans that patients have joined
+        self.last_waits: dict[int, float] = {}  # by plan, of the patient that was seen last
+        self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
+        self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
+        self._spans: deque[tuple[str, float, float]] = deque()
+        self._estimates: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
+        # By plan, how the intervals that were told have held.
+        self.records: dict[int, IntervalRecord] = {}
+
+    def note_estimate(self, visit: str, estimate: WaitEstimate) -> None:
+        """Store the estimate of the visit's patient; its interval is compared with the wait that
+        follows.
+        """
+        self._estimates[visit] = estimate
+
+    def apply(self, event: ReplayEvent) -> None:
+        match event.type:
+            case EventType.DOCTOR_ON_DUTY:
+                self._on_duty(event)
+            case EventType.DOCTOR_OFF_DUTY:
+                self._off_duty(event)
+            case _:
+                self._advance(event)
+
+    def pool(self, now: float) -> DoctorPool:
+        longest_wait = LONGEST_WAIT.total_seconds()
+        longest_visit = LONGEST_VISIT.total_seconds()
+        line = [one for _, one in self._in_state(EncounterState.WAITING, now - longest_wait)]
+        visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)
+        by_start = sorted(visits, key=lambda item: (-item[1].since, item[0]))
+        latest_first = [visit for _, visit in by_start]
+        while self._spans and self._spans[0][2] <= now - RECENT_SECONDS:
+            self._spans.popleft()
+        return DoctorPool(
+            doctors=self._doctors(latest_first, now),
+            waiting=[one.plan_id for one in line],
+            past=[
+                visit._replace(ended_seconds_ago=now - ended)
+                for visits in self.past.values()
+                for ended, visit in visits
+            ],
+            waited=[now - one.since for one in line],
+            past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT_SECONDS],
+            duty=[
+                *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
+                *(
+                    DutySpan(name, now - _known_since(duty, now), 0.0)
+                    for name, duty in self._staff.items()
+                ),
+            ],
+            # As the service: over the visits in progress that began last.
+            feed_late_seconds=usual_lateness(
+                (visit.known_at, visit.known_at - visit.since)
+                for visit in latest_first[:KNOWN_STARTS]
+            ),
+        )
+
+    def _in_state(
+        self, state: EncounterState, after: float
+    ) -> Iterator[tuple[str, ReplayedEncounter]]:
+        """The patients that entered the state after this time; older states were never ended."""
+        return (
+            (visit, one)
+            for visit, one in self._present.items()
+            if one.state is state and one.since > after
+        )
+
+    def _doctors(self, latest_first: Sequence[ReplayedEncounter], now: float) -> list[Doctor]:
+        visits: defaultdict[str, list[OngoingVisit]] = defaultdict(list)
+        for visit in latest_first:
+            elapsed = now - visit.since
+            visits[visit.doctor or ""].append(
+                OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds)
+            )
+        return [
+            Doctor(
+                duty.plan_ids,
+                duty.capacity,
+                tuple(visits[name][: duty.capacity]),
+                name,
+                now - duty.on_at[-1],
+            )
+            for name, duty in self._staff.items()
+        ]
+
+    def _on_duty(self, event: ReplayEvent) -> None:
+        before = self._staff.get(event.doctor)
+        on_at = (*before.on_at, event.at) if before else (event.at,)
+        self._staff[event.doctor] = _Duty(on_at, event.plan_ids, event.capacity)
+
+    def _off_duty(self, event: ReplayEvent) -> None:
+        duty = self._staff.pop(event.doctor, None)
+        if duty is not None:
+            self._spans.append((event.doctor, duty.on_at[0], event.at))
+
+    def _advance(self, event: ReplayEvent) -> None:
+        """Move the patient by the rules of queues/encounters.py, and note what that ends."""
+        new = ReplayedEncounter(event.plan_id, EncounterState.LEFT, event.at)
+        one = self._present.get(event.visit, new)
+        before = (one.state, one.plan_id)
+        since = one.since
+        TRANSITIONS[event.type](one, event)
+        if (one.state, one.plan_id) == before:
+            return
+        one.since = event.at
+        one.known_at = max(event.at, event.known_at)
+        self._present.pop(event.visit, None)
+        if one.state in (EncounterState.WAITING, EncounterState.IN_VISIT):
+            self._present[event.visit] = one
+        if one.state is EncounterState.WAITING:
+            self.plan_ids.add(one.plan_id)
+        elif one.state is not EncounterState.ENDED:
+            self._note_wait(event, one)
+        elif before[0] is EncounterState.IN_VISIT:
+            visit = PastVisit(one.plan_id, event.at - since, 0.0, one.doctor, one.waited_seconds)
+            self.past.setdefault(one.plan_id, deque(maxlen=KNOWN_VISITS)).append((event.at, visit))
+
+    def _note_wait(self, event: ReplayEvent, one: ReplayedEncounter) -> None:
+        """The patient is seen, or has left unseen; the wait is not known of one that did not wait
+        for the plan.
+        """
+        if one.joined_at is None:
+            return
+        waited = event.at - one.joined_at
+        left = one.state is EncounterState.LEFT
+        self._waits_over.append((event.at, PastWait(waited, left)))
+        estimate = self._estimates.pop(event.visit, None)
+        if left:
+            return
+        one.waited_seconds = self.last_waits[one.plan_id] = waited
+        if estimate is not None:
+            note_wait(
+                self.records, one.plan_id, waited, estimate.low_seconds, estimate.high_seconds
+            )
+
+
+def _known_since(duty: _Duty, now: float) -> float:
+    """The start of a duty, as far as the service looks back at events."""
+    return next((at for at in duty.on_at if at >= now - RECENT_SECONDS), duty.on_at[-1])

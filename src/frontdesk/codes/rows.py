@@ -1,0 +1,122 @@
+"""More codes of a file's report, besides the faults and warnings of a POST: of refused rows, of
+warnings, and of members that a full file omits.
+"""
+
+from functools import partial
+
+from frontdesk.codes.model import Code, Remedy, Where
+
+_row = partial(Code.declared, Where.ROW)
+
+BAD_QUOTING = _row(
+    "bad_quoting", "The quotation marks of the row don't match: double those inside a cell."
+)
+NOT_JSON = _row("not_json", "The line is not one JSON object like a request body.")
+CELL_ERROR = _row("cell_error", "A cell of the workbook holds an error of Excel, such as #N/A.")
+WRONG_COLUMN_COUNT = _row(
+    "wrong_column_count",
+    "The row has more or fewer cells than the header has columns: quote a cell that holds the "
+    "delimiter.",
+)
+VALUES_TOO_LONG = _row(
+    "values_too_long",
+    "The cells that the mapping makes values of have more than 65,536 characters, each "
+    "counted for each rule.",
+)
+NO_IDENTIFIER = _row(
+    "no_identifier",
+    "The member lacks a value from which the mapping makes the identifier (identify): ask the "
+    "sender for it, or name members in another way.",
+)
+IDENTIFIER_SHARED = _row(
+    "identifier_shared",
+    "Two people of the 834 have the same identifier, so both are refused: the mapping has to "
+    "name members in another way (identify).",
+    field="external_id",
+)
+NESTED_DEPENDENT = _row(
+    "nested_dependent",
+    "A dependent is inside LS and LE: the sender has to give each member an INS loop.",
+    field="INS",
+)
+UNKNOWN_CODE = _row(
+    "unknown_code", "The 834 has an unknown code; the message lists the known codes."
+)
+UNKNOWN_PLAN = _row(
+    "unknown_plan",
+    "The row's name of its plan is not among the `plans` of the mapping: add it there.",
+    field="plan",
+)
+REPEATED_DIFFERENTLY = _row(
+    "repeated_differently",
+    "Another row has the same external_id and other values: keep one row, or make the "
+    "identifier from more columns.",
+    field="external_id",
+)
+NO_MEDICAL_COVERAGE = _row(
+    "no_medical_coverage",
+    "The 834 has no coverage that counts: a stored member keeps its access, a new member is "
+    "refused. If one of its coverages gives access, add its code (HD03) to `coverages` in the "
+    "mapping.",
+    field="effective_date",
+)
+ADDRESS_OF_SUBSCRIBER = _row(
+    "address_of_subscriber",
+    "The dependent has no address; its subscriber's was used.",
+    field="zipcode",
+)
+IDENTITY_CONFLICT = _row(
+    "identity_conflict",
+    "The stored member with this external_id has another name, birth date, role or family: "
+    "correct the record, rename the stored member if its number was given to somebody "
+    "new, or name members in another way.",
+    remedy=Remedy.RENAME_MEMBER,
+)
+ADDED_AND_ENDED = _row(
+    "added_and_ended",
+    "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
+    field="external_id",
+)
+UNTIDY_FILE = _row(
+    "untidy_file",
+    "The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older "
+    "version, …",
+    field="external_id",
+)
+NOT_FOUND = _row("not_found", "The account has no such plan.", field="plan")
+TOO_MANY_TAKEN = _row(
+    "too_many_taken",
+    "The row has a value of another account's record, and too many records of the account had "
+    "one today; send the row again tomorrow (UTC).",
+)
+NOT_NOW = _row("not_now", "Other requests keep changing the same record; send the row again.")
+NOT_STORED = _row("not_stored", "A fault of the service; send the row again.")
+DIFFERS = _row("differs", "Only compared: the stored record has another value.")
+ENDED_BY_ABSENCE = _row("ended_by_absence", "A full file omits the member.")
+LEAVES_PLAN = _row("leaves_plan", "The member would leave another plan of the account.")
+ENDS_ON_FIRST_DAY = _row(
+    "ends_on_first_day",
+    "The access would end before it begins, so it ends on its first day.",
+    field="expiry_date",
+)
+NOTHING_TO_END = _row(
+    "nothing_to_end", "The row ends a member that the plan does not have.", field="external_id"
+)
+STILL_ENDED = _row(
+    "still_ended",
+    "The member's access has ended, and the row has no expiry_date, so it stays ended; to "
+    "reopen it, clear expiry_date.",
+    field="expiry_date",
+)
+CHANGED_SINCE = _row(
+    "changed_since", "The record was changed after the file, so the undo leaves it as it is."
+)
+
+
+def dropped(field: str) -> Code:
+    """The warning that a row was applied without its value of the field."""
+    sentence = (
+        f"The {field} of the row can't be used; the row was applied without it, and a stored value "
+        "stays."
+    )
+    return _row(f"{field}_dropped", sentence, field=field)

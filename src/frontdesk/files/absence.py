@@ -1,0 +1,109 @@
+"""Members of the plan that a full file omits: which they are, and the end of their access.
+
+The file's date becomes a member's expiry_date, but never a day before effective_date
+(docs/interface.md, Fields of a member): access that begins later ends on its first day, with a
+warning. A member that was changed after the file was started is not ended: the change is newer than
+the file.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from frontdesk import codes, eligibility
+from frontdesk.codes import Code
+from frontdesk.db import Database, Tx
+from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
+from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
+from frontdesk.files import model
+from frontdesk.files.check import CheckResult
+
+ENDED_TOGETHER = 250  # members; SQLite has one writer, for which other writes wait
+LISTED_TOGETHER = 5000  # members, read only
+
+
+def find_missing(
+    db: Database, file: model.EligibilityFile, check: CheckResult
+) -> Iterator[Sequence[MemberAccess]]:
+    """The members to end, in batches. A batch may be empty, so that the caller gets to its
+    checkpoint while none is found.
+    """
+    after = 0
+    while True:
+        find_ids = partial(
+            eligibility.list_ids_under, plan_id=file.plan_id, after_id=after, limit=LISTED_TOGETHER
+        )
+        ids = db.ask(find_ids)
+        if not ids:
+            return
+        # Most files list nearly all members, so few are read.
+        listed = check.met[bisect_left(check.met, ids[0]) : bisect_right(check.met, ids[-1])]
+        omitted = sorted({*ids}.difference(listed))
+        yield db.ask(partial(_to_end, ids=omitted, file=file, check=check))
+        after = ids[-1]
+
+
+def find_ends(
+    db: Database, file: model.EligibilityFile, check: CheckResult
+) -> Iterator[list[model.ChunkRow]]:
+    """The rows that end the missing members, by the chunk; some chunks are empty, as the batches
+    are. Members that are ended already are not found again, so another worker can continue.
+    """
+    for batch in find_missing(db, file, check):
+        for start in range(0, max(len(batch), 1), ENDED_TOGETHER):
+            together = batch[start : start + ENDED_TOGETHER]
+            yield [_ending(file, member, check) for member in together]
+
+
+def would_end(member: MemberAccess, check: CheckResult) -> model.RowOutcome:
+    """The line of a held file or a dry run about a member that the file omits."""
+    warnings = model.stored_warnings(map(MemberWarning.of, _warnings(member, check)))
+    return model.RowOutcome(
+        place=None,
+        external_id=member.external_id,
+        outcome=model.WOULD_END,
+        member_id=member.id,
+        warnings=warnings,
+        changed=("expiry_date",),
+    )
+
+
+def _to_end(
+    tx: Tx, ids: Sequence[int], *, file: model.EligibilityFile, check: CheckResult
+) -> list[MemberAccess]:
+    """Of these members the ones that the file ends."""
+    batch = []
+    for member in eligibility.find_access(tx, ids):
+        has_access = member.expiry_date is None or member.expiry_date > _last_day(member, check)
+        is_newer = file.started_at is not None and member.updated_at > file.started_at
+        if has_access and not is_newer:
+            batch.append(member)
+    if not batch:
+        return []
+    # The file wrote these members, although the clock of another worker may be behind.
+    written = eligibility.find_written(tx, [member.id for member in batch], file.id)
+    return [member for member in batch if member.id not in written]
+
+
+def _last_day(member: MemberAccess, check: CheckResult) -> str:
+    return max(check.file_date, member.effective_date)
+
+
+def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[Code]:
+    ends_on_file_date = _last_day(member, check) == check.file_date
+    return () if ends_on_file_date else (codes.rows.ENDS_ON_FIRST_DAY,)
+
+
+def _ending(
+    file: model.EligibilityFile, member: MemberAccess, check: CheckResult
+) -> model.ChunkRow:
+    key = member.external_id
+    plan_id = file.plan_id
+    day = _last_day(member, check)
+    record = eligibility.parse_member(
+        {"external_id": key, "expiry_date": day}, today=check.file_date
+    )
+    record.given[BEFORE_ABSENCE] = member.expiry_date or OPEN
+    by = (file.client, file.request_id, Action.END, file.id, file.started_at)
+    submission = Submission(file.account_id, plan_id, record, *by)
+    return model.ChunkRow(None, key, submission, _warnings(member, check))

@@ -1,0 +1,1 @@
+"""The back-test of the wait estimate."""
