@@ -30,8 +30,13 @@ from tests.postgres import free_port
 
 PASSWORD = "an invented password: @/%"
 SENDER = "Ärztehaus Übersee, 日本"
-BOUNCES = "invitations@lab.test"
-MAILBOXES = (BOUNCES, "robin.1@members.test", "later@members.test", "after@members.test")
+BOUNCES = "invitations@lab.example.com"
+MAILBOXES = (
+    BOUNCES,
+    "robin.1@members.example.com",
+    "later@members.example.com",
+    "after@members.example.com",
+)
 MASTER = """
 127.0.0.1:{relay} inet n - n - - smtpd
   -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes
@@ -59,7 +64,7 @@ compatibility_level = 3.6
 queue_directory = {home}/spool
 data_directory = {home}/lib
 maillog_file = /dev/stdout
-myhostname = relay.lab.test
+myhostname = relay.lab.example.com
 mydestination =
 alias_maps =
 inet_interfaces = 127.0.0.1
@@ -67,7 +72,7 @@ inet_protocols = ipv4
 default_transport = error:nothing leaves this machine
 relay_transport = error:nothing leaves this machine
 local_transport = error:nothing leaves this machine
-virtual_mailbox_domains = members.test, lab.test
+virtual_mailbox_domains = members.example.com, lab.example.com
 virtual_mailbox_maps = inline:{{ {mailboxes} }}
 virtual_mailbox_base = {home}/mail
 virtual_uid_maps = static:65534
@@ -77,7 +82,7 @@ smtpd_tls_key_file = {certificate.key}
 smtpd_tls_auth_only = yes
 smtpd_sasl_type = cyrus
 smtpd_sasl_path = smtpd
-smtpd_sasl_local_domain = lab.test
+smtpd_sasl_local_domain = lab.example.com
 """
 SASL = """
 pwcheck_method: auxprop
@@ -108,7 +113,7 @@ class Postfix:
             ("etc/sasl/smtpd.conf", SASL),
         ):
             (self.home / file).write_text(text.format(**values).lstrip())
-        self.defer("later@members.test")
+        self.defer("later@members.example.com")
         command = [
             "/usr/sbin/saslpasswd2",
             "-c",
@@ -116,7 +121,7 @@ class Postfix:
             "-f",
             f"{self.home}/etc/sasl/users",
             "-u",
-            "lab.test",
+            "lab.example.com",
             "frontdesk",
         ]
         subprocess.run(command, input=PASSWORD, text=True, check=True)
@@ -168,13 +173,13 @@ def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
     lab: Installation, postfix: Postfix, tmp_path: Path, tell: Tell
 ) -> None:
     account = str(lab.customer.account_id)
-    sender = ("--sender-name", SENDER, "--sender-address", "care@lab.test")
+    sender = ("--sender-name", SENDER, "--sender-address", "care@lab.example.com")
     lab.cli.text("deliverability", "set", "--account", account, *sender)
     settings = mailing(postfix.port) | {
         "FRONTDESK_MAIL_FROM": BOUNCES,
         "FRONTDESK_SMTP_URL": (
-            f"smtp://frontdesk%40lab.test:{quote(PASSWORD, safe='')}@localhost:{postfix.port}"
-            "?tls=required"
+            f"smtp://frontdesk%40lab.example.com:{quote(PASSWORD, safe='')}"
+            f"@localhost:{postfix.port}?tls=required"
         ),
         "SSL_CERT_FILE": str(postfix.certificate.ca),
     }
@@ -194,13 +199,13 @@ def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
     with Server(lab.url, tmp_path / "log", settings=settings, with_worker=True) as server:
         with postfix.running() as relay:
             whole, missing, later = (
-                invite(server, number, f"{name}@members.test")
+                invite(server, number, f"{name}@members.example.com")
                 for number, name in enumerate(("robin.1", "missing", "later"), start=1)
             )
-            wait_until(lambda: postfix.mails("robin.1@members.test"), "the mail")
-            [mail] = postfix.mails("robin.1@members.test")
+            wait_until(lambda: postfix.mails("robin.1@members.example.com"), "the mail")
+            [mail] = postfix.mails("robin.1@members.example.com")
             wait_until(lambda: shown(whole)["state"] == "sent", "the relay's answer to be stored")
-            assert mail["From"] == f'"{SENDER}" <care@lab.test>'
+            assert mail["From"] == f'"{SENDER}" <care@lab.example.com>'
             assert mail["Message-ID"] == f"<{shown(whole)['message_id']}>"
             assert mail["Return-Path"] == f"<{BOUNCES}>"
             assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -222,7 +227,7 @@ def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
             assert steps(missing)[-1] == "by_report"
             [suppressed] = lab.cli.json("suppression", "list", "--full")
             assert (suppressed["address"], suppressed["reason"]) == (
-                "missing@members.test",
+                "missing@members.example.com",
                 "hard_bounce",
             )
 
@@ -230,7 +235,7 @@ def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
                 lambda: {"refused_for_now", "put_aside"} & set(steps(later)), "the refusal for now"
             )
             os.killpg(relay.pid, signal.SIGKILL)
-        after = invite(server, 4, "after@members.test")
+        after = invite(server, 4, "after@members.example.com")
         wait_until(lambda: server.told("relay_down"), "the worker to notice")
         postfix.defer()
         with closing(open_database(lab.url)) as db, db.write() as tx:  # or wait a minute
@@ -240,7 +245,7 @@ def test_postfix_delivers_bounces_and_defers_and_loses_nothing_when_killed(
                 lambda: shown(after)["state"] == shown(later)["state"] == "sent",
                 "the relay to be used again",
             )
-            for address in ("after@members.test", "later@members.test"):
+            for address in ("after@members.example.com", "later@members.example.com"):
                 wait_until(lambda: postfix.mails(address), "the mail")  # noqa: B023 - used at once
                 assert len(postfix.mails(address)) == 1
     tell("a report of an unknown mailbox read, a 450 tried again, the relay killed and back")
