@@ -1,4 +1,5 @@
-"""The clock. No other module asks the operating system for the time.
+"""The clock, and the calendar day where members live. No other module asks the operating system for
+the time.
 
 A clock is any function that returns an aware UTC datetime. Tests pass one that they can set.
 """
@@ -6,7 +7,42 @@ A clock is any function that returns an aware UTC datetime. Tests pass one that 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 Clock = Callable[[], datetime]
 
 system_clock: Clock = partial(datetime.now, UTC)
+
+# Of the places in which American members live, the one where a day ends last.
+_LAST_ZONE = ZoneInfo("Pacific/Honolulu")
+
+
+class AccountDay(NamedTuple):
+    """The days (`YYYY-MM-DD`) that it may be now where the members of an account live."""
+
+    earliest: str
+    latest: str
+
+
+def account_day(now: datetime, time_zone: str | None) -> AccountDay:
+    """The day at `now` in the account's time zone, which is both the earliest and the latest.
+
+    Without a time zone nobody knows where the members live: a day lasts from its beginning in UTC
+    to its end in Honolulu, so for ten hours two days count. An access that ends on the earliest
+    day, or begins on the latest, is open.
+    """
+    if time_zone is not None:
+        day = now.astimezone(ZoneInfo(time_zone)).date().isoformat()
+        return AccountDay(day, day)
+    earliest = now.astimezone(_LAST_ZONE).date().isoformat()
+    return AccountDay(earliest, now.astimezone(UTC).date().isoformat())
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether the name is in the database of time zones, such as `America/New_York`."""
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+    return True

@@ -19,7 +19,7 @@ from tests.conftest import SetClock
 from tests.factories import EVERY_SCOPE, NOW, Customer
 
 END = NOW + timedelta(seconds=LIFETIME_SECONDS)
-CALLER = Caller(1, "c", 1, None, frozenset(), END, AccountState.ACTIVE)
+CALLER = Caller(1, "c", 1, None, frozenset(), END, AccountState.ACTIVE, None)
 
 
 class Tokens:

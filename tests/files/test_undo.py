@@ -1,5 +1,6 @@
 """An undo puts back what a file changed, and can itself be undone."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_invitations_of_withdrawn_members_are_never_sent(desk: Desk) -> None:
         ).all()
         assert [tuple(step) for step in steps] == [("pending", "cancelled", "withdrawn")] * 2
         resend_invitation(tx, invitation.id, now=desk.clock())
-        assert find_expired(tx, ids, "2026-06-01") == set(ids[1:])
+        assert find_expired(tx, ids, datetime(2026, 6, 1, 12, tzinfo=UTC)) == set(ids[1:])
 
 
 def test_keys_that_wandered_and_metadata_in_another_order_are_put_back(desk: Desk) -> None:

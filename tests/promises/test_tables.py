@@ -20,6 +20,10 @@ OF_OTHERS = {
     ("events", "access"): "one statement claims the endpoints whose account is not suspended",
     ("invitations", "access"): "one statement finds what may leave, by the accounts' limits",
     ("invitations", "plans"): "one statement finds what may leave, and names the plan in a message",
+    (
+        "plans",
+        "access",
+    ): "one read in the first statement of a chunk: a plan's owner and its settings",
     ("queues", "plans"): "the doctors of a provider group serve its plans: one query for a picture",
 }
 # They erase, export, prune or reset rows of every noun; privacy.classification lists the tables.

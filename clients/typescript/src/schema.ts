@@ -19,7 +19,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update an eligible member by external_id
-         * @description All or nothing: with a single fault nothing is written, and every fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe. `If-None-Match: *` only creates, `If-Match: *` and `only=update` only update, `move=false` moves no member.
+         * @description All or nothing: with a single fault nothing is written, and every fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe. `If-None-Match: *` only creates, `If-Match: *` and `only=update` only update, `move=false` moves no member. `email_taken=drop` writes the record without an e-mail that another member has.
          */
         post: operations["enrolMember"];
         delete?: never;
@@ -39,7 +39,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update up to 1,000 members
-         * @description Each record is written or refused as if it had been sent alone, in this order; a refused record stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A condition counts for every record. The request counts once against the limit of requests. Sending it again is safe; with an `Idempotency-Key` each record that was written has its first result again, and the others are tried.
+         * @description Each record is written or refused as if it had been sent alone, in this order; a refused record stops no other. A member of another plan moves only with `move=true`. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB at most. A condition counts for every record. The request counts once against the limit of requests. Sending it again is safe; with an `Idempotency-Key` each record that was written has its first result again, and the others are tried.
          */
         post: operations["enrolMembers"];
         delete?: never;
@@ -57,7 +57,7 @@ export interface paths {
         };
         /**
          * Read a member
-         * @description Answers the record with every field, whether the member is eligible today (UTC), and how far the invitation is. The audit trail records the reading.
+         * @description Answers the record with every field, whether the member is eligible today, and how far the invitation is. The audit trail records the reading.
          */
         get: operations["showEligibleMember"];
         put?: never;
@@ -1405,6 +1405,8 @@ export interface components {
             invitation?: string;
             /** @description As the header `Eligibility-Warnings`. */
             warnings?: string[];
+            /** @description The unknown fields of the record: 20 at most, 40 characters of each. Absent without any. */
+            ignored_fields?: string[];
             /** @description Why the record was refused. */
             detail?: string;
             /** @description All faults of the record. */
@@ -1416,6 +1418,7 @@ export interface components {
             updated: number;
             unchanged: number;
             moved: number;
+            reopened: number;
             refused: number;
         };
         /** @description The result of each record, in the order of the batch. */
@@ -1541,7 +1544,7 @@ export interface components {
             metadata: {
                 [key: string]: string;
             };
-            /** @description Whether the member has access today (UTC): from `effective_date` to `expiry_date`, both inclusive. */
+            /** @description Whether the member has access today, in the time zone of the account: from `effective_date` to `expiry_date`, both inclusive. */
             eligible: boolean;
             /** Format: date-time */
             created_at: string;
@@ -1593,6 +1596,8 @@ export interface components {
         CallerAccount: {
             id: number;
             name: string;
+            /** @description Where the days of its members begin and end, such as `America/New_York`; null: from the beginning of a day in UTC to its end in Honolulu. */
+            time_zone: string | null;
         };
         /** @description An API client. */
         CallerClient: {
@@ -2794,6 +2799,10 @@ export interface components {
         only: "update";
         /** @description `false`: a member of another plan of the account is 409; without it the member moves. */
         move: boolean;
+        /** @description `true`: a member of another plan of the account moves to this one; without it its record is 409. */
+        move_of_batch: boolean;
+        /** @description `drop`: an e-mail that another member has is left out, with the warning `email_taken`; without it the record is refused. */
+        email_taken: "drop";
         /** @description `handling=strict` makes unknown fields and query parameters a fault. */
         prefer: string;
         /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
@@ -2945,13 +2954,16 @@ export interface components {
          * @description Likely mistakes that are no faults; the record is written.
          *
          *     - `dob_not_midnight`: The date of birth came as a timestamp that is not midnight; its date as written was taken.
+         *     - `effective_date_not_midnight`: The first day came as a timestamp that is not midnight; its date as written was taken.
+         *     - `expiry_date_not_midnight`: The last day came as a timestamp that is not midnight; its date as written was taken.
          *     - `dob_shifted_one_day`: The date of birth moved by exactly one day: the classic time-zone mistake.
          *     - `identity_changed`: First name and date of birth both changed: a recycled identifier, or a twin?
          *     - `state_not_recognised`: The state is neither a USPS code nor a state's name; it was kept as sent.
          *     - `relationship_code_hipaa_unknown`: The HIPAA relationship code is unknown; it was kept as sent.
          *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
-         *     - `email_taken`: Another record has the e-mail address of the row; the row was applied without it.
+         *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
+         *     - `still_ended`: The access has ended, and the record names no expiry_date, so it stays ended; to reopen it, clear expiry_date.
          * @example dob_not_midnight,state_not_recognised
          */
         "Eligibility-Warnings": string;
@@ -3120,6 +3132,8 @@ export type ParameterIfNoneMatch = components['parameters']['if_none_match'];
 export type ParameterIfMatch = components['parameters']['if_match'];
 export type ParameterOnly = components['parameters']['only'];
 export type ParameterMove = components['parameters']['move'];
+export type ParameterMoveOfBatch = components['parameters']['move_of_batch'];
+export type ParameterEmailTaken = components['parameters']['email_taken'];
 export type ParameterPrefer = components['parameters']['prefer'];
 export type ParameterRequestId = components['parameters']['request_id'];
 export type HeaderXRequestId = components['headers']['X-Request-Id'];
@@ -3255,6 +3269,8 @@ export interface operations {
                 only?: components["parameters"]["only"];
                 /** @description `false`: a member of another plan of the account is 409; without it the member moves. */
                 move?: components["parameters"]["move"];
+                /** @description `drop`: an e-mail that another member has is left out, with the warning `email_taken`; without it the record is refused. */
+                email_taken?: components["parameters"]["email_taken"];
             };
             header?: {
                 /** @description The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version. To write a member, `*`: 404 if it is not stored. */
@@ -3460,8 +3476,10 @@ export interface operations {
             query?: {
                 /** @description `update`: a member that is not stored is 404, as with `If-Match: *`. */
                 only?: components["parameters"]["only"];
-                /** @description `false`: a member of another plan of the account is 409; without it the member moves. */
-                move?: components["parameters"]["move"];
+                /** @description `true`: a member of another plan of the account moves to this one; without it its record is 409. */
+                move?: components["parameters"]["move_of_batch"];
+                /** @description `drop`: an e-mail that another member has is left out, with the warning `email_taken`; without it the record is refused. */
+                email_taken?: components["parameters"]["email_taken"];
             };
             header?: {
                 /** @description The `ETag` of a read of the one plan: 412 if the plan has changed since. `*` is any version. To write a member, `*`: 404 if it is not stored. */
@@ -4629,7 +4647,6 @@ export interface operations {
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.
-             *     - `still_ended`: The member's access has ended, and the row has no expiry_date, so it stays ended; to reopen it, clear expiry_date.
              *     - `changed_since`: The record was changed after the file, so the undo leaves it as it is.
              *     - `middle_name_dropped`: The middle_name of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `email_dropped`: The email of the row can't be used; the row was applied without it, and a stored value stays.

@@ -12,6 +12,7 @@ from frontdesk import codes
 from frontdesk.access import store
 from frontdesk.access.callers import digest, new_secret
 from frontdesk.access.model import Account, AccountState, ApiClient, ClientSecret, NewClient, Scope
+from frontdesk.clock import is_time_zone
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 
@@ -36,7 +37,7 @@ def set_state(tx: Tx, account_id: int, state: AccountState, *, now: datetime) ->
     """
     if store.lock_account(tx, account_id).state is AccountState.CLOSED:
         raise Suspended("The account is closed for good.")
-    store.set_account_state(tx, account_id, state)
+    store.change_account(tx, account_id, state=state)
     if state is AccountState.CLOSED:
         for client in store.list_clients(tx, account_id):
             store.revoke_client(tx, client.id, now=now)
@@ -48,7 +49,28 @@ def set_immediate_limit(tx: Tx, account_id: int, limit: int) -> Account:
     NotFound.
     """
     store.lock_account(tx, account_id)
-    store.set_immediate_limit(tx, account_id, limit)
+    store.change_account(tx, account_id, immediate_hourly_limit=limit)
+    return get_account(tx, account_id)
+
+
+def set_time_zone(tx: Tx, account_id: int, time_zone: str | None) -> Account:
+    """Change where the days of the account's members begin and end. Raises Invalid for a name that
+    is in no database of time zones, NotFound.
+    """
+    if time_zone is not None and not is_time_zone(time_zone):
+        rule = "must be a time zone by its name, such as America/New_York"
+        raise Invalid([Fault("time_zone", codes.operators.UNKNOWN_TIME_ZONE, rule)])
+    store.lock_account(tx, account_id)
+    store.change_account(tx, account_id, time_zone=time_zone)
+    return get_account(tx, account_id)
+
+
+def set_reopens_absent(tx: Tx, account_id: int, reopens_absent: bool) -> Account:
+    """Change whether members that a full file ended are reopened by a later record. Raises
+    NotFound.
+    """
+    store.lock_account(tx, account_id)
+    store.change_account(tx, account_id, reopens_absent=reopens_absent)
     return get_account(tx, account_id)
 
 

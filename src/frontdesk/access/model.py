@@ -64,13 +64,20 @@ def scope_text(scopes: Iterable[Scope]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A customer: the owner of plans and members."""
+    """A customer: the owner of plans and members.
+
+    The days of its members begin and end in `time_zone` (`clock.account_day`). With
+    `reopens_absent`, a record without an expiry_date opens the access of a member again that was
+    ended only because a full file omitted it.
+    """
 
     id: int
     name: str
     created_at: datetime
     state: AccountState
     immediate_hourly_limit: int
+    time_zone: str | None
+    reopens_absent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,7 @@ class Caller:
     scopes: frozenset[Scope]
     expires_at: datetime
     account_state: AccountState | None
+    time_zone: str | None
 
 
 class RequestAllowance(NamedTuple):

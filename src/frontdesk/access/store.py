@@ -1,6 +1,6 @@
 """The SQL of accounts, API clients, secrets, tokens, failed attempts and the requests of a minute."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, find_pairs
 from frontdesk.errors import NotFound
 
 MOST_DELETED = 100  # tokens, by one request for another
@@ -38,7 +38,8 @@ _FAILURES_LOCK = (
 
 
 def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
-    row = {"name": name, "created_at": now, "state": AccountState.ACTIVE}
+    state = AccountState.ACTIVE
+    row = {"name": name, "created_at": now, "state": state, "reopens_absent": True}
     return Account(*tx.execute(insert(accounts).values(row).returning(accounts)).one())
 
 
@@ -46,6 +47,11 @@ def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
     query = select(accounts).order_by(accounts.c.id)
     rows = tx.execute(query if account_id is None else query.where(accounts.c.id == account_id))
     return [Account(*row) for row in rows]
+
+
+def time_zones_of(tx: Tx, account_ids: Collection[int]) -> dict[int, str | None]:
+    """The time zones of accounts, by id."""
+    return find_pairs(tx, accounts, "id", account_ids, pair=("id", "time_zone"))
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -63,14 +69,9 @@ def lock_account(tx: Tx, account_id: int) -> Account:
     return Account(*row)
 
 
-def set_account_state(tx: Tx, account_id: int, state: AccountState) -> None:
-    tx.execute(update(accounts).where(accounts.c.id == account_id).values(state=state))
-
-
-def set_immediate_limit(tx: Tx, account_id: int, limit: int) -> None:
-    tx.execute(
-        update(accounts).where(accounts.c.id == account_id).values(immediate_hourly_limit=limit)
-    )
+def change_account(tx: Tx, account_id: int, **changes: object) -> None:
+    """Change columns of the account."""
+    tx.execute(update(accounts).where(accounts.c.id == account_id).values(changes))
 
 
 def insert_client(tx: Tx, new: NewClient, *, client_id: str, now: datetime) -> ApiClient:
@@ -175,7 +176,7 @@ _CALLER = (
     select(
         *api_clients.c["account_id", "client_id", "id", "requests_per_minute"],
         *access_tokens.c["scopes", "expires_at"],
-        accounts.c.state,
+        *accounts.c["state", "time_zone"],
     )
     .select_from(
         access_tokens.join(

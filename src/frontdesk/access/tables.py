@@ -1,6 +1,6 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
-from sqlalchemy import Index, Integer, LargeBinary, String, Table
+from sqlalchemy import Boolean, Index, Integer, LargeBinary, String, Table
 
 from frontdesk.access.model import IMMEDIATE_HOURLY_LIMIT, AccountState
 from frontdesk.db.schema import Id, IsoDate, UtcTime, key, metadata, optional, required, words
@@ -15,6 +15,8 @@ accounts = Table(
     # The most immediate invitations in any 60 minutes; the account's deliverability settings don't
     # touch it.
     *required(Integer(), "immediate_hourly_limit", server_default=str(IMMEDIATE_HOURLY_LIMIT)),
+    *optional(String(64), "time_zone"),  # where the members' days begin and end
+    *required(Boolean(), "reopens_absent"),
 )
 
 api_clients = Table(

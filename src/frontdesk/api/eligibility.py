@@ -5,10 +5,10 @@
 import asyncio
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -18,6 +18,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.envelope import links_of
 from frontdesk.api.paths import Path
 from frontdesk.app import ANSWER_SECONDS, App
+from frontdesk.clock import account_day
 from frontdesk.codes import Kind
 from frontdesk.codes.operators import Noun
 from frontdesk.db import Tx
@@ -46,12 +47,14 @@ from frontdesk.interface.parameters import (
     ELIGIBILITY_LEFT_PLAN,
     ELIGIBILITY_OUTCOME,
     ELIGIBILITY_WARNINGS,
+    EMAIL_TAKEN,
     IDEMPOTENCY_KEY,
     IF_MATCH,
     IF_NONE_MATCH,
     IGNORED_FIELDS,
     INVITATION,
     MOVE,
+    MOVE_OF_BATCH,
     ONLY,
     PREFER,
 )
@@ -60,7 +63,7 @@ from frontdesk.interface.types.members import Eligibility
 from frontdesk.invitations.model import Delivery, QueuedReason
 from frontdesk.mapping.suggest.names import likely_field as likely_field_of
 from frontdesk.plans import find_plan
-from frontdesk.text import SHOWN_LENGTH, nearest_name
+from frontdesk.text import SHOWN_LENGTH, SHOWN_NAMES, nearest_name
 from frontdesk.time_slices import TimeSlice
 from frontdesk.web.endpoint import record_read
 from frontdesk.web.idempotency import REPLAYED, once, once_each
@@ -88,7 +91,7 @@ _TOGETHER = 48
 _NOT_TRIED = Unavailable("The database is busy. The record was not tried; send it again.")
 LINES_BLOCK_BYTES = 8 * 1024  # splitting 64 KiB of line feeds takes 9 ms
 COUNTED_NAMES = 1000  # of unknown fields, of which the answer says how many there are
-_COUNTED = ("created", "updated", "unchanged", "moved", "refused")
+_COUNTED = ("created", "updated", "unchanged", "moved", "reopened", "refused")
 _NOUN: Noun = "eligible member"
 _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
@@ -99,7 +102,7 @@ OnceOf = Callable[[int], Once[Enrolled] | None]  # by the index of a record
     Path.MEMBERS,
     scope=Scope.ELIGIBILITY_WRITE,
     body=types.EligibleMember,
-    parameters=[ONLY, MOVE, IF_MATCH, IF_NONE_MATCH, PREFER, IDEMPOTENCY_KEY],
+    parameters=[ONLY, MOVE, EMAIL_TAKEN, IF_MATCH, IF_NONE_MATCH, PREFER, IDEMPOTENCY_KEY],
     answers={
         200: Answer(
             "The record with the `external_id` was updated, or had these values already.",
@@ -154,6 +157,7 @@ async def enrol_member(app: App, request: Request) -> Response:
     All or nothing: with a single fault nothing is written, and every fault is reported. A member of
     another plan of the account moves to this one. Sending a request again is safe. `If-None-Match:
     *` only creates, `If-Match: *` and `only=update` only update, `move=false` moves no member.
+    `email_taken=drop` writes the record without an e-mail that another member has.
     """
     app.refuse_used_up_storage(request.account_id)
     raw = await request.body()
@@ -169,14 +173,46 @@ def _submission(app: App, request: Request, raw: bytes) -> Submission:
     """The record of the body. Raises NotFound, Malformed."""
     plan_id = request.path_id("plan_id")
     body = parse_json_object(raw)
-    record = parse_member(
-        body, today=app.clock().date().isoformat(), strict=request.prefers_strict()
-    )
+    record = parse_member(body, today=_today(app, request), strict=request.prefers_strict())
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     by = (request.caller.client_id, request.request_id)
     own = None if request.key_hash is None else once(request, _response)
-    return Submission(request.account_id, plan_id, record, *by, intent=_intent(request), once=own)
+    return Submission(
+        request.account_id, plan_id, record, *by, intent=_intent(request, moves=True), once=own
+    )
+
+
+def _today(app: App, request: Request) -> str:
+    """The latest day that it may be where the members of the caller's account live."""
+    return account_day(app.clock(), request.caller.time_zone).latest
+
+
+@dataclass(slots=True)
+class _IgnoredFields:
+    """The unknown fields of a batch: of each record by its index, as they are shown, and those of
+    all, each with the fields that are given beside it, up to COUNTED_NAMES.
+    """
+
+    of_record: dict[int, list[str]] = field(default_factory=dict)
+    beside: dict[str, Collection[str]] = field(default_factory=dict)
+
+    def note(self, index: int, record: model.MemberRecord, body: Collection[str]) -> None:
+        if not record.ignored:
+            return
+        self.of_record[index] = [name[:SHOWN_LENGTH] for name in record.ignored[:SHOWN_NAMES]]
+        given = FIELDS.keys() & body
+        for name in record.ignored[: COUNTED_NAMES - len(self.beside)]:
+            self.beside[name] = given
+
+
+class _Batch(NamedTuple):
+    """The texts of a batch's records, what they may do, and the unknown fields that are found."""
+
+    texts: Sequence[str]
+    once_of: OnceOf
+    intent: Intent
+    ignored: _IgnoredFields
 
 
 @GROUP.post(
@@ -185,7 +221,7 @@ def _submission(app: App, request: Request, raw: bytes) -> Submission:
     is_bulk=True,
     body=types.EligibleMembers,
     takes_lines=True,
-    parameters=[ONLY, MOVE, IF_MATCH, IF_NONE_MATCH, PREFER, IDEMPOTENCY_KEY],
+    parameters=[ONLY, MOVE_OF_BATCH, EMAIL_TAKEN, IF_MATCH, IF_NONE_MATCH, PREFER, IDEMPOTENCY_KEY],
     answers={
         207: Answer(
             "The result of each record.",
@@ -206,13 +242,14 @@ async def enrol_members(app: App, request: Request) -> Response:
     """Create or update up to 1,000 members.
 
     Each record is written or refused as if it had been sent alone, in this order; a refused record
-    stops no other. The body is an array, or one record per line as `application/x-ndjson`, of 8 MiB
-    at most. A condition counts for every record. The request counts once against the limit of
-    requests. Sending it again is safe; with an `Idempotency-Key` each record that was written has
-    its first result again, and the others are tried.
+    stops no other. A member of another plan moves only with `move=true`. The body is an array, or
+    one record per line as `application/x-ndjson`, of 8 MiB at most. A condition
+    counts for every record. The request counts once against the limit of requests. Sending it again
+    is safe; with an `Idempotency-Key` each record that was written has its first result again, and
+    the others are tried.
     """
     app.refuse_used_up_storage(request.account_id)
-    intent = _intent(request)
+    intent = _intent(request, moves=False)
     with request.uploading():
         raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
         async with app.fair_share.admitted(request.account_id):
@@ -233,12 +270,18 @@ async def _enrol_batch(app: App, request: Request, raw: bytes, intent: Intent) -
     once_of: OnceOf = await once_each(
         app, request, lambda each: json_response(_shown(each)), parts_together=_TOGETHER
     )
-    results = await _enrol_in_order(app, request, texts, time_slice, once_of=once_of, intent=intent)
+    ignored = _IgnoredFields()
+    batch = _Batch(texts, once_of, intent, ignored)
+    results = await _enrol_in_order(app, request, batch, time_slice)
+    if ignored.beside:
+        names = [*ignored.beside]
+        note_ignored_fields(request, names, lambda name: likely_field(name, ignored.beside[name]))
     headers: tuple[Header, ...] = ()
     if any(isinstance(each, AnsweredBefore) for each in results):
         await record_read(app, request, "answer.replayed")
         headers = () if any(isinstance(each, Enrolled) for each in results) else (REPLAYED,)
-    pieces = await _write_results(app, request, results, time_slice)
+    of_record = {} if request.prefers_strict() else ignored.of_record
+    pieces = await _write_results(app, request, results, time_slice, ignored=of_record)
     return large_json_response(pieces, *headers, status=207)
 
 
@@ -274,14 +317,23 @@ async def _read_batch(request: Request, raw: bytes, time_slice: TimeSlice) -> li
 
 
 async def _write_results(
-    app: App, request: Request, results: Sequence[Enrolled | Exception], time_slice: TimeSlice
+    app: App,
+    request: Request,
+    results: Sequence[Enrolled | Exception],
+    time_slice: TimeSlice,
+    *,
+    ignored: Mapping[int, list[str]],
 ) -> list[bytes]:
-    """The answer to a batch as pieces of JSON. Raises as `_shown` does."""
+    """The answer to a batch as pieces of JSON; `ignored` has the unknown fields of records, by index.
+    Raises as `_shown` does.
+    """
     links = orjson.dumps(links_of(app, request))
     pieces = [b'{"links":', links, b',"data":[']
     counts = Counter[str]()
     for index, result in enumerate(results):
         each = {"index": index} | _shown(result)
+        if index in ignored:
+            each["ignored_fields"] = ignored[index]
         pieces += (b"," if index else b"", orjson.dumps(each, option=orjson.OPT_UTC_Z))
         counts[str(each.get("outcome", "refused"))] += 1
         await time_slice.pause_if_due()
@@ -290,25 +342,19 @@ async def _write_results(
 
 
 async def _enrol_in_order(
-    app: App,
-    request: Request,
-    texts: Sequence[str],
-    time_slice: TimeSlice,
-    *,
-    once_of: OnceOf,
-    intent: Intent,
+    app: App, request: Request, batch: _Batch, time_slice: TimeSlice
 ) -> list[Enrolled | Exception]:
     """The result of each record. Once the database answers none of a group, or the time is up, the
     others are not tried.
     """
     loop = asyncio.get_running_loop()
-    today = app.clock().date().isoformat()
+    today = _today(app, request)
     strict = request.prefers_strict()
     place = (request.account_id, request.path_id("plan_id"))
     by = (request.caller.client_id, request.request_id)
     ends_at = loop.time() + ANSWER_SECONDS
     results: list[Enrolled | Exception] = []
-    ignored: dict[str, Collection[str]] = {}
+    texts = batch.texts
     while group := texts[len(results) : len(results) + _TOGETHER]:
         sent: list[Submission] = []
         errors: dict[int, Malformed] = {}  # by the place in the group
@@ -318,9 +364,10 @@ async def _enrol_in_order(
                 errors[place_in_group] = Malformed(f"The record {body.message}.")
             else:
                 record = parse_member(body, today=today, strict=strict)
-                _note_unknown(ignored, record, body)
-                own = once_of(len(results) + place_in_group)
-                sent.append(Submission(*place, record, *by, intent=intent, once=own))
+                index = len(results) + place_in_group
+                batch.ignored.note(index, record, body)
+                own = batch.once_of(index)
+                sent.append(Submission(*place, record, *by, intent=batch.intent, once=own))
             await time_slice.pause_if_due()
         try:
             written = [*await app.enrolments.submit_together(sent)] if sent else []
@@ -331,22 +378,7 @@ async def _enrol_in_order(
         results += [errors[n] if n in errors else next(answers) for n in range(len(group))]
         if is_away or loop.time() > ends_at:
             results += [_NOT_TRIED] * (len(texts) - len(results))
-    if ignored:
-        note_ignored_fields(request, [*ignored], lambda name: likely_field(name, ignored[name]))
     return results
-
-
-def _note_unknown(
-    ignored: dict[str, Collection[str]], record: model.MemberRecord, body: Collection[str]
-) -> None:
-    """Note the record's unknown fields, each with the fields that are given beside it, up to
-    COUNTED_NAMES.
-    """
-    if not record.ignored or len(ignored) >= COUNTED_NAMES:
-        return
-    beside = FIELDS.keys() & body
-    for name in record.ignored[: COUNTED_NAMES - len(ignored)]:
-        ignored[name] = beside
 
 
 def _shown(result: Enrolled | Exception) -> dict[str, Any]:
@@ -503,13 +535,14 @@ async def _change(
     return _response(await app.enrolments.submit(submission))
 
 
-def _intent(request: Request) -> Intent:
-    """What the request lets its records do, by its conditions. Raises Malformed for conditions that
-    exclude each other, and for a version in a condition.
+def _intent(request: Request, *, moves: bool) -> Intent:
+    """What the request lets its records do, by its conditions; `moves` is the value of `move` where
+    the request has none. Raises Malformed for conditions that exclude each other, and for a version
+    in a condition.
     """
     match = request.header(b"if-match")
     none_match = request.header(b"if-none-match")
-    if match is none_match is None and not request.parameters:
+    if match is none_match is None and not request.parameters and moves:
         return ANY_INTENT
     match = (match or "").strip()
     none_match = (none_match or "").strip()
@@ -522,7 +555,12 @@ def _intent(request: Request) -> Intent:
         raise Malformed(
             "One condition asks for a new member, another for a stored one. Send one of them."
         )
-    return Intent(not updates_only, not none_match, request.parameters.get("move", True))
+    return Intent(
+        creates=not updates_only,
+        updates=not none_match,
+        moves=request.parameters.get("move", moves),
+        drops_taken_email="email_taken" in request.parameters,
+    )
 
 
 def likely_field(name: str, given: Collection[str]) -> str | None:

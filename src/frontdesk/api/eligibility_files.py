@@ -18,6 +18,7 @@ from frontdesk.api.envelope import address_with, enveloped, enveloped_page
 from frontdesk.api.paths import Path
 from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
+from frontdesk.clock import account_day
 from frontdesk.codes import Kind
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, Malformed
@@ -234,7 +235,7 @@ async def _suggest(
     await app.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id))
     is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
-    today = app.clock().date().isoformat()
+    today = account_day(app.clock(), request.caller.time_zone).latest
     options = {"today": today, "format": new.format, "encoding": new.encoding, "sheet": new.sheet}
     with TemporaryFile() as kept:
         size = await _copy(kept, start, rest, limit)

@@ -33,7 +33,8 @@ async def show_caller(app: App, request: Request) -> Response:
         name = get_client(tx, caller.client_id).name
         if caller.account_id is None:
             return name, None
-        return name, {"id": caller.account_id, "name": get_account(tx, caller.account_id).name}
+        account = get_account(tx, caller.account_id)
+        return name, {"id": account.id, "name": account.name, "time_zone": account.time_zone}
 
     client, account = await app.ask(read)
     data: types.CallerBody = {

@@ -13,6 +13,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.envelope import digest_of, enveloped_page, enveloped_read
 from frontdesk.api.paths import Path
 from frontdesk.app import App
+from frontdesk.clock import AccountDay, account_day
 from frontdesk.db import Tx
 from frontdesk.eligibility import reading
 from frontdesk.eligibility.fields import UNIQUE
@@ -60,13 +61,13 @@ READ_TOGETHER = 100
 async def show_eligible_member(app: App, request: Request) -> Response:
     """Read a member.
 
-    Answers the record with every field, whether the member is eligible today (UTC), and how far the
+    Answers the record with every field, whether the member is eligible today, and how far the
     invitation is. The audit trail records the reading.
     """
     member_id = _member_id(request)
     place = _place(request)
-    today = _today(app)
-    record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, today=today))
+    day = _day(app, request)
+    record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, day=day))
     await record_read(app, request, "member.read", member_id)
     data = orjson.dumps(record)
     return enveloped_read(app, request, data, b'"%s"' % digest_of(data))
@@ -98,26 +99,28 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query = request.parameters
     place = _place(request)
-    today = _today(app)
+    day = _day(app, request)
     names = _names(query)
     size = query.get("page[size]", PER_PAGE)
     since = _time(query, "updated_since", "time in UTC, YYYY-MM-DDThh:mm:ssZ")
-    day = _time(query, "eligible_on", "date, YYYY-MM-DD")
-    on = None if day is None else day.date().isoformat()
+    eligible_on = _time(query, "eligible_on", "date, YYYY-MM-DD")
+    on = None if eligible_on is None else eligible_on.date().isoformat()
     filter_ = MemberFilter(
         **place, after_id=query.get("page[after]", 0), updated_since=since, eligible_on=on
     )
 
     await app.lookups.ask(find_plan(place["account_id"], place["plan_id"]))
     if names is None:
-        page = await _read_in_parts(app, filter_, size=size, today=today)
+        page = await _read_in_parts(app, filter_, size=size, day=day)
     else:
-        find = partial(reading.find_records, field=names[0], value=names[1], **place, today=today)
+        find = partial(reading.find_records, field=names[0], value=names[1], **place, day=day)
         page = await app.ask_much(find), None
     return await _listed(app, request, page, size=size)
 
 
-async def _read_in_parts(app: App, filter_: MemberFilter, *, size: int, today: str) -> reading.Page:
+async def _read_in_parts(
+    app: App, filter_: MemberFilter, *, size: int, day: AccountDay
+) -> reading.Page:
     """A page, read a few members at a time: the thread that reads a thousand keeps the
     interpreter's lock for most of 25 ms, and each short request would have to wait for it many
     times.
@@ -129,7 +132,7 @@ async def _read_in_parts(app: App, filter_: MemberFilter, *, size: int, today: s
         part = filter_._replace(after_id=after_id)
         count = min(size - len(records), READ_TOGETHER)
         found, after_id = await app.ask_much(
-            partial(reading.list_records, filter_=part, size=count, today=today)
+            partial(reading.list_records, filter_=part, size=count, day=day)
         )
         records += found
         if len(found) < count:
@@ -152,15 +155,13 @@ async def find_eligible_members(app: App, request: Request) -> Response:
     one. The audit trail records the reading.
     """
     names = _names(request.parameters)
-    today = _today(app)
+    day = _day(app, request)
     account_id = request.account_id
     if names is None:
         rule = "is required; instead it may be member_id or email"
         raise Invalid([Fault("external_id", codes.faults.REQUIRED, rule)])
     found = await app.ask(
-        lambda tx: reading.find_records(
-            tx, *names, account_id=account_id, plan_id=None, today=today
-        )
+        lambda tx: reading.find_records(tx, *names, account_id=account_id, plan_id=None, day=day)
     )
     return await _listed(app, request, (found, None))
 
@@ -242,5 +243,6 @@ def _place(request: Request) -> dict[str, Any]:
     return {"account_id": request.account_id, "plan_id": request.path_id("plan_id")}
 
 
-def _today(app: App) -> str:
-    return app.clock().date().isoformat()
+def _day(app: App, request: Request) -> AccountDay:
+    """The day where the members of the caller's account live."""
+    return account_day(app.clock(), request.caller.time_zone)

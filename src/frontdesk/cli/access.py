@@ -43,14 +43,48 @@ account = CommandGroup("account")
 client = CommandGroup("client")
 
 
-@account.change("create", '--name "Example Health"')
+@account.change("create", '--name "Example Health" --time-zone America/New_York')
 def create_one(
-    context: CommandContext, name: Annotated[str, option("Name of the account.")]
+    context: CommandContext,
+    name: Annotated[str, option("Name of the account.")],
+    *,
+    time_zone: Annotated[
+        str | None,
+        option("Where its members' days begin and end (see `account time-zone`).", metavar="ZONE"),
+    ] = None,
 ) -> Output:
     """Create an account and print it with its id."""
     made = create_account(context.tx, name=read_text("name", name), now=context.now)
+    if time_zone is not None:
+        made = accounts.set_time_zone(context.tx, made.id, time_zone)
     context.record("account.created", account_id=made.id, subject_id=made.id)
     return describe(asdict(made))
+
+
+@account.change("time-zone", "1 America/New_York")
+def time_zone(
+    context: CommandContext,
+    account_id: AccountArgument,
+    zone: Annotated[
+        str | None, argument("ZONE", "Name of the time zone, such as America/New_York.")
+    ] = None,
+    *,
+    clear: Annotated[bool, option("The account has no time zone any more.", "--clear")] = False,
+) -> Output:
+    """Show or change where the days of an account's members begin and end: their first and last day
+    of access, and today for birth dates. Without a time zone a day lasts from its beginning in UTC
+    to its end in Honolulu. Requests follow within 5 seconds.
+    """
+    if clear or zone is not None:
+        chosen = None if clear else zone
+        accounts.set_time_zone(context.tx, account_id, chosen)
+        context.record(
+            "account.time_zone_changed",
+            account_id=account_id,
+            subject_id=account_id,
+            time_zone=chosen,
+        )
+    return describe(asdict(accounts.get_account(context.tx, account_id)))
 
 
 @account.query("list", "--usage")

@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,6 +19,7 @@ import typer
 from rich.progress import MofNCompleteColumn
 
 from frontdesk import codes, usage
+from frontdesk.access.accounts import get_account, set_reopens_absent
 from frontdesk.audit import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import Part, json_text, progress, table
@@ -44,7 +44,7 @@ from frontdesk.cli.output import (
     settings,
 )
 from frontdesk.cli.remedies import command_for
-from frontdesk.clock import system_clock
+from frontdesk.clock import account_day, system_clock
 from frontdesk.codes import Remedy, Where
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -305,7 +305,8 @@ def settings_(
     reopen_absent: Annotated[
         bool | None,
         option(
-            "Whether a later full file reopens members that were ended by absence. Default: yes."
+            "Whether a later full file or a POST reopens members that were ended by absence. "
+            "Default: yes."
         ),
     ] = None,
     second_approver: Annotated[
@@ -316,10 +317,19 @@ def settings_(
     """Show how the files of an account are treated, or change it. An option that is left out keeps
     its value.
     """
+    tx = context.tx
+    if reopen_absent is not None:
+        set_reopens_absent(tx, account, reopen_absent)
+    if second_approver is not None:
+        set_file_settings(tx, account, second_approver=second_approver)
     if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
-        set_file_settings(context.tx, account, **changes)
         context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
-    return describe(asdict(get_file_settings(context.tx, account)))
+    stored = {
+        "account_id": account,
+        "reopen_absent": get_account(tx, account).reopens_absent,
+        "second_approver": get_file_settings(tx, account).second_approver,
+    }
+    return describe(stored)
 
 
 @commands.query("mappings", "--account 1")
@@ -343,7 +353,7 @@ def suggest(
     """Suggest a mapping for a file: the likely field of each column with a confidence, and the rows
     that would still be refused. Nothing is loaded, and no value of a member is shown.
     """
-    today = system_clock().date().isoformat()
+    today = account_day(system_clock(), None).latest
     with path.open("rb") as stream:
         found = suggest_mapping(stream, today=today, format=format_, encoding=encoding, sheet=sheet)
     mapping = json_text(found["mapping"])

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from frontdesk.access import time_zones_of
 from frontdesk.cli.command_group import (
     CommandContext,
     CommandGroup,
@@ -38,10 +39,10 @@ from frontdesk.cli.options import (
     read_text,
 )
 from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
-from frontdesk.clock import system_clock
+from frontdesk.clock import account_day, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.eligibility import list_history
+from frontdesk.eligibility import find_expired, list_history
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, Invalid
@@ -65,7 +66,7 @@ from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
 from frontdesk.privacy import erasure
-from frontdesk.text import Rejected, stored_time, wire_time
+from frontdesk.text import Rejected, wire_time
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
@@ -280,7 +281,7 @@ def _why_pending(
     now = system_clock()
     if is_suppressed:
         return "suppressed", "The address is suppressed, so the invitation will be cancelled."
-    if (member["expiry_date"] or "9999") < stored_time(now)[:10]:
+    if member["id"] in find_expired(tx, [member["id"]], now):
         return "expired", "The member's access has ended, so the invitation will be cancelled."
     outlook = delivery.forecast(tx, own.account_id, now=now)
     if outlook.held:
@@ -342,7 +343,8 @@ def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
         )
         return step, step.description
     account_id = member["account_id"]
-    day = stored_time(member["created_at"])[:10]
+    zone = time_zones_of(tx, [account_id])[account_id]
+    day = account_day(member["created_at"], zone).earliest
     first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
     # retention removes the values of the history
     came = first if "external_id" in first else member

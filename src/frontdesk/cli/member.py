@@ -35,7 +35,7 @@ from frontdesk.cli.output import (
     opened_file,
     settings,
 )
-from frontdesk.clock import system_clock
+from frontdesk.clock import account_day, system_clock
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_together
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
@@ -146,7 +146,7 @@ def duplicates(
     """
     with migrated_database(settings()) as db, progress() as bar:
         track = partial(bar.track, description="searching")
-        today = system_clock().date().isoformat()
+        today = account_day(system_clock(), None).earliest
         pairs = people.find_duplicates(
             db, account, after=after, limit=limit, today=today, track=track
         )
@@ -238,7 +238,7 @@ def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bo
             if dry is None:
                 return enrol(tx, submissions, now=requester.now, uniqueness=config.uniqueness)
             dry.begin_chunk()
-            return dry.enrol(tx, submissions, now=requester.now, reopens_absent=False)
+            return dry.enrol(tx, submissions, now=requester.now)
 
         work = partial(people.rename, account_id=account, requester=requester, decide=decide)
         for start in bar.track(range(0, len(pairs), RENAMED_TOGETHER), description="renaming"):

@@ -77,6 +77,7 @@ LINK_MISSING = _fault("link_missing", "The template does not show a link that it
 MALFORMED_MESSAGE_ID = _fault(
     "malformed_message_id", "The value is not the Message-ID of one mail."
 )
+UNKNOWN_TIME_ZONE = _fault("unknown_time_zone", "No time zone has this name.")
 MALFORMED_STATUS = _fault("malformed_status", "The value is not an enhanced status code.")
 MALFORMED_TEMPLATE = _fault(
     "malformed_template", "The template can't be read, or is nested too deeply."

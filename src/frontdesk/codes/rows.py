@@ -102,12 +102,6 @@ ENDS_ON_FIRST_DAY = _row(
 NOTHING_TO_END = _row(
     "nothing_to_end", "The row ends a member that the plan does not have.", field="external_id"
 )
-STILL_ENDED = _row(
-    "still_ended",
-    "The member's access has ended, and the row has no expiry_date, so it stays ended; to "
-    "reopen it, clear expiry_date.",
-    field="expiry_date",
-)
 CHANGED_SINCE = _row(
     "changed_since", "The record was changed after the file, so the undo leaves it as it is."
 )

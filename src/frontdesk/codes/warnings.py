@@ -22,6 +22,18 @@ DOB_NOT_MIDNIGHT = _warning(
     field="dob",
     example=_member({"dob": "1977-01-11T08:30:00Z"}),
 )
+EFFECTIVE_DATE_NOT_MIDNIGHT = _warning(
+    "effective_date_not_midnight",
+    "The first day came as a timestamp that is not midnight; its date as written was taken.",
+    field="effective_date",
+    example=_member({"effective_date": "2026-01-01T23:00:00Z"}),
+)
+EXPIRY_DATE_NOT_MIDNIGHT = _warning(
+    "expiry_date_not_midnight",
+    "The last day came as a timestamp that is not midnight; its date as written was taken.",
+    field="expiry_date",
+    example=_member({"expiry_date": "2036-12-31T05:00:00Z"}),
+)
 DOB_SHIFTED_ONE_DAY = _warning(
     "dob_shifted_one_day",
     "The date of birth moved by exactly one day: the classic time-zone mistake.",
@@ -71,6 +83,12 @@ PLAN_INACTIVE = _warning(
 )
 EMAIL_TAKEN = _warning(
     "email_taken",
-    "Another record has the e-mail address of the row; the row was applied without it.",
+    "Another record has the e-mail address, so the record was written without it.",
     field="email",
+)
+STILL_ENDED = _warning(
+    "still_ended",
+    "The access has ended, and the record names no expiry_date, so it stays ended; to reopen it, "
+    "clear expiry_date.",
+    field="expiry_date",
 )

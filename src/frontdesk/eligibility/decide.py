@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from frontdesk import codes, errors
+from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
@@ -68,11 +69,21 @@ _answered = itemgetter(*model.ANSWERED)
 Result = Enrolled | FrontdeskError
 
 
+class FileTerms(NamedTuple):
+    """How the rows of a file are decided. `day` (`YYYY-MM-DD`) is the one for which it lists its
+    members. With `may_reopen`, a row without an expiry_date opens the access of a member again that
+    a full file ended, if the account allows it.
+    """
+
+    day: str
+    may_reopen: bool
+
+
 class StoredChunk(NamedTuple):
     """What the database knows about the records of a chunk, at the time `now`.
 
-    `members` are those that a key of the chunk touches, by id. `plans` have the `account_id` and
-    `accepting_patients` of each plan. `probe_counts` are of `store.find_probe_counts`, `feeds` the
+    `members` are those that a key of the chunk touches, by id. `plans` are rows of
+    `plans.find_owners`, by id. `probe_counts` are of `store.find_probe_counts`, `feeds` the
     accounts that have asked for events. `earlier` has the stored answers of keyed requests, None
     without any. `is_dry_run`: the members are partly those of a scratch database.
     """
@@ -97,12 +108,12 @@ class DecidedChunk(NamedTuple):
 
 
 def decide_chunk(
-    stored: StoredChunk, submissions: Sequence[Submission], *, reopens_absent: bool
+    stored: StoredChunk, submissions: Sequence[Submission], file: FileTerms | None
 ) -> DecidedChunk:
-    """Decide each record, in order. `reopens_absent` is as in ChunkState. A repeated keyed request
-    gets its stored answer (AnsweredBefore), or Invalid.
+    """Decide each record, in order; `file` has the terms if they are rows of a file. A repeated
+    keyed request gets its stored answer (AnsweredBefore), or Invalid.
     """
-    state = ChunkState(stored, reopens_absent=reopens_absent)
+    state = ChunkState(stored, file)
     pairs: list[tuple[Submission, Result]] = []
     for submission in submissions:
         answered = None
@@ -133,13 +144,9 @@ class Treatment(Enum):
 
 
 class ChunkState:
-    """The stored members that a chunk touches, kept up to date while its records are decided.
+    """The stored members that a chunk touches, kept up to date while its records are decided."""
 
-    With `reopens_absent`, a record without an expiry_date reopens a member that was ended by
-    absence.
-    """
-
-    def __init__(self, stored: StoredChunk, *, reopens_absent: bool) -> None:
+    def __init__(self, stored: StoredChunk, file: FileTerms | None) -> None:
         self.keys = UniqueKeys(stored.members, stored.uniqueness)
         self.probes = Probes(stored.probe_counts, stored.now)
         self.plans = stored.plans
@@ -147,8 +154,11 @@ class ChunkState:
         self.places = stored.places
         self.now = stored.now
         self.at = stored_time(stored.now)
-        self.today = self.at[:10]
-        self.reopens_absent = reopens_absent
+        self.file = file
+        self.days = {
+            plan["account_id"]: account_day(stored.now, plan["time_zone"])
+            for plan in stored.plans.values()
+        }
         self.is_dry_run = stored.is_dry_run
         self.subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in stored.members.values():
@@ -210,7 +220,7 @@ class ChunkState:
             for name, account_id in taken.items()
             if treatment is Treatment.SHOWN or account_id == submission.account_id
         ]
-        if "email" in shown and submission.file_id is not None:
+        if "email" in shown and submission.drops_taken_email:
             submission = _without_email(submission)
             shown.remove("email")
         is_withheld = treatment is Treatment.WITHHELD
@@ -355,12 +365,32 @@ class ChunkState:
         before = values[BEFORE_ABSENCE]
         if before is None or submission.action is Action.COMPARE:
             return given, False
-        reopens = self.reopens_absent and submission.action is Action.ENROL
-        if reopens and given.get("expiry_date") is None:
+        if self._may_reopen(submission) and given.get("expiry_date") is None:
             end = None if "expiry_date" in given or before == OPEN else before
-            if end is None or end >= self.today:
+            if end is None or end >= self.days[submission.account_id].earliest:
                 return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
         return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
+
+    def _may_reopen(self, submission: Submission) -> bool:
+        """Whether the record may open the access of a member that a full file ended. A new
+        identifier for a member (`rename`) says nothing of its access.
+        """
+        if submission.action is not Action.ENROL or submission.intent.eligibility_id is not None:
+            return False
+        is_allowed = self.file is None or self.file.may_reopen
+        return is_allowed and bool(self.plans[submission.plan_id]["reopens_absent"])
+
+    def _is_still_ended(self, submission: Submission, values: Values) -> bool:
+        """Whether the record names no end, and the stored one has come. Without a warning nobody
+        would notice that a member who was sent again still has no access.
+        """
+        if "expiry_date" in submission.record.given or submission.intent.eligibility_id is not None:
+            return False
+        end = values["expiry_date"]
+        if end is None or submission.action is Action.COMPARE:
+            return False
+        day = self.file.day if self.file else self.days[submission.account_id].earliest
+        return bool(end <= max(day, values["effective_date"]))
 
     def _store_digests(self, stored: StoredMember, submission: Submission, sent: Values) -> None:
         """Store the member's family, and the digest of its row; without one, a change clears an
@@ -403,7 +433,7 @@ class ChunkState:
             is_new=outcome is Outcome.CREATED,
             has_email=folded is not None,
             suppressed=(submission.account_id, folded) in settings.suppressed,
-            expired=expiry is not None and expiry < self.today,
+            expired=expiry is not None and expiry < self.days[submission.account_id].earliest,
             asked=record.invite_immediately,
             batches_enabled=settings.batches_enabled.get(submission.account_id),
         )
@@ -417,6 +447,8 @@ class ChunkState:
             and submission.action is Action.ENROL
         ):
             warnings += (MemberWarning.of(codes.warnings.PLAN_INACTIVE),)
+        if self._is_still_ended(submission, values):
+            warnings += (MemberWarning.of(codes.warnings.STILL_ENDED),)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps
             # the order of the history.

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import Result, decide_chunk
+from frontdesk.eligibility.decide import FileTerms, Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys
-from frontdesk.text import stored_time
 
 
 @dataclass(slots=True)
@@ -38,7 +38,12 @@ class DryRun:
         self._scratch.commit()
 
     def enrol(
-        self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
+        self,
+        tx: Tx,
+        submissions: Sequence[Submission],
+        *,
+        now: datetime,
+        file: FileTerms | None = None,
     ) -> list[Result]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only
         probes are counted.
@@ -46,7 +51,7 @@ class DryRun:
         scratch = self._scratch
         stored = read_chunk(tx, submissions, now=now, uniqueness=self._uniqueness, lock=False)
         stored.members.update(self._changed_members(submissions, stored.members))
-        pairs, probes = decide_chunk(stored, submissions, reopens_absent=reopens_absent)
+        pairs, probes = decide_chunk(stored, submissions, file)
         probes.save(tx)
         results = [result for _, result in pairs]
         accepted = [result for result in results if isinstance(result, Enrolled)]
@@ -55,7 +60,7 @@ class DryRun:
             for member in created:
                 member.values["id"] = self._next_id
                 self._next_id += 1
-            similar = SimilarSearch(created, stored_time(now)[:10], tx, scratch)
+            similar = SimilarSearch(created, account_day(now, None).earliest, tx, scratch)
             earlier = store.lock_by_ids(scratch, similar.stored_ids(), lock=False)
             warnings = similar.warnings_of([*earlier.values(), *updated])
             for member in updated:

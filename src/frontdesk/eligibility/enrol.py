@@ -14,11 +14,12 @@ import orjson
 
 from frontdesk import audit, events, idempotency, usage
 from frontdesk.audit import AuditEntry
+from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import persons, store
-from frontdesk.eligibility.decide import DecidedChunk, Result, StoredChunk, decide_chunk
+from frontdesk.eligibility.decide import DecidedChunk, FileTerms, Result, StoredChunk, decide_chunk
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.similar import SimilarSearch
@@ -60,22 +61,22 @@ def enrol(
     now: datetime,
     uniqueness: Uniqueness,
     audited: bool = True,
-    reopens_absent: bool = False,
+    file: FileTerms | None = None,
 ) -> Iterator[Result]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every
     fault, or TooManyTaken, or the refusal by its intent (NotFound, PreconditionFailed, Conflict). A
     refused record is not written; a probe is counted. `audited` False leaves the audit trail to the
-    caller: a file is one action, and the history of each row names the file. `reopens_absent` is as
-    in ChunkState. When the results are read after the commit, the search for similar members
-    travels with it. The accepted records of keyed requests have their answers stored; a repeated
+    caller: a file is one action, and the history of each row names the file. `file` has the terms of
+    the file whose rows these are. When the results are read after the commit, the search for similar
+    members travels with it. The accepted records of keyed requests have their answers stored; a repeated
     one is AnsweredBefore or Invalid (`once` of Submission).
 
     Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     stored = read_chunk(tx, submissions, now=now, uniqueness=uniqueness)
-    decided = decide_chunk(stored, submissions, reopens_absent=reopens_absent)
+    decided = decide_chunk(stored, submissions, file)
     return write_chunk(tx, stored, decided, audited=audited)
 
 
@@ -220,7 +221,7 @@ def write_members(
             member.values["id"] = id_
     at = stored_time(now)
     with sets.one_round_trip(tx):
-        similar = SimilarSearch(created, at[:10], tx)
+        similar = SimilarSearch(created, account_day(now, None).earliest, tx)
         # Updates first: a new record may take a key that an updated record releases.
         changed = set[str]().union(*(member.changed for member in updated))
         rows = [member.values for member in updated]

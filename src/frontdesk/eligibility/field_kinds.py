@@ -183,7 +183,9 @@ _PUNYCODE_MARK = "xn--"
 
 @dataclass(slots=True)
 class FieldContext:
-    """The context of a reader: today (`YYYY-MM-DD` in UTC), and the warnings so far."""
+    """The context of a reader: the latest day that it may be where the member lives, and the
+    warnings so far.
+    """
 
     today: str
     warnings: list[MemberWarning] = field(default_factory=list)
@@ -226,6 +228,20 @@ def _calendar_date(value: object) -> tuple[str, bool]:
             codes.faults.NOT_A_DATE, "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp"
         )
     return found
+
+
+def _day_reader(not_midnight: codes.Code) -> Callable[[object, FieldContext], str]:
+    """Reads a day. Of a timestamp the date as written counts; `not_midnight` warns that it may be
+    another day where the sender is.
+    """
+
+    def read(value: object, context: FieldContext) -> str:
+        day, is_midnight = _calendar_date(value)
+        if not is_midnight:
+            context.warnings.append(MemberWarning.of(not_midnight))
+        return day
+
+    return read
 
 
 def _read_dob(value: object, context: FieldContext) -> str:
@@ -445,14 +461,15 @@ def _object_from_text(text: str) -> object:
 
 SHORT_TEXT = _text_kind(255)
 NAME = _text_kind(100)
-DATE = FieldKind(
-    lambda value, _: _calendar_date(value)[0],
+FIRST_DAY = FieldKind(
+    _day_reader(codes.warnings.EFFECTIVE_DATE_NOT_MIDNIGHT),
     _pattern(DATE_PATTERN),
     10,
     Storage.DATE,
     stored={"type": "string", "format": "date"},
 )
-DATE_OF_BIRTH = replace(DATE, read=_read_dob)
+LAST_DAY = replace(FIRST_DAY, read=_day_reader(codes.warnings.EXPIRY_DATE_NOT_MIDNIGHT))
+DATE_OF_BIRTH = replace(FIRST_DAY, read=_read_dob)
 GENDER = replace(_choice_kind(*GENDERS), stored={"type": "string", "enum": [*GENDERS]})
 EMAIL = replace(_text_kind(EMAIL_LENGTH), plain_length=0, read=lambda value, _: parse_email(value))
 PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)

@@ -13,12 +13,13 @@ from typing import Any, cast
 from frontdesk import codes
 from frontdesk.eligibility.field_kinds import (
     BOOLEAN,
-    DATE,
     DATE_OF_BIRTH,
     DATE_PATTERN,
     EMAIL,
+    FIRST_DAY,
     GENDER,
     HIPAA_RELATIONSHIP,
+    LAST_DAY,
     METADATA,
     NAME,
     PHONE,
@@ -102,12 +103,14 @@ _TABLE = (
     Field("state", STATE, "State: USPS code or full name.", example="MA"),
     Field(
         "effective_date",
-        DATE,
+        FIRST_DAY,
         "Date since which access is active.",
         example="2026-01-01",
         required=True,
     ),
-    Field("expiry_date", DATE, "Last day of access; none means open-ended.", example="2026-12-31"),
+    Field(
+        "expiry_date", LAST_DAY, "Last day of access; none means open-ended.", example="2026-12-31"
+    ),
     Field("invite_immediately", BOOLEAN, "Invite a new member at once.", example=True),
     Field("medical_eligibility", TRUE_OR_FALSE, "TRUE or FALSE.", example="TRUE"),
     Field("medical_enrollment", TRUE_OR_FALSE, "TRUE or FALSE.", example="FALSE"),
@@ -215,7 +218,7 @@ def parse_member(
     body: Mapping[str, object], *, today: str, strict: bool = False, lenient: bool = False
 ) -> MemberRecord:
     """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is
-    `YYYY-MM-DD`.
+    the latest day that it may be where the member lives.
 
     Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out
     of `given`, and so do fields of DROPPED that can't be used when `lenient`: they are warned of.

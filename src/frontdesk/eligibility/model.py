@@ -32,7 +32,7 @@ ADDRESS = ("zipcode", "city", "county", "state")
 
 class Outcome(StrEnum):
     """The effect of an accepted record: the `Eligibility-Outcome` of an answer. `ended` comes from
-    the end of a member and from files, the last three from files only.
+    the end of a member and from files, the last two from files only.
     """
 
     CREATED = "created"
@@ -128,13 +128,16 @@ NO_CONTEXT = RowContext()
 
 class Intent(NamedTuple):
     """What a record may do: create a member, update a stored one, move one from another plan of the
-    account. With an `eligibility_id` it may change the member with this id only.
+    account. With an `eligibility_id` it may change the member with this id only. With
+    `drops_taken_email`, an e-mail that another member has is left out instead of refusing the
+    record.
     """
 
     creates: bool = True
     updates: bool = True
     moves: bool = True
     eligibility_id: int | None = None
+    drops_taken_email: bool = False
 
 
 ANY_INTENT = Intent()
@@ -161,6 +164,11 @@ class Submission(NamedTuple):
     context: RowContext = NO_CONTEXT
     intent: Intent = ANY_INTENT
     once: "Once[Enrolled] | None" = None
+
+    @property
+    def drops_taken_email(self) -> bool:
+        """Whether the record is written without an e-mail that another member has."""
+        return self.file_id is not None or self.intent.drops_taken_email
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ written; the caller records the reading (docs/interface.md, Read members).
 from collections.abc import Sequence
 from typing import Any
 
+from frontdesk.clock import AccountDay
 from frontdesk.db import Tx
 from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
@@ -33,10 +34,10 @@ Shown = dict[str, Any]  # a member as answers show it (docs/interface.md, Read m
 Page = tuple[list[Shown], int | None]
 
 
-def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, today: str) -> Shown:
+def get_record(tx: Tx, member_id: int, *, account_id: int, plan_id: int, day: AccountDay) -> Shown:
     """The plan's member. Raises NotFound as `get_member` does."""
     found = get_member(tx, member_id, account_id=account_id, plan_id=plan_id)
-    [record] = _records(tx, [found], account_id, today)
+    [record] = _records(tx, [found], account_id, day)
     return record
 
 
@@ -51,7 +52,7 @@ def get_member(tx: Tx, member_id: int, *, account_id: int, plan_id: int) -> stor
 
 
 def find_records(
-    tx: Tx, field: str, value: str, *, account_id: int, plan_id: int | None, today: str
+    tx: Tx, field: str, value: str, *, account_id: int, plan_id: int | None, day: AccountDay
 ) -> list[Shown]:
     """The account's member, or that of the plan, with this value of a unique field: one or none.
     The `external_id` of a merged member leads to the kept one.
@@ -68,17 +69,17 @@ def find_records(
         found = store.find_record(tx, account_id, "id", found["merged_into"])
     if found is None or plan_id not in (None, found["plan_id"]):
         return []
-    return _records(tx, [found], account_id, today)
+    return _records(tx, [found], account_id, day)
 
 
-def list_records(tx: Tx, filter_: MemberFilter, *, size: int, today: str) -> Page:
+def list_records(tx: Tx, filter_: MemberFilter, *, size: int, day: AccountDay) -> Page:
     """A page of the plan's members in id order, at most `size`. It looks at 10,000 stored rows, so
     it may hold fewer, or none, before the last page.
     """
     end = store.find_place_after(tx, filter_.plan_id, after_id=filter_.after_id, rows=MOST_ROWS)
     found = store.list_records(tx, filter_, until_id=end, limit=size + 1)
     next_after = found[size - 1]["id"] if len(found) > size else end
-    return _records(tx, found[:size], filter_.account_id, today), next_after
+    return _records(tx, found[:size], filter_.account_id, day), next_after
 
 
 def read_history(
@@ -93,7 +94,9 @@ def read_history(
     return [each for each in found[:size] if MERGED_FROM not in each.changes], next_after
 
 
-def _records(tx: Tx, found: Sequence[store.Values], account_id: int, today: str) -> list[Shown]:
+def _records(
+    tx: Tx, found: Sequence[store.Values], account_id: int, day: AccountDay
+) -> list[Shown]:
     """The members with how far their invitations are."""
     states = find_states(tx, [values["id"] for values in found])
     addresses = {values["email_folded"] for values in found if values["id"] not in states}
@@ -106,13 +109,16 @@ def _records(tx: Tx, found: Sequence[store.Values], account_id: int, today: str)
         )
     decided = context()
     return [
-        _record(each, _invitation(each, states.get(each["id"]), decided, today), today)
+        _record(each, _invitation(each, states.get(each["id"]), decided, day), day)
         for each in found
     ]
 
 
 def _invitation(
-    values: store.Values, change: InvitationChange | None, context: InvitationContext, today: str
+    values: store.Values,
+    change: InvitationChange | None,
+    context: InvitationContext,
+    day: AccountDay,
 ) -> Shown:
     account_id = values["account_id"]
     if change is None:
@@ -120,7 +126,7 @@ def _invitation(
             is_new=True,
             has_email=values["email"] is not None,
             suppressed=(account_id, values["email_folded"]) in context.suppressed,
-            expired=values["expiry_date"] is not None and values["expiry_date"] < today,
+            expired=values["expiry_date"] is not None and values["expiry_date"] < day.earliest,
             asked=False,
             batches_enabled=context.batches_enabled.get(account_id),
         )
@@ -138,14 +144,15 @@ def _invitation(
     return {"state": change.state, "reason": step, "at": wire_time(change.updated_at)}
 
 
-def _record(values: store.Values, invitation: Shown, today: str) -> Shown:
+def _record(values: store.Values, invitation: Shown, day: AccountDay) -> Shown:
     ends = values["expiry_date"]
     return {
         "id": values["id"],
         "type": "eligibility_members",
         "plan_id": values["plan_id"],
         **{name: values[name] for name in STORED_FIELDS},
-        "eligible": values["effective_date"] <= today and (ends is None or ends >= today),
+        "eligible": values["effective_date"] <= day.latest
+        and (ends is None or ends >= day.earliest),
         "created_at": wire_time(values["created_at"]),
         "updated_at": wire_time(values["updated_at"]),
         "invitation": invitation,

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Row, exists, func, select, tuple_
 
+from frontdesk.access import time_zones_of
+from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.sets import Found, SetTransaction
@@ -291,13 +293,15 @@ def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
     return {row["id"]: model.StoredMember(row) for row in rows}
 
 
-def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were
+def find_expired(tx: Tx, member_ids: Collection[int], now: datetime) -> set[int]:
+    """The members with an access that ended on an earlier day where they live, and those that were
     withdrawn or merged.
     """
-    columns = ("id", "expiry_date", "uniqueness_scope", "merged_into")
-    found = sets.find_set(tx, members, "id", member_ids, columns=columns)
-    return {row["id"] for row in found.rows if not is_open(row, today)}
+    columns = ("id", "account_id", "expiry_date", "uniqueness_scope", "merged_into")
+    found = sets.find_set(tx, members, "id", member_ids, columns=columns).rows
+    zones = time_zones_of(tx, {row["account_id"] for row in found})
+    days = {account_id: account_day(now, zone) for account_id, zone in zones.items()}
+    return {row["id"] for row in found if not is_open(row, days[row["account_id"]].earliest)}
 
 
 def is_open(values: Mapping[str, Any], today: str) -> bool:

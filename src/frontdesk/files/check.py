@@ -12,6 +12,8 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from frontdesk import codes, eligibility
+from frontdesk.access.accounts import get_account
+from frontdesk.clock import account_day
 from frontdesk.db import Database, sets
 from frontdesk.eligibility.model import Action
 from frontdesk.eligibility.persons import PERSON_FIELDS
@@ -181,11 +183,18 @@ class _FileCheck:
         quota = self._db.ask(partial(find_quota, account_id=self._file.account_id))
         return quota.stored_bytes_per_day // STORED_BYTES_OF_ROW
 
+    def _day_of_upload(self) -> str:
+        """The day of the upload where the members live, at the latest: an end by absence on that day
+        takes nobody's last day.
+        """
+        account = self._db.ask(partial(get_account, account_id=self._file.account_id))
+        return account_day(self._file.created_at, account.time_zone).latest
+
     def _read_file(self, *, by_family: bool) -> CheckResult:
         """Raises _FamiliesDepend if families can't be recognised separately."""
         header, items = open_rows(self._db, self._file, self._go_on)
         mode = header.mode or self._file.mode
-        file_date = header.file_date or f"{self._file.created_at:%Y-%m-%d}"
+        file_date = header.file_date or self._day_of_upload()
         plans = self._db.ask(partial(list_plans, account_id=self._file.account_id))
         families = None
         if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:

@@ -11,19 +11,20 @@ applied twice, and the report is complete. One thread writes the chunks, in the 
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any
 
 import orjson
 
 from frontdesk import codes, eligibility
+from frontdesk.access.accounts import get_account
+from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility.decide import NOT_ENROLLED
+from frontdesk.eligibility.decide import NOT_ENROLLED, FileTerms
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.meaning import row_meaning
@@ -37,7 +38,7 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
-from frontdesk.files import model, store
+from frontdesk.files import model
 from frontdesk.files.check import CheckResult, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
@@ -98,7 +99,8 @@ def parse_rows(
     """
     db = claim.db
     file = claim.file
-    today = f"{claim.clock():%Y-%m-%d}"
+    account = db.ask(partial(get_account, account_id=file.account_id))
+    today = account_day(claim.clock(), account.time_zone).latest
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     recogniser = RowRecogniser(db, file, check, today=today)
     _, unread = open_rows(db, file, go_on, apart=check.apart)
@@ -265,10 +267,6 @@ class ChunkWriter:
     def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
         self._claim = claim
         self._dry_run = dry_run
-        file = claim.file
-        # Members that an earlier full file has ended by absence are reopened.
-        settings = claim.db.ask(partial(store.get_file_settings, account_id=file.account_id))
-        self._reopens_absent = file.mode is FileMode.FULL and settings.reopen_absent
 
     def write(self, rows: Sequence[model.ChunkItem]) -> None:
         """Write the rows and move the file's position, in one transaction. Raises LostClaim,
@@ -295,17 +293,17 @@ class ChunkWriter:
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> Iterable[Enrolled | Exception]:
         """In the transaction of a chunk: decide the rows, and write the members."""
+        file = self._claim.file
+        terms = FileTerms(file.file_date or "", may_reopen=file.mode is FileMode.FULL)
         if self._dry_run is not None:
-            return self._dry_run.enrol(
-                tx, submissions, now=now, reopens_absent=self._reopens_absent
-            )
+            return self._dry_run.enrol(tx, submissions, now=now, file=terms)
         return eligibility.enrol(
             tx,
             submissions,
             now=now,
             uniqueness=self._claim.options.uniqueness,
             audited=False,
-            reopens_absent=self._reopens_absent,
+            file=terms,
         )
 
     def _save(
@@ -339,12 +337,9 @@ def _outcome(
     left_plan_id = None  # of a stored member that moved
     if row.submission.action is Action.COMPARE:
         warnings += [MemberWarning(codes.rows.DIFFERS, name) for name in result.changes]
-    else:
-        if result.outcome is not Outcome.CREATED and result.changes:
-            changed = [name for name in result.changes if name in FIELDS]
-            left_plan_id = result.left_plan_id
-        if _is_still_ended(row.submission, values, file):
-            warnings.append(MemberWarning.of(codes.rows.STILL_ENDED))
+    elif result.outcome is not Outcome.CREATED and result.changes:
+        changed = [name for name in result.changes if name in FIELDS]
+        left_plan_id = result.left_plan_id
     member_id = int(values["id"] or 0)
     return model.RowOutcome(
         place=row.place,
@@ -355,18 +350,6 @@ def _outcome(
         changed=changed,
         left_plan_id=left_plan_id,
     )
-
-
-def _is_still_ended(
-    submission: Submission, values: Mapping[str, Any], file: model.EligibilityFile
-) -> bool:
-    """True if the row sets no end and the stored one has passed. Without a warning the report would
-    not show that a member in a full file still has no access.
-    """
-    if "expiry_date" in submission.record.given:
-        return False
-    end = values["expiry_date"]
-    return end is not None and end <= max(file.file_date or "", values["effective_date"])
 
 
 def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> model.RowOutcome:

@@ -103,14 +103,11 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How files of an account are treated. With `reopen_absent`, a later full file that lists a
-    member without an expiry_date opens its access again, if the member was ended only because a
-    full file omitted it. With `second_approver`, the client or person that handed a held file in
-    can't approve it.
+    """How files of an account are treated. With `second_approver`, the client or person that handed
+    a held file in can't approve it.
     """
 
     account_id: int
-    reopen_absent: bool = True
     second_approver: bool = False
 
 

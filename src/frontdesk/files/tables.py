@@ -80,7 +80,7 @@ file_settings = sa.Table(
     "file_settings",
     metadata,
     *key(Id, "account_id", to="accounts.id"),
-    *required(sa.Boolean(), "reopen_absent", "second_approver"),
+    *required(sa.Boolean(), "second_approver"),
 )
 
 # When a worker last took a file of the account in hand: accounts take turns.

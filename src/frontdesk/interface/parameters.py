@@ -316,6 +316,20 @@ MOVE = _query(
     bool,
     "`false`: a member of another plan of the account is 409; without it the member moves.",
 )
+MOVE_OF_BATCH = _query(
+    "move_of_batch",
+    "move",
+    bool,
+    "`true`: a member of another plan of the account moves to this one; without it its record is "
+    "409.",
+)
+EMAIL_TAKEN = _query(
+    "email_taken",
+    "email_taken",
+    Literal["drop"],
+    "`drop`: an e-mail that another member has is left out, with the warning `email_taken`; "
+    "without it the record is refused.",
+)
 PREFER = _sent(
     "prefer", "Prefer", "`handling=strict` makes unknown fields and query parameters a fault."
 )

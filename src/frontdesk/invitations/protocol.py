@@ -59,7 +59,7 @@ _HOME_TABLE = "delivery_home"
 
 # Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this
 # package.
-FindExpired = Callable[[Tx, Collection[int], str], set[int]]
+FindExpired = Callable[[Tx, Collection[int], datetime], set[int]]
 
 Change = tuple[StateChange, Invitation | ClaimedInvitation]
 
@@ -262,7 +262,7 @@ def _without_stopped(
     suppressed = {
         address for _, address in suppressions.find_suppressed(tx, set().union(*folded.values()))()
     }
-    expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
+    expired = find_expired(tx, {row.member_id for row in rows}, now)
     reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
     reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
     cancelled = StateChange(

@@ -2,13 +2,24 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Select, Table, bindparam, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import Found, SameKey, SetTransaction, find_set, one_round_trip
+from frontdesk.db.sets import (
+    Found,
+    SameKey,
+    SetTransaction,
+    as_json,
+    by_key,
+    find_set,
+    find_sql,
+    one_round_trip,
+    read_set,
+)
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
@@ -24,6 +35,7 @@ _BY_ID = _OF_ACCOUNT.where(plans.c.id == bindparam("plan_id"))
 _PAGE = _OF_ACCOUNT.where(plans.c.id > bindparam("after_id")).limit(bindparam("limit"))
 _PAGE_BY_EXTERNAL_ID = _PAGE.where(plans.c.external_id == bindparam("external_id"))
 _NO_LIMIT = 2**62
+_OWNER_COLUMNS = ("id", "account_id", "accepting_patients", "time_zone", "reopens_absent")
 
 
 def find_plan(account_id: int, plan_id: int) -> Lookup[Plan]:
@@ -83,10 +95,19 @@ def external_ids_of(tx: SetTransaction, plan_ids: Collection[int]) -> dict[int, 
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
-    """A set read of `id`, `account_id` and `accepting_patients`; plans that do not exist are
-    missing.
+    """A set read of `id`, `account_id` and `accepting_patients`, with the account's `time_zone` and
+    `reopens_absent`; plans that do not exist are missing.
     """
-    return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id", "accepting_patients"))
+    sql = _owners_sql(tx.dialect.name)
+    return read_set(tx, sql, parameters=(as_json(list(plan_ids)),), columns=_OWNER_COLUMNS)
+
+
+@cache
+def _owners_sql(dialect: str) -> str:
+    own = find_sql(dialect, plans, column="id", columns=_OWNER_COLUMNS[:3])
+    same = "a.id = +p.account_id" if dialect == "sqlite" else by_key("a.id", "p.account_id")
+    columns = ", ".join(_OWNER_COLUMNS)
+    return f"SELECT p.{columns} FROM ({own}) p JOIN accounts a ON {same}"  # noqa: S608
 
 
 def update_plan(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> bool:

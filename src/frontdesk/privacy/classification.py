@@ -153,7 +153,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "eligibility_mappings": _columns(
         id=["account_id"], account=["name", "mapping"], fact=["is_default"], time=["changed_at"]
     ),
-    "file_settings": _columns(id=["account_id"], fact=["reopen_absent", "second_approver"]),
+    "file_settings": _columns(id=["account_id"], fact=["second_approver"]),
     "file_turns": _columns(id=["account_id"], time=["taken_at"]),
     "file_parts": _columns(id=["file_id"], persons=["content"], fact=["number"]),
     "file_rows": _columns(

@@ -508,6 +508,8 @@ class BatchResult(TypedDict):
     """As the header `Invitation`."""
     warnings: NotRequired[list[str]]
     """As the header `Eligibility-Warnings`."""
+    ignored_fields: NotRequired[list[str]]
+    """The unknown fields of the record: 20 at most, 40 characters of each. Absent without any."""
     detail: NotRequired[str]
     """Why the record was refused."""
     errors: NotRequired[list[Fault]]
@@ -521,6 +523,7 @@ class BatchCounts(TypedDict):
     updated: int
     unchanged: int
     moved: int
+    reopened: int
     refused: int
 
 
@@ -609,7 +612,8 @@ class EligibilityRecord(TypedDict):
     subscriber_relationship: str | None
     metadata: dict[str, str]
     eligible: bool
-    """Whether the member has access today (UTC): from `effective_date` to `expiry_date`, both inclusive."""
+    """Whether the member has access today, in the time zone of the account: from `effective_date` to
+    `expiry_date`, both inclusive."""
     created_at: str
     updated_at: str
     invitation: InvitationStatus
@@ -664,6 +668,9 @@ class CallerAccount(TypedDict):
 
     id: int
     name: str
+    time_zone: str | None
+    """Where the days of its members begin and end, such as `America/New_York`; null: from the beginning of a
+    day in UTC to its end in Honolulu."""
 
 
 class CallerClient(TypedDict):

@@ -13,6 +13,11 @@ class CallerAccount(TypedDict):
 
     id: int
     name: str
+    time_zone: Annotated[
+        str | None,
+        "Where the days of its members begin and end, such as `America/New_York`; null: from the "
+        "beginning of a day in UTC to its end in Honolulu.",
+    ]
 
 
 class CallerClient(TypedDict):

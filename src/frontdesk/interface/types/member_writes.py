@@ -103,6 +103,12 @@ class BatchResult(TypedDict):
     ]
     invitation: NotRequired[Annotated[str, "As the header `Invitation`."]]
     warnings: NotRequired[Annotated[list[str], "As the header `Eligibility-Warnings`."]]
+    ignored_fields: NotRequired[
+        Annotated[
+            list[str],
+            "The unknown fields of the record: 20 at most, 40 characters of each. Absent without any.",
+        ]
+    ]
     detail: NotRequired[Annotated[str, "Why the record was refused."]]
     errors: NotRequired[
         Annotated[list[FaultBody], Keywords(minItems=1), "All faults of the record."]
@@ -116,6 +122,7 @@ class BatchCounts(TypedDict):
     updated: Count
     unchanged: Count
     moved: Count
+    reopened: Count
     refused: Count
 
 

@@ -70,8 +70,8 @@ class _RecordAfter(TypedDict):
 
     eligible: Annotated[
         bool,
-        "Whether the member has access today (UTC): from `effective_date` to `expiry_date`, "
-        "both inclusive.",
+        "Whether the member has access today, in the time zone of the account: from "
+        "`effective_date` to `expiry_date`, both inclusive.",
     ]
     created_at: Timestamp
     updated_at: Timestamp
