@@ -46,8 +46,10 @@ def records_of(n: int) -> list[dict[str, Any]]:
 
 def as_result(answer: Any) -> dict[str, Any]:
     """The answer to a POST as the result of a batch."""
+    ignored = answer.headers.get("Ignored-Fields")
+    of_body = {"ignored_fields": ignored.split(",")} if ignored else {}
     if answer.status_code >= 400:
-        return {name: answer.json()[name] for name in ("status", "detail", "errors")}
+        return {name: answer.json()[name] for name in ("status", "detail", "errors")} | of_body
     told = {name: answer.headers.get(f"Eligibility-{name}", "") for name in ("Changed", "Warnings")}
     lists = {name.lower(): value.split(",") if value else [] for name, value in told.items()}
     left = answer.headers.get("Eligibility-Left-Plan")
@@ -57,6 +59,7 @@ def as_result(answer: Any) -> dict[str, Any]:
         "invitation": answer.headers["Invitation"],
         **lists,
         **({"left_plan": left} if left else {}),
+        **of_body,
     }
 
 
@@ -68,14 +71,16 @@ def test_each_record_is_answered_as_a_post_of_it_alone(
     for n in (9, 109):
         assert api.post(elsewhere, member_body(n)).status_code == 201
     if is_lines:
-        answer = api.post(path, content=lines_of(records_of(0)) + b"\r\n\n", headers=LINES)
+        content = lines_of(records_of(0)) + b"\r\n\n"
+        answer = api.post(f"{path}?move=true", content=content, headers=LINES)
     else:
-        answer = api.post(path, records_of(0))
+        answer = api.post(f"{path}?move=true", records_of(0))
     alone = [api.post(path.removesuffix("/batch"), record) for record in records_of(100)]
     assert (answer.status_code, answer.headers["Cache-Control"]) == (207, "no-store")
     body = answer.json()
-    assert body["links"]["self"].endswith(path)
-    assert body["counts"] == {"created": 1, "updated": 1, "unchanged": 1, "moved": 1, "refused": 6}
+    assert body["links"]["self"].endswith(f"{path}?move=true")
+    counts = {"created": 1, "updated": 1, "unchanged": 1, "moved": 1, "reopened": 0, "refused": 6}
+    assert body["counts"] == counts
     for index, (result, post, record) in enumerate(
         zip(body["data"], alone, records_of(0), strict=True)
     ):
@@ -192,6 +197,7 @@ def test_a_whole_batch_is_written_in_order(api: Api, path: str) -> None:
         "updated": 500,
         "unchanged": 0,
         "moved": 0,
+        "reopened": 0,
         "refused": 0,
     }
     again = api.post(path, records[500:])

@@ -167,7 +167,8 @@ def test_a_caller_reads_about_itself(
     clock.advance(18)
     scopes = ["customer", "eligibility:write", "plans:read", "plans:write"]
     expected = {
-        "type": "callers", "account": {"id": customer.account_id, "name": "Example Health"},
+        "type": "callers",
+        "account": {"id": customer.account_id, "name": "Example Health", "time_zone": None},
         "client": {"client_id": customer.client_id, "name": "Benefits feed"}, "scopes": scopes,
         "environment": "sandbox", "token_expires_at": "2026-11-20T14:00:00Z",
         "limits": {"requests_per_minute": 300_000, "remaining": 299_999, "reset_seconds": 42},

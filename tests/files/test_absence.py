@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from frontdesk.access.accounts import set_reopens_absent
 from frontdesk.db import open_database
 from frontdesk.eligibility import list_history, list_ids_under
-from frontdesk.files import set_file_settings
 from frontdesk.files.load import ChunkWriter
 from frontdesk.files.model import ChunkRow
 from tests.conftest import SetClock
@@ -253,10 +253,9 @@ def test_a_member_that_was_ended_on_purpose_stays_ended(desk: Desk, how: str) ->
     assert desk.ends()["E00002"] == ENDED
 
 
-def test_only_a_full_file_reopens_and_that_of_another_plan_moves_the_member_too(desk: Desk) -> None:
+def test_a_change_file_reopens_nobody_and_a_full_one_of_another_plan_moves_too(desk: Desk) -> None:
     omit(desk, row(2))
     assert desk.load(lines_of([row(2)])).counts == {"unchanged": 1, "warned": 1}
-    desk.post(external_id="E00002", last_name="Changed")
     assert desk.ends()["E00002"] == ENDED
     assert desk.load(lines_of([row(2)]), plan=1, full=True).counts == {"reopened": 1}
     member = desk.members()["E00002"]
@@ -266,7 +265,7 @@ def test_only_a_full_file_reopens_and_that_of_another_plan_moves_the_member_too(
 def test_an_account_can_switch_it_off(desk: Desk) -> None:
     omit(desk, row(2))
     with desk.db.write() as tx:
-        set_file_settings(tx, desk.customer.account_id, reopen_absent=False)
+        set_reopens_absent(tx, desk.customer.account_id, reopens_absent=False)
     for _ in range(2):
         back = desk.load(BOTH, full=True)
         assert back.counts == {"unchanged": 2, "warned": 1}

@@ -65,7 +65,7 @@ def set_time_zone(tx: Tx, account_id: int, time_zone: str | None) -> Account:
     return get_account(tx, account_id)
 
 
-def set_reopens_absent(tx: Tx, account_id: int, reopens_absent: bool) -> Account:
+def set_reopens_absent(tx: Tx, account_id: int, *, reopens_absent: bool) -> Account:
     """Change whether members that a full file ended are reopened by a later record. Raises
     NotFound.
     """

@@ -319,7 +319,7 @@ def settings_(
     """
     tx = context.tx
     if reopen_absent is not None:
-        set_reopens_absent(tx, account, reopen_absent)
+        set_reopens_absent(tx, account, reopens_absent=reopen_absent)
     if second_approver is not None:
         set_file_settings(tx, account, second_approver=second_approver)
     if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
