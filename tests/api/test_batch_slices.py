@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.api import eligibility
+from frontdesk.api import eligibility_batch
 from frontdesk.app import App
 from frontdesk.eligibility import field_kinds
 from frontdesk.errors import Malformed
@@ -57,7 +57,7 @@ def steps(app: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(scheduler, "pause", noted_pause)
     monkeypatch.setattr(app, "slices", scheduler)
     for name in ("parse_row", "parse_member", "_shown", "likely_field"):
-        note(eligibility, name)
+        note(eligibility_batch, name)
     note(Source, "block")
     note(web_request, "sha256")
     return taken

@@ -28,13 +28,25 @@ def lets_in(cli: CommandLine, client_id: str, secret: str) -> bool:
     return found is not None
 
 
+def test_an_account_has_the_time_zone_of_its_members(cli: CommandLine) -> None:
+    zone = ("--time-zone", "America/New_York")
+    made = cli.json("account", "create", "--name", "Example Health", *zone)
+    id_ = str(made["id"])
+    assert made["time_zone"] == "America/New_York"
+    assert cli.json("account", "time-zone", id_, "America/Denver")["time_zone"] == "America/Denver"
+    assert cli.json("account", "time-zone", id_)["time_zone"] == "America/Denver"
+    assert "must be a time zone by its name" in cli.refused("account", "time-zone", id_, "EST5")
+    assert cli.json("account", "time-zone", id_, "--clear")["time_zone"] is None
+
+
 def test_a_created_account_is_printed_listed_and_audited(cli: CommandLine) -> None:
     assert "frontdesk account create" in cli.text("account", "list")
     for name, rule in (("  ", "blank"), ("\udcff", "control")):
         said = cli.refused("account", "create", "--name", name)
         assert (said.startswith("Error: --name must "), rule in said) == (True, True)
     account = cli.json("account", "create", "--name", "  Éxample Health ")
-    assert list(account) == ["id", "name", "created_at", "state", "immediate_hourly_limit"]
+    limits = ["immediate_hourly_limit", "time_zone", "reopens_absent"]
+    assert list(account) == ["id", "name", "created_at", "state", *limits]
     assert account["name"] == "Éxample Health"
     assert cli.json("account", "list") == [account | {"immediate_this_hour": 0}]
     [entry] = cli.audit_trail()

@@ -26,7 +26,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 
 GROUPS = {
-    "account": "create list limit collisions suspend resume close quota",
+    "account": "create list limit time-zone collisions suspend resume close quota",
     "provider-group": "create list",
     "client": "create list rotate revoke secrets revoke-secret revoke-tokens",
     "plan": "create list show set",

@@ -5,4 +5,3 @@ from frontdesk.access.store import caller_of as caller_of
 from frontdesk.access.store import create_account as create_account
 from frontdesk.access.store import list_accounts as list_accounts
 from frontdesk.access.store import list_clients as list_clients
-from frontdesk.access.store import time_zones_of as time_zones_of

@@ -1,6 +1,6 @@
 """The SQL of accounts, API clients, secrets, tokens, failed attempts and the requests of a minute."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import SameKey, find_pairs
+from frontdesk.db.sets import SameKey
 from frontdesk.errors import NotFound
 
 MOST_DELETED = 100  # tokens, by one request for another
@@ -47,11 +47,6 @@ def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
     query = select(accounts).order_by(accounts.c.id)
     rows = tx.execute(query if account_id is None else query.where(accounts.c.id == account_id))
     return [Account(*row) for row in rows]
-
-
-def time_zones_of(tx: Tx, account_ids: Collection[int]) -> dict[int, str | None]:
-    """The time zones of accounts, by id."""
-    return find_pairs(tx, accounts, "id", account_ids, pair=("id", "time_zone"))
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:

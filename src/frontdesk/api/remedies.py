@@ -32,7 +32,9 @@ HANDLERS: dict[Remedy, RemedyHandler | None] = complete(
         Remedy.LIST_MESSAGES: None,
         Remedy.LIST_PLANS: None,
         Remedy.LIST_PROVIDER_GROUPS: None,
-        Remedy.MOVE_MEMBER: RemedyHandler(eligibility.enrol_member, "Leave move=false out."),
+        Remedy.MOVE_MEMBER: RemedyHandler(
+            eligibility.enrol_member, "Leave move=false out; in a batch, say move=true."
+        ),
         Remedy.NAME_ACCOUNT: None,
         Remedy.RENAME_MEMBER: RemedyHandler(eligibility.rename_member),
         Remedy.RENAME_MEMBERS: RemedyHandler(eligibility.rename_member),

@@ -5,6 +5,7 @@ Each operation is declared beside its handler (`interface.operations`), its path
 
 from frontdesk.api import (
     eligibility,
+    eligibility_batch,  # noqa: F401 # its operation is in the group of eligibility
     eligibility_files,
     events,
     health,

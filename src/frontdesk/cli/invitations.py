@@ -20,7 +20,6 @@ from urllib.parse import urlencode
 
 import typer
 
-from frontdesk.access import time_zones_of
 from frontdesk.cli.command_group import (
     CommandContext,
     CommandGroup,
@@ -64,7 +63,7 @@ from frontdesk.invitations.reports import parse_report, receive_report, split_ma
 from frontdesk.mail.smtp import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
-from frontdesk.plans import get_plan
+from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
 from frontdesk.text import Rejected, wire_time
 
@@ -343,8 +342,8 @@ def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
         )
         return step, step.description
     account_id = member["account_id"]
-    zone = time_zones_of(tx, [account_id])[account_id]
-    day = account_day(member["created_at"], zone).earliest
+    [owner] = find_owners(tx, [member["plan_id"]]).rows
+    day = account_day(member["created_at"], owner["time_zone"]).earliest
     first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
     # retention removes the values of the history
     came = first if "external_id" in first else member

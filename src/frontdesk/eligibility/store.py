@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Row, exists, func, select, tuple_
 
-from frontdesk.access import time_zones_of
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
@@ -22,6 +21,7 @@ from frontdesk.eligibility.tables import (
     uniqueness_holders,
     uniqueness_probes,
 )
+from frontdesk.plans import find_owners
 
 Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
@@ -297,11 +297,11 @@ def find_expired(tx: Tx, member_ids: Collection[int], now: datetime) -> set[int]
     """The members with an access that ended on an earlier day where they live, and those that were
     withdrawn or merged.
     """
-    columns = ("id", "account_id", "expiry_date", "uniqueness_scope", "merged_into")
+    columns = ("id", "plan_id", "expiry_date", "uniqueness_scope", "merged_into")
     found = sets.find_set(tx, members, "id", member_ids, columns=columns).rows
-    zones = time_zones_of(tx, {row["account_id"] for row in found})
-    days = {account_id: account_day(now, zone) for account_id, zone in zones.items()}
-    return {row["id"] for row in found if not is_open(row, days[row["account_id"]].earliest)}
+    owners = find_owners(tx, {row["plan_id"] for row in found}).rows
+    days = {owner["id"]: account_day(now, owner["time_zone"]) for owner in owners}
+    return {row["id"] for row in found if not is_open(row, days[row["plan_id"]].earliest)}
 
 
 def is_open(values: Mapping[str, Any], today: str) -> bool:
