@@ -54,7 +54,7 @@ BY_OPERATORS = """
     client revoke-secret {client} {secret}
     client revoke-tokens {client}
     client revoke {client}
-    file settings --account 1 --no-reopen-absent
+    file settings --account 1 --no-second-approver
     file mapping --account 1 --name m --set {folder}/mapping.json
     file mapping --account 1 --name m --clear
     template set --account 1 --subject Welcome

@@ -1,6 +1,7 @@
 """The last day of access ends where the member lives (docs/interface.md, Days)."""
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, reset_tzpath
 
 import pytest
 
@@ -129,3 +130,13 @@ def test_a_zone_that_nobody_knows_is_refused(place: Place, name: str) -> None:
     with pytest.raises(Invalid) as refused, place.db.write() as tx:
         set_time_zone(tx, place.account_id, name)
     assert refused.value.faults[0].code == "unknown_time_zone"
+
+
+def test_zones_are_known_where_the_system_has_none() -> None:
+    try:
+        reset_tzpath(to=[])
+        ZoneInfo.clear_cache()
+        assert account_day(LATE, NEW_YORK) == AccountDay("2026-11-20", "2026-11-20")
+    finally:
+        reset_tzpath()
+        ZoneInfo.clear_cache()
