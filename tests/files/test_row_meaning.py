@@ -60,6 +60,13 @@ CARRIERS = {
         "frontdesk.plans.store",
         "frontdesk.plans.model",
     ),
+    # They say what day it is for the file.
+    *(
+        "frontdesk.clock",
+        "frontdesk.access.accounts",
+        "frontdesk.access.model",
+        "frontdesk.access.store",
+    ),
 }
 
 # A value that is read as it is, one that is changed, one that is dropped or refused, of each kind
