@@ -1,15 +1,18 @@
-"""A serving process says in time that it can soon open no more files."""
+"""What a serving process opens: files, up to a limit that it logs in time, and connections."""
 
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import QueuePool
 
-from frontdesk.server import OpenFiles
+from frontdesk.cli.command_group import migrated_database
+from frontdesk.config import ConfigError, read_config
+from frontdesk.server import OpenFiles, opened_database
 
 
 @pytest.fixture
@@ -45,3 +48,16 @@ def all_that_can_be_opened() -> Iterator[int]:
     with suppress(OSError):
         while True:
             yield os.open(os.devnull, os.O_RDONLY)
+
+
+def test_the_pool_of_each_process_is_as_large_as_the_setting_says(database_url: str) -> None:
+    given = {"FRONTDESK_DATABASE_URL": database_url}
+    for variables, size in ((given, 16), (given | {"FRONTDESK_POOL_CONNECTIONS": "4"}, 4)):
+        config = read_config(variables)
+        with closing(opened_database(config)) as serving, migrated_database(config) as worker:
+            for db in (serving, worker):
+                assert isinstance(db.engine.pool, QueuePool)
+                assert db.engine.pool.size() == size
+    for wrong in ("3", "17"):
+        with pytest.raises(ConfigError, match="connections between 4 and 16"):
+            read_config({"FRONTDESK_POOL_CONNECTIONS": wrong})

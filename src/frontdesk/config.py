@@ -305,6 +305,7 @@ class Config:
     """The settings, each with its default and its reader; docs/configuration.md explains each."""
 
     database_url: str = setting("sqlite:///var/frontdesk.db", _database_url, is_secret=True)
+    pool_connections: int = setting("16", _whole(4, 16, "connections"))
     base_url: str = setting("http://127.0.0.1:8000", _base_url)
     environment: Environment = setting("sandbox", _one_of(Environment))
     uniqueness: Uniqueness = setting("service", _one_of(Uniqueness))

@@ -87,7 +87,7 @@ def main() -> None:
     try:
         config = read_config(os.environ)
         TRACES.start()
-        db = _checked_database(config) if first else open_database(config.database_url)
+        db = _checked_database(config) if first else opened_database(config)
         if first:
             address, port = listener.getsockname()[:2]
             known = {**PROGRAM, "environment": config.environment, "address": address, "port": port}
@@ -105,7 +105,7 @@ def _checked_database(config: Config) -> Database:
     reports it.
     """
     try:
-        db = open_database(config.database_url)
+        db = opened_database(config)
     except FrontdeskError as error:
         report_refusal(error.detail)
         raise SystemExit(1) from None
@@ -119,6 +119,10 @@ def _checked_database(config: Config) -> Database:
         log.write("installation_warning", what=each.what, remedy=each.remedy)
     log.finish()
     return db
+
+
+def opened_database(config: Config) -> Database:
+    return open_database(config.database_url, pool_size=config.pool_connections)
 
 
 class SocketServer(Server):

@@ -62,7 +62,8 @@ class CommandContext:
 
 def opened_database(config: Config, *, index_scans: bool = False) -> closing[Database]:
     """The database, migrated or not; arguments and errors of `open_database`."""
-    return closing(open_database(config.database_url, index_scans=index_scans))
+    pool_size = config.pool_connections
+    return closing(open_database(config.database_url, pool_size=pool_size, index_scans=index_scans))
 
 
 @contextmanager

@@ -88,7 +88,10 @@ _REMEDIES: dict[str, str] = {
         "Failover)."
     ),
     DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
-    DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
+    DatabaseState.CROWDED: (
+        "Raise max_connections on the server, lower FRONTDESK_POOL_CONNECTIONS, or run fewer "
+        "processes (docs/scaling.md)."
+    ),
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
 }
 
