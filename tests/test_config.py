@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 
 from frontdesk import config
-from frontdesk.config import ConfigError, Environment, read_config
+from frontdesk.config import ConfigError, Environment, parse_relay, read_config
 
 
 def test_trusted_proxies_are_addresses_and_networks_and_none_unless_named() -> None:
@@ -23,6 +23,8 @@ NETWORKS = "FRONTDESK_TRUSTED_PROXIES: use addresses and networks.*10\\.0\\.0\\.
 MEMORY = "FRONTDESK_DATABASE_URL: a database in memory.*use sqlite:///path"
 HOSTS = "FRONTDESK_DATABASE_URL: write several hosts with commas.*host1:5432,host2:5432"
 STANDBY = "FRONTDESK_DATABASE_URL: with several hosts use target_session_attrs=read-write"
+ENCODED = "FRONTDESK_DATABASE_URL: characters of user and password .* %40 for @"
+ENCODED_FOR_RELAY = "FRONTDESK_SMTP_URL: use smtp://.*; characters of user .* %23 for #"
 OPTIONS = "FRONTDESK_DATABASE_URL: an SQLite database takes no options"
 
 
@@ -46,11 +48,22 @@ OPTIONS = "FRONTDESK_DATABASE_URL: an SQLite database takes no options"
             for text in ("any", "prefer-standby")
         ),
         ("postgresql:///x?host=a,b&target_session_attrs=standby", STANDBY),
+        *((f"postgresql://u:{text}@h/x", ENCODED) for text in ("p@ss", "p@s,s", "@")),
+        *((f"smtp://u:{text}@h", ENCODED_FOR_RELAY) for text in ("p#s", "p/s", "1?s", "[s")),
     ],
 )
 def test_what_can_not_be_used_is_refused_with_an_example(text: str, hint: str) -> None:
-    with pytest.raises(ConfigError, match=hint):
+    with pytest.raises(ConfigError, match=hint) as caught:
         read_config({hint.partition(":")[0]: text})
+    assert "p@s" not in str(caught.value)
+
+
+def test_a_password_with_special_characters_is_read_in_its_encoded_form() -> None:
+    relay = parse_relay("smtp://me%40example.com:p%40%2F%3F%23%25@h")
+    assert (relay.user, relay.password) == ("me@example.com", "p@/?#%")
+    assert parse_relay("smtp://me@example.com:pass@h").user == "me@example.com"
+    url = read_config({"FRONTDESK_DATABASE_URL": "postgresql://u:p%40s@h/x"}).database_url
+    assert make_url(url).password == "p@s"
 
 
 def test_options_of_postgresql_stay() -> None:

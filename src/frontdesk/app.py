@@ -23,9 +23,11 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.errors import Unavailable
 from frontdesk.fair_share import FairShare
+from frontdesk.metering import timed
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.model import QueueSnapshot
 from frontdesk.time_slices import SliceScheduler
+from frontdesk.usage import request_costs
 from frontdesk.usage.counter import SAVE_SECONDS
 
 # Writers wait for each other and for locks, so readers have threads of their own.
@@ -84,6 +86,7 @@ class App:
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
         self.usage = usage.counter_of(db.engine)
+        self.request_costs = usage.RequestCostCounter(self._save_request_costs_soon)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
@@ -94,7 +97,9 @@ class App:
 
     async def read_in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
-        return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
+        return await self.in_time(
+            asyncio.get_running_loop().run_in_executor(self._reading, timed(work))
+        )
 
     async def ask(self, question: Callable[[Tx], Result]) -> Result:
         """`question(tx)` in a reading transaction, in a thread. Raises Unavailable."""
@@ -109,7 +114,7 @@ class App:
         Unavailable.
         """
         return await self.in_time(
-            asyncio.get_running_loop().run_in_executor(self._bulk_reading, work)
+            asyncio.get_running_loop().run_in_executor(self._bulk_reading, timed(work))
         )
 
     async def write(self, work: Callable[[Tx], Result]) -> Result:
@@ -168,6 +173,15 @@ class App:
         if account_id in self.usage.without_trail:
             self.usage.refuse_used_up_trail(account_id, self.clock())
 
+    def _save_request_costs_soon(self) -> None:
+        asyncio.get_running_loop().call_later(request_costs.SAVE_SECONDS, self._save_request_costs)
+
+    def _save_request_costs(self) -> None:
+        taken = self.request_costs.take()
+        asyncio.get_running_loop().run_in_executor(
+            None, request_costs.save, self.db, taken, self.clock()
+        )
+
     def _begin_to_save_usage(self) -> None:
         self.usage.postpone()
         loop = asyncio.get_running_loop()
@@ -206,6 +220,8 @@ class App:
         """
         await self.enrolments.close()
         await asyncio.to_thread(self.usage.save_rest, self.db, self.clock())
+        costs = self.request_costs.take()
+        await asyncio.to_thread(request_costs.save, self.db, costs, self.clock())
         for executor in (
             self._reading,
             self._bulk_reading,

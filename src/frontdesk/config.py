@@ -25,6 +25,10 @@ SECRET_FILE_CHARACTERS = 4096
 
 _PORTS = {"smtp": 587, "smtps": 465}
 _SHAPE = "use smtp://user:password@host:port (STARTTLS) or smtps://… (TLS from the start)"
+_ENCODED = (
+    "characters of user and password that are no letters or digits stand in their %XX form, such as "
+    "%40 for @, %2F for /, %3F for ?, %23 for # and %25 for %"
+)
 
 # Variables of our own programs that are no settings: of the serving processes, of the tests.
 _NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_METRICS", "FRONTDESK_FAULTS"}
@@ -75,14 +79,17 @@ def parse_relay(url: str) -> Relay:
     strip it, unless `tls=off` is given or the relay is this machine; a password is never sent in
     the clear to another machine.
     """
+    shape = f"{_SHAPE}; {_ENCODED}" if "@" in url else _SHAPE
     try:
         parts = urlsplit(url)
         host = parts.hostname
         port = parts.port
     except ValueError:
-        raise ValueError(_SHAPE) from None
+        raise ValueError(shape) from None
     if parts.scheme not in _PORTS or not host or parts.path not in ("", "/") or parts.fragment:
-        raise ValueError(_SHAPE)
+        raise ValueError(shape)
+    if "@" in parts.query:  # a password with a `?`
+        raise ValueError(shape)
     tls = _tls(parts.scheme, host, parts.query)
     user = unquote(parts.username) if parts.username else None
     if user is not None and tls == "off" and not is_this_machine(host):
@@ -138,6 +145,8 @@ def _with_hosts_in_query(address: str) -> str:
     """
     found = re.fullmatch(r"((?:[^:/]*(?::[^@]*)?@)?)([^/?]*)([^?]*)(?:\?(.*))?", address, re.DOTALL)
     login, hosts, path, query = found.groups("") if found else ("", "", address, "")
+    if "@" in hosts:
+        raise ValueError(_ENCODED)
     options = parse_qs(query)
     if "," in hosts:
         each = [
@@ -296,6 +305,7 @@ class Config:
     """The settings, each with its default and its reader; docs/configuration.md explains each."""
 
     database_url: str = setting("sqlite:///var/frontdesk.db", _database_url, is_secret=True)
+    pool_connections: int = setting("16", _whole(4, 16, "connections"))
     base_url: str = setting("http://127.0.0.1:8000", _base_url)
     environment: Environment = setting("sandbox", _one_of(Environment))
     uniqueness: Uniqueness = setting("service", _one_of(Uniqueness))

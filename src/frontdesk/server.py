@@ -16,6 +16,7 @@ if __name__ == "__main__":
     gc.disable()
 
 import asyncio
+import errno
 import os
 import resource
 import signal
@@ -25,6 +26,7 @@ import time
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from struct import pack
 from typing import Any
 
@@ -66,6 +68,8 @@ BACKLOG = 1024
 # Each costs some kB.
 CONNECTIONS = 8192
 FILES_BESIDE = 256  # of a process, that are no connections of callers
+FILES_SECONDS = 30.0  # between two counts of the open files
+NEARLY_ALL = 0.9  # of the files that the process may open
 UNREAD_MILLISECONDS = 30_000  # for a caller that does not read its response
 # of Linux; Python has no names for them
 SO_ATTACH_REUSEPORT_CBPF = 51
@@ -83,7 +87,7 @@ def main() -> None:
     try:
         config = read_config(os.environ)
         TRACES.start()
-        db = _checked_database(config) if first else open_database(config.database_url)
+        db = _checked_database(config) if first else opened_database(config)
         if first:
             address, port = listener.getsockname()[:2]
             known = {**PROGRAM, "environment": config.environment, "address": address, "port": port}
@@ -101,7 +105,7 @@ def _checked_database(config: Config) -> Database:
     reports it.
     """
     try:
-        db = open_database(config.database_url)
+        db = opened_database(config)
     except FrontdeskError as error:
         report_refusal(error.detail)
         raise SystemExit(1) from None
@@ -115,6 +119,10 @@ def _checked_database(config: Config) -> Database:
         log.write("installation_warning", what=each.what, remedy=each.remedy)
     log.finish()
     return db
+
+
+def opened_database(config: Config) -> Database:
+    return open_database(config.database_url, pool_size=config.pool_connections)
 
 
 class SocketServer(Server):
@@ -153,10 +161,13 @@ class SocketServer(Server):
 
 async def _serve(app: App, listener: socket.socket, processes: int) -> None:
     _prepare(listener)
-    asgi = build_asgi(app, Telemetry(), requests_in_work())
-    server: Server = SocketServer(asgi, listener, connections=_connections(processes))
+    telemetry = Telemetry()
+    asgi = build_asgi(app, telemetry, requests_in_work())
+    connections = _connections(processes)
+    server: Server = SocketServer(asgi, listener, connections=connections)
     loop = asyncio.get_running_loop()
     _beat(loop)
+    _watch_files(loop, OpenFiles(telemetry.event))
 
     def stop() -> None:
         app.is_draining = True
@@ -185,6 +196,37 @@ def _beat(loop: asyncio.AbstractEventLoop) -> None:
     """
     report_alive()
     loop.call_later(BEAT_SECONDS, _beat, loop)
+
+
+class OpenFiles:
+    """Logs once that the process has opened nearly as many files as it may: beyond that it accepts no
+    connection. Logs it again after the number has fallen below that.
+    """
+
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self._tell = tell
+        self._is_told = False
+
+    def look(self) -> None:
+        """Count the open files, in some milliseconds for thousands."""
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        try:
+            count = sum(1 for _ in Path("/proc/self/fd").iterdir())
+        except (
+            OSError
+        ) as error:  # EMFILE: none is left for the folder; else there is no such folder
+            if error.errno != errno.EMFILE:
+                return
+            count = most
+        is_near = most != resource.RLIM_INFINITY and count >= NEARLY_ALL * most
+        if is_near and not self._is_told:
+            self._tell("open_files_warning", pid=os.getpid(), open=count, limit=most)
+        self._is_told = is_near
+
+
+def _watch_files(loop: asyncio.AbstractEventLoop, files: OpenFiles) -> None:
+    loop.run_in_executor(None, files.look)
+    loop.call_later(FILES_SECONDS, _watch_files, loop, files)
 
 
 def _connections(processes: int) -> int:

@@ -4,6 +4,7 @@ disks; each is a warning.
 
 import shutil
 import socket
+import ssl
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from frontdesk.db import Database, checks
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
 from tests.factories import Customer, member_body
+from tests.mail.certificate import certificate_with_key
 from tests.mail.relay import Relay
 
 SETTINGS = {"sandbox_recipients": "robin@example.com"}
@@ -50,6 +52,24 @@ def test_a_relay_is_spoken_to_up_to_rset_and_gets_no_message(
         assert "starttls failed (SMTPNotSupportedError)" in what
     [what] = warned(cli, smtp_url="smtp://127.0.0.1:1", **SETTINGS)
     assert "connect failed (ConnectionRefusedError)" in what
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_relay_of_an_unknown_authority_is_told_with_its_remedy(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "relay.pem").write_bytes(certificate_with_key())
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "relay.pem")
+    with Relay(tls=server) as relay:
+        url = f"smtp://localhost:{relay.port}?tls=required"
+        [warning] = [
+            each
+            for each in cli.json("check", smtp_url=url, **SETTINGS)["warnings"]
+            if "relay" in each["what"]
+        ]
+    assert "starttls failed (certificate_unknown_ca)" in warning["what"]
+    assert "a private CA of the relay" in warning["remedy"]
 
 
 def test_a_silent_relay_is_given_up(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

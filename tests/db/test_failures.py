@@ -173,6 +173,9 @@ def test_a_file_that_is_gone_is_not_made_anew_and_one_that_is_no_database_is_tol
 
 
 TEXTS = {
+    DatabaseState.FULL: (
+        'FATAL:  could not write lock file "postmaster.pid": No space left on device'
+    ),
     DatabaseState.LOGIN: 'connection failed: FATAL:  password authentication failed for user "x"',
     DatabaseState.NOT_ADMITTED: (
         'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption'

@@ -103,6 +103,9 @@ def test_the_first_day_leads_from_the_wheel_to_a_restored_backup(
     finally:
         postgres.drop_database("frontdesk")
     assert done.stdout.splitlines()[-1].startswith("PROVEN: ")
+    for table, count in {"accounts": 1, "plans": 1, "api_clients": 2}.items():
+        compared = f" *{count} in the backup *{count} in the live database"
+        assert re.search(f"(?m)^{table}{compared}$", done.stdout), done.stdout
     assert (
         "The database is used as the role frontdesk_service, which owns none of the tables."
         in done.stdout

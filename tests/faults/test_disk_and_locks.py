@@ -20,6 +20,7 @@ from frontdesk.app import App
 from frontdesk.config import Config
 from frontdesk.db import Database, open_database
 from frontdesk.db.checks import FRESH_SECONDS, WriteProbe, problems, write_a_little
+from frontdesk.db.failures import DatabaseState
 from frontdesk.errors import Unavailable
 from tests.conftest import Api
 from tests.db.statements import statements
@@ -142,6 +143,26 @@ def test_readiness_writes_once_in_five_seconds(
     assert len(written) == 2
 
 
+def fill(folder: Path) -> None:
+    with (folder / "filler").open("ab", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("free", [0, 2**20])
+def test_a_full_disk_is_told_where_sqlite_speaks_of_its_files(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, *, free: int
+) -> None:
+    """SQLite says that a file can't be opened or written, not why."""
+    Path(database_url.removeprefix("sqlite:///") + "-wal").mkdir()
+    monkeypatch.setattr(Database, "free_disk_bytes", lambda _db: free)
+    with closing(open_database(database_url)) as db, pytest.raises(Unavailable) as caught:
+        write_a_little(db)
+    expected = DatabaseState.UNREACHABLE if free else DatabaseState.FULL
+    assert caught.value.code == expected
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_full_disk_is_not_ready_and_a_check_says_so(
     database_url: str, config: Config, tmp_path: Path
@@ -160,11 +181,16 @@ def test_a_full_disk_is_not_ready_and_a_check_says_so(
         path = shutil.copy(source, tmp_path / "full.db")
         with closing(open_database(f"sqlite:///{path}")) as full:
             write_a_little(full)
-            with (tmp_path / "filler").open("wb", buffering=0) as file, suppress(OSError):
-                while True:
-                    file.write(bytes(4096))
+            fill(tmp_path)
             with pytest.raises(Unavailable) as caught:
                 WriteProbe(full).verify()
+            assert caught.value.code == DatabaseState.FULL
             assert caught.value.detail in [problem.what for problem in problems(full, config)]
+        # Without a connection there is no index of the log, and no room for one.
+        with closing(open_database(f"sqlite:///{path}")) as full:
+            fill(tmp_path)
+            with pytest.raises(Unavailable) as caught:
+                write_a_little(full)
+            assert caught.value.code == DatabaseState.FULL
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)

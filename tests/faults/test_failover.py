@@ -17,10 +17,17 @@ from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, database_identity, open_database
 from frontdesk.db.database_identity import FailoverWitness
-from frontdesk.invitations.model import HoldReason
-from frontdesk.invitations.protocol import find_hold, find_hold_reason
+from frontdesk.eligibility import find_expired
+from frontdesk.invitations.model import DeliveryPolicy, HoldReason
+from frontdesk.invitations.protocol import (
+    DeliveryContext,
+    claim,
+    find_hold,
+    find_hold_reason,
+    seconds_to_work,
+)
 from tests.conftest import migrated
-from tests.factories import lift_immediate_limit, make_customer, make_operator
+from tests.factories import NOW, lift_immediate_limit, make_customer, make_operator
 from tests.faults.callers import Callers, call, visits
 from tests.faults.server import Server, mailing
 from tests.files.loading import csv_of, row
@@ -191,5 +198,9 @@ def test_delivery_goes_on_after_a_failover_where_a_worker_saw_that_nothing_is_lo
         assert find_hold_reason(tx) is HoldReason.MOVED
         for witness in (None, asynchronous, ahead, late):
             assert find_hold(tx, witness) is HoldReason.MOVED
-        assert find_hold(tx, complete) is None
+        # Nothing waits, and yet the worker's next look finds out that nothing is held.
+        context = DeliveryContext(DeliveryPolicy(message_domain="example.com"), witness=complete)
+        assert seconds_to_work(tx, context, now=NOW) == 0
+        assert claim(tx, context, now=NOW, count=1, find_expired=find_expired) == []
+        assert find_hold_reason(tx) is None
         assert [find_hold(tx, witness) for witness in (None, asynchronous)] == [None, None]

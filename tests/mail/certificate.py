@@ -1,4 +1,11 @@
-"""A certificate for localhost."""
+"""A certificate for localhost, and others that have a fault."""
+
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 # A certificate for localhost and its key, made for these tests and trusted by nobody else.
 CERTIFICATE = """\
@@ -21,3 +28,23 @@ Od60mKpHXNN+QHqvidFLVokHykqhRANCAASeGYV0OLiYMtCVKIL8RiMSderXTa9c
 kF3XUxKajqRN4NgVPkEMjPE5quqeizFsOZkt9sM9AD+tzEAWT6H29wSi
 -----END PRIVATE KEY-----
 """
+
+
+def certificate_with_key(name: str = "localhost", *, begins: int = -1, ends: int = 1) -> bytes:
+    """A certificate for the name and its key. It signs itself, and is good for the days from
+    `begins` to `ends`.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "relay.example")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now + timedelta(days=begins))
+        .not_valid_after(now + timedelta(days=ends))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return made.public_bytes(pem) + secret

@@ -43,6 +43,7 @@ class Relay:
     plan: Plan = field(default=lambda _step: None)
     slow_seconds: float = 0.2
     tls: ssl.SSLContext | None = None
+    is_tls_from_the_start: bool = False
     password: str | None = None
     takes_utf8: bool = True  # whether it offers SMTPUTF8
 
@@ -58,7 +59,9 @@ class Relay:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
-        listening = self._loop.create_server(self.session, "127.0.0.1", 0)
+        listening = self._loop.create_server(
+            self.session, "127.0.0.1", 0, ssl=self.tls if self.is_tls_from_the_start else None
+        )
         self._server = self._loop.run_until_complete(listening)
         self.port = self._server.sockets[0].getsockname()[1]
         self._thread.start()

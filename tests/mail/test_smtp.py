@@ -11,7 +11,7 @@ import pytest
 from frontdesk.config import parse_relay
 from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from tests.mail.certificate import CERTIFICATE, KEY
+from tests.mail.certificate import CERTIFICATE, KEY, certificate_with_key
 from tests.mail.relay import Relay, message, one_fault
 
 PATIENT = SmtpTimeouts(
@@ -212,6 +212,35 @@ def test_an_untrusted_certificate_ends_it_before_anything_is_said(
             assert attempt(relay, "smtp://user:secret@localhost:{port}?tls=required") == for_now(
                 "starttls"
             )
+
+
+CERTIFICATES: dict[str, tuple[dict[str, Any], bool]] = {
+    "certificate_unknown_ca": ({}, False),
+    "certificate_wrong_name": ({"name": "other.example"}, True),
+    "certificate_expired": ({"begins": -9, "ends": -1}, True),
+    "certificate_not_yet_valid": ({"begins": 1, "ends": 9}, True),
+}
+
+
+@pytest.mark.parametrize("cause", CERTIFICATES)
+@pytest.mark.parametrize("scheme", ["smtp", "smtps"])
+def test_faults_of_a_relays_certificate_are_told_apart(
+    tmp_path: Path, cause: str, scheme: str
+) -> None:
+    options, is_trusted = CERTIFICATES[cause]
+    path = tmp_path / "relay.pem"
+    path.write_bytes(certificate_with_key(**options))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(path)
+    trusting = ssl.create_default_context(cafile=str(path) if is_trusted else None)
+    with Relay(tls=server, is_tls_from_the_start=scheme == "smtps") as relay:
+        required = "?tls=required" if scheme == "smtp" else ""
+        url = f"{scheme}://localhost:{relay.port}{required}"
+        session = SmtpMailer(parse_relay(url), timeouts=PATIENT, context=trusting).open()
+        with pytest.raises(RelayRefused) as caught:
+            session.offer(message())
+    stage = "connect" if scheme == "smtps" else "starttls"
+    assert (caught.value.stage, caught.value.cause) == (stage, cause)
 
 
 @pytest.mark.parametrize(

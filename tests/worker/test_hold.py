@@ -135,6 +135,21 @@ def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -
     ]
 
 
+def test_a_hold_and_its_end_are_logged_although_nothing_waits(post: Post) -> None:
+    worker = post.worker()
+    assert worker.step() is False
+    with post.db.write() as tx:
+        protocol.hold(tx, HoldReason.BY_OPERATOR)
+    for _ in range(3):
+        post.clock.advance(2)
+        assert worker.step() is False
+    release(post.db)
+    post.clock.advance(2)
+    assert worker.step() is False
+    told = [json.loads(line) for line in post.log.getvalue().splitlines()]
+    assert [line["event"] for line in told] == ["delivery_held", "delivery_released"]
+
+
 def held_at(url: str, *, migrated: bool = True) -> HoldReason | None:
     with closing(open_database(url)) as db:
         if not migrated:

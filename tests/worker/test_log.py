@@ -4,16 +4,20 @@ back; ids and codes only.
 
 import io
 import json
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frontdesk.invitations import save_worker_status
+from frontdesk.invitations.model import WorkerStatus
 from frontdesk.invitations.tables import invitations
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, RelayRefused
 from tests.files.loading import Desk, csv_of, row
 from tests.mail.memory import failing
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.worker.conftest import Post
 
 AWAY = RelayRefused("connect", permanent=False, cause="ConnectionRefusedError")
@@ -81,6 +85,19 @@ def test_the_relay_is_told_of_once_when_it_is_lost_and_once_when_it_is_back(
         ("relay_back", "info", None, None, None),
         ("delivery", "info", None, None, "sent"),
     ]
+
+
+def test_a_relay_that_comes_back_after_a_restart_of_the_worker_is_logged(post: Post) -> None:
+    with post.db.write() as tx:
+        save_worker_status(tx, WorkerStatus(relay_up=False), now=post.clock())
+    post.enrol()
+    worker = post.worker()
+    running = threading.Thread(target=worker.run)
+    running.start()
+    wait_until(lambda: post.states() == ["sent"], "the delivery")
+    worker.stop()
+    running.join(PATIENCE_SECONDS)
+    assert lines(post.log, "event", "seconds") == [("relay_back", None), ("delivery", None)]
 
 
 def test_files_are_logged_when_they_start_end_and_are_held(post: Post) -> None:

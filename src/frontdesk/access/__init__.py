@@ -3,5 +3,6 @@
 from frontdesk.access.store import account_is_active as account_is_active
 from frontdesk.access.store import caller_of as caller_of
 from frontdesk.access.store import create_account as create_account
+from frontdesk.access.store import find_client_ids as find_client_ids
 from frontdesk.access.store import list_accounts as list_accounts
 from frontdesk.access.store import list_clients as list_clients

@@ -1,6 +1,6 @@
 """The SQL of accounts, API clients, secrets, tokens, failed attempts and the requests of a minute."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -86,6 +86,13 @@ def list_clients(
     if client_id is not None:
         query = query.where(api_clients.c.client_id == client_id)
     return [_client(row) for row in tx.execute(query).mappings()]
+
+
+def find_client_ids(tx: Tx, clients: Collection[int]) -> dict[int, str]:
+    """The public ids of the clients with these database ids."""
+    columns = api_clients.c
+    query = select(columns.id, columns.client_id).where(columns.id.in_(sorted(clients)))
+    return {int(client): str(client_id) for client, client_id in tx.execute(query)}
 
 
 def _client(row: RowMapping) -> ApiClient:

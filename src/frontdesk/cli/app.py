@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
         "leading zeros."
     ),
     "account": "Accounts: the customers that own plans and members.",
+    "requests": "Which API clients take the service's time.",
     "provider-group": "Provider groups: the doctors that serve the plans.",
     "client": "API clients of accounts and of operators, and their secrets.",
     "plan": "Plans of the accounts.",

@@ -23,7 +23,7 @@ from frontdesk.cli.output import MISUSED, Output, fail, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.checks import can_use, other_schema, revision_of, wait_for_server
+from frontdesk.db.checks import HEAD, revision_of, schema_failure, wait_for_server
 from frontdesk.db.engine import write_alone
 from frontdesk.db.failures import DatabaseState
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -62,7 +62,8 @@ class CommandContext:
 
 def opened_database(config: Config, *, index_scans: bool = False) -> closing[Database]:
     """The database, migrated or not; arguments and errors of `open_database`."""
-    return closing(open_database(config.database_url, index_scans=index_scans))
+    pool_size = config.pool_connections
+    return closing(open_database(config.database_url, pool_size=pool_size, index_scans=index_scans))
 
 
 @contextmanager
@@ -76,14 +77,16 @@ def migrated_database(
         if tell is not None:
             wait_for_server(db, tell)
         try:
-            is_usable = can_use(db, revision := revision_of(db))
+            revision = revision_of(db)
+            # A command that is run once reads the revision only.
+            is_known = revision == HEAD and tell is None
+            failure = None if is_known else schema_failure(db, revision)
         except Unavailable as error:
             if error.code != DatabaseState.MISSING:
                 raise
             remedy = "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
             raise FrontdeskError(f"{error.detail} {remedy}", code=error.code) from None
-        if not is_usable:
-            failure = other_schema(revision)
+        if failure is not None:
             raise FrontdeskError(
                 f"{failure.what} {failure.remedy}", code=codes.operators.OTHER_REVISION
             )

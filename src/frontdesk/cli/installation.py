@@ -27,12 +27,19 @@ from frontdesk.config import (
     read_config,
 )
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, CheckFailure, problems, revision_of, uniqueness_of
+from frontdesk.db.checks import (
+    HEAD,
+    CheckFailure,
+    foreign_failure,
+    problems,
+    revision_of,
+    uniqueness_of,
+)
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.eligibility import last_member_id
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.mail.model import RelayRefused
+from frontdesk.mail.model import CertificateFault, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
@@ -42,6 +49,21 @@ _RELAY_REMEDY = (
     "Correct FRONTDESK_SMTP_URL, or look at the relay, its certificate, and the network and "
     "firewalls on the way."
 )
+_LOGIN_REMEDY = (
+    "Correct user and password in FRONTDESK_SMTP_URL; special characters stand there in their %XX "
+    "form, such as %40 for @ and %25 for %."
+)
+_CERTIFICATE_REMEDIES: dict[str | None, str] = {
+    CertificateFault.UNKNOWN_CA: (
+        "Make its authority known to this machine: docs/operations.md, a private CA of the relay."
+    ),
+    CertificateFault.WRONG_NAME: (
+        "Write the name that the certificate has as the host of FRONTDESK_SMTP_URL, or let the "
+        "relay show a certificate for that host."
+    ),
+    CertificateFault.EXPIRED: "Have the relay's certificate renewed; look at this machine's clock.",
+    CertificateFault.NOT_YET_VALID: "Look at the clocks of this machine and of the relay.",
+}
 FIRST = "0001"  # the revision that makes a database
 
 # What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
@@ -131,7 +153,9 @@ def _relay_failures(config: Config) -> list[CheckFailure]:
             str(each) for each in (refused.code or refused.cause, refused.words) if each
         )
         what = f"The relay can't be used: {refused.stage} failed ({reply or 'no reply'})."
-        return [CheckFailure(what, _RELAY_REMEDY, is_warning=True)]
+        usual = _LOGIN_REMEDY if refused.stage == "login" else _RELAY_REMEDY
+        remedy = _CERTIFICATE_REMEDIES.get(refused.cause, usual)
+        return [CheckFailure(what, remedy, is_warning=True)]
     return []
 
 
@@ -230,11 +254,12 @@ def _with_uniqueness(config: Config, db: Database, chosen: Uniqueness | None) ->
 
 
 def _is_empty(db: Database) -> bool:
-    """Whether the database has no tables of the program; so has one of SQLite that the migration
-    will make.
+    """Whether the database has no tables of the program. One of SQLite that the migration will make
+    has none, and neither has another program's, which the migration will refuse.
     """
     try:
-        return revision_of(db) is None
+        revision = revision_of(db)
+        return revision is None or foreign_failure(db, revision) is not None
     except Unavailable as error:
         if error.code != DatabaseState.MISSING:
             raise

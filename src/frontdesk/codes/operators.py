@@ -21,6 +21,7 @@ CANT_SERVE = _operator("cant_serve", "A serving process refused to start; its me
 EMPTY = _operator("empty", "The file is empty.")
 ERASED = _operator("erased", "The member or the address was erased.")
 FILES_UNFINISHED = _operator("files_unfinished", "Eligibility files of the account have not ended.")
+FOREIGN_TABLES = _operator("foreign_tables", "The database has tables of another program.")
 INVALID_MAPPING = _operator(
     "invalid_mapping", "The mapping breaks a rule; the message names the place."
 )

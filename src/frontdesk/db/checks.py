@@ -25,6 +25,7 @@ from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import AWAY_EVENT, PASSING, DatabaseState
 from frontdesk.db.migrations.append_only import damaged_guards
+from frontdesk.db.schema import load_tables
 from frontdesk.db.service_role import current_role, wrong_rights
 from frontdesk.errors import Unavailable
 
@@ -35,7 +36,18 @@ FREE_BYTES = 2**30  # less is a warning
 
 # The revision that this program needs: the newest migration's. Alembic would know it too, and takes
 # 0.3 s to import.
-HEAD = max(file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py"))
+_REVISIONS = {file.name[1:5] for file in Path(__file__).parent.glob("migrations/versions/v*.py")}
+HEAD = max(_REVISIONS)
+
+# Every column of the tables that the connection sees, whatever its rights.
+_COLUMNS_SQLITE = """
+    SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'
+"""
+_COLUMNS_POSTGRESQL = """
+    SELECT t.relname, c.attname FROM pg_class t JOIN pg_attribute c ON c.attrelid = t.oid
+    WHERE t.relkind IN ('r', 'p') AND pg_table_is_visible(t.oid)
+        AND c.attnum > 0 AND NOT c.attisdropped
+"""
 
 _REMEDIES: dict[str, str] = {
     DatabaseState.BUSY: (
@@ -57,8 +69,8 @@ _REMEDIES: dict[str, str] = {
     ),
     DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
     DatabaseState.LOGIN: (
-        "Correct user and password in FRONTDESK_DATABASE_URL, or give the role on the server this "
-        "password."
+        "Correct user and password in FRONTDESK_DATABASE_URL (special characters stand there in "
+        "their %XX form), or give the role on the server this password."
     ),
     DatabaseState.NOT_ADMITTED: (
         "Add a line for this machine, user and database to the server's pg_hba.conf and reload it."
@@ -76,7 +88,10 @@ _REMEDIES: dict[str, str] = {
         "Failover)."
     ),
     DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
-    DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
+    DatabaseState.CROWDED: (
+        "Raise max_connections on the server, lower FRONTDESK_POOL_CONNECTIONS, or run fewer "
+        "processes (docs/scaling.md)."
+    ),
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
 }
 
@@ -126,6 +141,9 @@ _SPILL = (
 )
 
 
+Columns = set[tuple[str, str]]  # the table and the name of each
+
+
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
     """`what` is wrong and its `remedy`, a sentence each. A service with a warning serves."""
@@ -133,6 +151,17 @@ class CheckFailure:
     what: str
     remedy: str
     is_warning: bool = False
+
+
+_EMPTY_REMEDY = "Name an empty database in FRONTDESK_DATABASE_URL, such as one made with: createdb."
+_FOREIGN_REVISION = CheckFailure(
+    "The tables of the database are those of another program: it keeps its own revision there.",
+    _EMPTY_REMEDY,
+)
+_OLDER_TABLES_REMEDY = (
+    "Use the version that has made them, or an empty database: no migration leads from these "
+    "tables to those of this version."
+)
 
 
 def revision_of(db: Database) -> str | None:
@@ -201,8 +230,9 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     revision = revision_of(db)
     if not db.is_sqlite:
         yield from _server_problems(db)
-    if not can_use(db, revision):
-        yield other_schema(revision)
+    failure = schema_failure(db, revision)
+    if failure is not None:
+        yield failure
         return
     installed = uniqueness_of(db)
     if installed != config.uniqueness:
@@ -218,6 +248,62 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         write_a_little(db)
     except (Unavailable, DBAPIError) as error:
         yield _problem(error, "Look for a read-only or full disk, or missing rights.")
+
+
+def schema_failure(db: Database, revision: str | None) -> CheckFailure | None:
+    """Why this program can't use the tables of the database at this revision; None if it can.
+    Raises Unavailable.
+    """
+    present = _columns_of(db)
+    if revision is None:
+        return foreign_table(present) or other_schema(None)
+    if is_foreign(revision, present):
+        return _FOREIGN_REVISION
+    if not can_use(db, revision):
+        return other_schema(revision)
+    expected = {
+        (table.name, column.name) for table in load_tables().tables.values() for column in table.c
+    }
+    lacking = sorted(f"{table}.{column}" for table, column in expected - present)
+    if not lacking:
+        return None
+    more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
+    what = (
+        f"The database is at revision {revision}, but its tables are those of an older version: "
+        f"they lack {lacking[0]}{more}."
+    )
+    return CheckFailure(what, _OLDER_TABLES_REMEDY)
+
+
+def foreign_failure(db: Database, revision: str | None) -> CheckFailure | None:
+    """The problem of a database with tables of another program, which `migrate` must leave alone.
+    Raises Unavailable.
+    """
+    present = _columns_of(db)
+    if revision is None:
+        return foreign_table(present)
+    return _FOREIGN_REVISION if is_foreign(revision, present) else None
+
+
+def foreign_table(present: Columns) -> CheckFailure | None:
+    """The problem of tables without a revision that have names of ours."""
+    names = sorted({table for table, _ in present} & load_tables().tables.keys())
+    if not names:
+        return None
+    what = f"The database has a table {names[0]} already, which no migration of frontdesk has made."
+    return CheckFailure(what, _EMPTY_REMEDY)
+
+
+def is_foreign(revision: str, present: Columns) -> bool:
+    """Whether the revision is that of another program, which keeps one in the same table."""
+    is_ours = any(table == "installation" for table, _ in present)
+    return not is_ours or (revision < HEAD and revision not in _REVISIONS)
+
+
+def _columns_of(db: Database) -> Columns:
+    """The table and the name of each column."""
+    sql = _COLUMNS_SQLITE if db.is_sqlite else _COLUMNS_POSTGRESQL
+    return db.ask(lambda tx: {(table, column) for table, column in tx.exec_driver_sql(sql)})
 
 
 def other_schema(revision: str | None) -> CheckFailure:

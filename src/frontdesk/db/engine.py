@@ -22,12 +22,14 @@ from frontdesk import codes
 from frontdesk.clock import system_clock
 from frontdesk.db.failures import (
     DatabaseOutage,
+    DatabaseState,
     StateChanged,
     as_unavailable,
     as_unknown_outcome,
     is_deadlock,
     lost_race,
 )
+from frontdesk.db.failures import unavailable as failure_of
 from frontdesk.db.notifications import WorkNotifier
 from frontdesk.db.postgresql import (
     ANY_SCAN,
@@ -62,6 +64,7 @@ _OUTDATED = """
     ORDER BY relname
 """
 POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
+FULL_BYTES = 2**16  # SQLite's log and its index need more at their beginning
 
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
@@ -203,6 +206,8 @@ class Database:
             unavailable = as_unavailable(error)
             if unavailable is None:
                 raise
+            if unavailable.code == DatabaseState.UNREACHABLE and self._has_full_disk():
+                unavailable = failure_of(DatabaseState.FULL)
             self.outage.failed(unavailable)
             raise unavailable from None
         except Unavailable as error:
@@ -210,6 +215,15 @@ class Database:
             raise
         if self.outage.began_at is not None:
             self.outage.ended()
+
+    def _has_full_disk(self) -> bool:
+        """SQLite says `disk I/O error` where it can't make the index of its log: 32 KiB."""
+        if not self.is_sqlite:
+            return False
+        try:
+            return self.free_disk_bytes() < FULL_BYTES
+        except OSError:
+            return False
 
     def _begin_sqlite(self, connection: Connection) -> None:
         options = connection.get_execution_options()

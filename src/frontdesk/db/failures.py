@@ -80,6 +80,7 @@ _BY_SQLSTATE = {
 # In another language it stays UNREACHABLE. What a server says comes before what is said of
 # addresses without one: a name may have several.
 _REFUSALS = (
+    (DatabaseState.FULL, ("No space left on device",)),
     (
         DatabaseState.TLS,
         ("does not support SSL", "SSL error", "certificate", "requires encryption", "SSL SYSCALL"),
@@ -105,6 +106,7 @@ _REFUSALS = (
     (DatabaseState.HOST, ("failed to resolve host", "could not translate host name")),
 )
 AWAY = {DatabaseState.MISSING, DatabaseState.UNREACHABLE, *(state for state, _ in _REFUSALS)}
+AWAY -= {DatabaseState.FULL}  # it answers, at least some reads
 # What a person need not correct.
 PASSING = {
     each

@@ -12,11 +12,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Generic
 
 from frontdesk.db.engine import Item, Result
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
+from frontdesk.metering import IN_WORK, RequestCost, timed
 
 # A group that takes longer is held up, by a lock or a slow disk: another lane then takes the
 # waiting items.
@@ -32,6 +34,7 @@ class _Caller(Generic[Item, Result]):
     item: Item
     future: asyncio.Future[Result]
     arrived_at: float
+    cost: RequestCost | None  # of the request that waits
     is_in_group: bool = False
 
 
@@ -68,7 +71,9 @@ class GroupCommit(ABC, Generic[Item, Result]):
         if self._stopping:
             raise Unavailable("The server is stopping.")
         loop = asyncio.get_running_loop()
-        caller: _Caller[Item, Result] = _Caller(item, loop.create_future(), loop.time())
+        caller: _Caller[Item, Result] = _Caller(
+            item, loop.create_future(), loop.time(), IN_WORK.cost
+        )
         self._waiting.append(caller)
         if self._lanes_running:
             self._watch(loop)
@@ -88,16 +93,23 @@ class GroupCommit(ABC, Generic[Item, Result]):
         Unavailable.
         """
         begun = False
+        cost = IN_WORK.cost
         try:
             with self._deadlines.timeout():
                 async with self._turn:
                     if self._stopping:
                         raise Unavailable("The server is stopping.")
+                    began_at = perf_counter()
                     group = asyncio.create_task(self._results_of(items))
                     begun = True
                     self._lanes.add(group)
                     group.add_done_callback(self._lanes.discard)
-                    return await asyncio.shield(group)  # a caller that goes does not undo the group
+                    try:
+                        # a caller that goes does not undo the group
+                        return await asyncio.shield(group)
+                    finally:
+                        if cost is not None:
+                            cost.database_seconds += perf_counter() - began_at
         except TimeoutError:
             raise overdue(outcome_unknown=begun) from None
 
@@ -132,7 +144,12 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
     async def _run_lane(self) -> None:
         while group := self._next_group():
+            began_at = perf_counter()
             results = await self._results_of([caller.item for caller in group])
+            share = (perf_counter() - began_at) / len(group)
+            for caller in group:
+                if caller.cost is not None:
+                    caller.cost.database_seconds += share
             for caller, result in zip(group, results, strict=True):
                 _answer(caller.future, result)
             if self._lanes_running > 1:
@@ -179,7 +196,7 @@ class Writers(ThreadPoolExecutor):
         self._refused_at = float("-inf")
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        future = self.submit(self._unless_refused, work, time.monotonic())
+        future = self.submit(self._unless_refused, timed(work), time.monotonic())
         try:
             with self._deadlines.timeout():
                 return await asyncio.wrap_future(future)

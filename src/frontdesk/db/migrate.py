@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from frontdesk import codes
-from frontdesk.db.checks import HEAD, other_schema, revision_of
+from frontdesk.db.checks import HEAD, foreign_failure, other_schema, revision_of, schema_failure
 from frontdesk.db.engine import Database
 from frontdesk.db.migrations.append_only import damaged_guards, make_guards
 from frontdesk.db.service_role import renew_rights
@@ -24,15 +24,23 @@ def upgrade(db: Database, *, uniqueness: str = "service") -> list[str]:
     """Bring the schema up to HEAD, and return the applied revisions. Makes a missing SQLite file.
 
     The first migration stores `uniqueness`; it can't be changed later. Raises Unavailable when a
-    lock is held for long; FrontdeskError for a newer schema.
+    lock is held for long; FrontdeskError for a newer schema, and for tables of another program.
     """
     db.make_missing_file()
     before = revision_of(db)
+    foreign = foreign_failure(db, before)
+    if foreign is not None:
+        raise FrontdeskError(
+            f"{foreign.what} {foreign.remedy}", code=codes.operators.FOREIGN_TABLES
+        )
     if before is not None and before > HEAD:
         failure = other_schema(before)
         raise FrontdeskError(
             f"{failure.what} {failure.remedy}", code=codes.operators.NEWER_REVISION
         )
+    older = schema_failure(db, before) if before == HEAD else None
+    if older is not None:
+        raise FrontdeskError(f"{older.what} {older.remedy}", code=codes.operators.OTHER_REVISION)
     with db.write_schema() as connection:
         command.upgrade(_alembic(connection, uniqueness), "head")
         if MigrationContext.configure(connection).get_current_revision() != before:

@@ -47,6 +47,7 @@ CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
 # From these states a message may have left by now: its place in the hourly window is counted.
 MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
 MAX_RETRY_SECONDS = 3600.0
+HOLD_LOOK_SECONDS = 1.0  # between two looks whether delivery is held, while nothing is claimed
 LAPSE_SECONDS = 1.0  # between two looks for leases that have run out, at least
 # The longest that the batches of an account at its limit are left alone: its settings may change
 # meanwhile.
@@ -70,9 +71,10 @@ class DeliveryContext:
     it remembers of its claims.
 
     `last_account`: the account that was served last. `not_before`: when an account's invitations of
-    one kind of delivery are looked at again after they were at their limit, and `expired_at`: when
-    leases were looked at, in seconds of the worker's monotonic clock. `at_limit`: accounts whose
-    immediate invitations wait for their limit. `hold`: why delivery was held at the last claim.
+    one kind of delivery are looked at again after they were at their limit, `expired_at`: when
+    leases were looked at, and `hold_seen_at`: when the hold was, in seconds of the worker's
+    monotonic clock. `at_limit`: accounts whose immediate invitations wait for their limit. `hold`:
+    why delivery was held at the last claim.
     `due_seconds`: how long the oldest due immediate invitation had been due then. `looks_again`:
     there may be more to claim, because another worker had it locked, or because the turn went to
     invitations that have to wait. `ended`: how attempts have ended by the last transaction; of one
@@ -87,6 +89,7 @@ class DeliveryContext:
     at_limit: set[int] = field(default_factory=set)
     expired_at: float = float("-inf")
     hold: HoldReason | None = None
+    hold_seen_at: float = float("-inf")
     due_seconds: float = 0.0
     looks_again: bool = False
     ended: Sequence[Change] = ()
@@ -103,9 +106,22 @@ def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float
         return 0.0
     context.windows.observe(tx)
     context.witness.look(tx, lambda: workers.find_home(tx).home)
+    if _has_other_hold(tx, context):
+        return 0.0
     return min(
         (_seconds_left(lane, context, now) for lane in claims.find_lanes(tx)), default=math.inf
     )
+
+
+def _has_other_hold(tx: Tx, context: DeliveryContext) -> bool:
+    """Whether delivery is held, or no longer, unlike at the last claim; looked at once a second. The
+    next claim finds out, also when nothing waits: operators are told, and a failover is recognised.
+    """
+    now = context.windows.monotonic()
+    if now - context.hold_seen_at < HOLD_LOOK_SECONDS:
+        return False
+    context.hold_seen_at = now
+    return find_hold_reason(tx) is not context.hold
 
 
 def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int = 500) -> None:

@@ -6,6 +6,7 @@ out, a lost answer leaves it open.
 """
 
 from dataclasses import KW_ONLY, dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 
@@ -29,15 +30,25 @@ SHUT_DOWN = 421  # the relay ends the session
 _WANTS_LOGIN = {530, 534, 535, 538}
 
 
+class CertificateFault(StrEnum):
+    """What is wrong with a relay's certificate; the `cause` of a RelayRefused."""
+
+    UNKNOWN_CA = "certificate_unknown_ca"
+    WRONG_NAME = "certificate_wrong_name"
+    EXPIRED = "certificate_expired"
+    NOT_YET_VALID = "certificate_not_yet_valid"
+    OTHER = "certificate_refused"
+
+
 @dataclass(eq=False)
 class RelayRefused(Exception):
     """The relay has definitely not taken the message. `code` is its reply code, None when there was
     no reply.
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient,
-    data, content. `cause` is the kind of error where there was no reply. `words` are the relay's
-    own: they often repeat the address, so no log and no message of the service has them. `trusted`:
-    the relay has taken a message on this connection before.
+    data, content. `cause` is the kind of error where there was no reply, or a CertificateFault.
+    `words` are the relay's own: they often repeat the address, so no log and no message of the
+    service has them. `trusted`: the relay has taken a message on this connection before.
     """
 
     stage: str

@@ -18,6 +18,7 @@ from frontdesk.mail.model import (
     RELAY_WORDS,
     SHUT_DOWN,
     AnswerLost,
+    CertificateFault,
     MailMessage,
     RelayRefused,
     RelayReply,
@@ -28,6 +29,13 @@ _MAX_LINES = 100
 _MAX_LINE_LENGTH = 2000
 # RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
 _REPLY_LINE = re.compile(rb"([0-9]{3})([ -]|$)(.*)", re.DOTALL)
+# By OpenSSL's X509_V_ERR_ number (x509_vfy.h).
+_CERTIFICATE_FAULTS = {
+    9: CertificateFault.NOT_YET_VALID,
+    10: CertificateFault.EXPIRED,
+    **dict.fromkeys((2, 18, 19, 20, 21), CertificateFault.UNKNOWN_CA),
+    **dict.fromkeys((62, 64), CertificateFault.WRONG_NAME),
+}
 _STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")  # RFC 3463
 
 
@@ -216,7 +224,7 @@ class SmtpSession:
             self._client.close()
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
-            cause = type(error).__name__
+            cause = _cause(error)
             words = _words(getattr(error, "smtp_error", b""))
             raise RelayRefused(
                 stage, permanent=False, code=known, cause=cause, words=words
@@ -319,6 +327,13 @@ def _mail_options(client: _SmtpClient, message: MailMessage) -> list[str]:
         options.append("SMTPUTF8")
         client.command_encoding = "utf-8"
     return options
+
+
+def _cause(error: Exception) -> str:
+    """The kind of the error; of a certificate that is not good, what is wrong with it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _CERTIFICATE_FAULTS.get(error.verify_code, CertificateFault.OTHER)
+    return type(error).__name__
 
 
 def _words(text: bytes | str) -> str | None:

@@ -45,6 +45,9 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "account_usage": _columns(
         id=["account_id"], fact=["history_bytes", "answer_bytes", "file_bytes"], time=["day"]
     ),
+    "request_costs": _columns(
+        id=["client", "account_id"], fact=["requests", "loop_us", "database_us"], time=["slot"]
+    ),
     "account_quotas": _columns(
         id=["account_id"], fact=["stored_bytes_per_day", "file_bytes_per_day"]
     ),

@@ -44,6 +44,8 @@ from frontdesk.privacy.model import (
 from frontdesk.privacy.naming import FIELDS_OF_ROW, NAMING_FIELDS, Names
 from frontdesk.privacy.tables import audit_prunings, erasures, legal_holds, retention_positions
 from frontdesk.text import SHOWN_LENGTH, fold_email
+from frontdesk.usage.request_costs import slot_of
+from frontdesk.usage.store import delete_request_costs
 from frontdesk.usage.tables import account_usage
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
@@ -441,8 +443,8 @@ USAGE_DAYS = 400  # of an account's bytes by day, beside the retention of counte
 
 
 def delete_counters(tx: Tx, before: datetime) -> int:
-    """Delete old tokens, usage, and request counters of inactive clients; requests of active
-    clients delete their own.
+    """Delete old tokens, usage, costs of requests, and request counters of inactive clients;
+    requests of active clients delete their own.
     """
     tokens = (
         sa.select(access_tokens.c.token_hash)
@@ -454,6 +456,7 @@ def delete_counters(tx: Tx, before: datetime) -> int:
     past = request_allowances.c.minute < int(before.timestamp()) // 60
     count += tx.execute(sa.delete(request_allowances).where(past)).rowcount
     oldest_day = (before - timedelta(days=USAGE_DAYS)).date().isoformat()
+    count += delete_request_costs(tx, slot_of(before))
     return (
         count
         + tx.execute(sa.delete(account_usage).where(account_usage.c.day < oldest_day)).rowcount

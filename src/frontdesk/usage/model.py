@@ -62,6 +62,20 @@ class AccountUsage:
     kept: Usage
 
 
+NO_CLIENT = 0  # in place of a client's id
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCosts:
+    """What the requests of a client cost, in microseconds: of the event loops, and of transactions."""
+
+    client: int
+    account_id: int | None
+    requests: int
+    loop_us: int
+    database_us: int
+
+
 class StorageUsedUp(RateLimited):
     """The account has added as many bytes as it may in a day (UTC)."""
 

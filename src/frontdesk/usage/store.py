@@ -1,14 +1,14 @@
-"""The SQL of usage and quotas."""
+"""The SQL of usage, quotas and the costs of requests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey
-from frontdesk.usage.model import STORED_BYTES_PER_DAY, AccountUsage, Quota, Usage
-from frontdesk.usage.tables import account_quotas, account_usage
+from frontdesk.usage.model import STORED_BYTES_PER_DAY, AccountUsage, Quota, RequestCosts, Usage
+from frontdesk.usage.tables import account_quotas, account_usage, request_costs
 
 _ADD = sa.text(
     "INSERT INTO account_usage (day, account_id, history_bytes, answer_bytes, file_bytes) "
@@ -17,6 +17,15 @@ _ADD = sa.text(
     "history_bytes = account_usage.history_bytes + excluded.history_bytes, "
     "answer_bytes = account_usage.answer_bytes + excluded.answer_bytes, "
     "file_bytes = account_usage.file_bytes + excluded.file_bytes"
+)
+
+_ADD_COSTS = sa.text(
+    "INSERT INTO request_costs (slot, client, account_id, requests, loop_us, database_us) "
+    "VALUES (:slot, :client, :account_id, :requests, :loop_us, :database_us) "
+    "ON CONFLICT (slot, client) DO UPDATE SET "
+    "requests = request_costs.requests + excluded.requests, "
+    "loop_us = request_costs.loop_us + excluded.loop_us, "
+    "database_us = request_costs.database_us + excluded.database_us"
 )
 
 
@@ -81,3 +90,30 @@ def list_usage(tx: Tx, today: str) -> dict[int, AccountUsage]:
         total = Usage(*map(int, sizes))
         found[account_id] = AccountUsage(account_id, of_today.get(account_id, Usage()), total)
     return found
+
+
+def add_request_costs(tx: Tx, slot: str, costs: Sequence[RequestCosts]) -> None:
+    """Add to the rows of the slot. The costs are in the order of clients: processes that add at the
+    same time never wait for each other in a circle.
+    """
+    tx.execute(_ADD_COSTS, [{"slot": slot, **asdict(each)} for each in costs])
+
+
+def list_request_costs(tx: Tx, since: str) -> list[RequestCosts]:
+    """The sums of each client since the slot, the costliest first."""
+    columns = request_costs.c
+    sums = [sa.func.sum(columns[name]) for name in ("requests", "loop_us", "database_us")]
+    query = (
+        sa.select(columns.client, sa.func.max(columns.account_id), *sums)
+        .where(columns.slot >= since)
+        .group_by(columns.client)
+    )
+    found = [
+        RequestCosts(client, account_id, *map(int, numbers))
+        for client, account_id, *numbers in tx.execute(query)
+    ]
+    return sorted(found, key=lambda each: (-each.loop_us - each.database_us, each.client))
+
+
+def delete_request_costs(tx: Tx, before: str) -> int:
+    return tx.execute(sa.delete(request_costs).where(request_costs.c.slot < before)).rowcount

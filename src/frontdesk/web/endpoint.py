@@ -4,7 +4,7 @@ limits, errors, logging, the audit trail.
 
 import hmac
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from time import perf_counter
@@ -29,6 +29,7 @@ from frontdesk.errors import (
 )
 from frontdesk.idempotency.model import AnsweredBefore, KeyInFlight
 from frontdesk.liveness import RequestsInWork
+from frontdesk.metering import IN_WORK, metered
 from frontdesk.web.idempotency import key_hash, replayed
 from frontdesk.web.problems import RemedyOperation, problem_response
 from frontdesk.web.request import (
@@ -45,7 +46,7 @@ from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
 Handler = Callable[[App, Request], Awaitable[Response]]
-Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
+Asgi = Callable[[Message, Receive, Send], Coroutine[Any, Any, None]]
 
 MAY_BE_EMPTY = {b"application/x-ndjson"}
 LARGE_QUERY_BYTES = 1024
@@ -111,6 +112,7 @@ class Resource:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
+        cost = IN_WORK.cost
         request = Request(scope, receive, self._deadlines)
         slot = self._in_work.begin(self._noted_route, request.request_id)
         request.goes_on = partial(self._in_work.advance, slot)
@@ -137,6 +139,10 @@ class Resource:
             )
         finally:
             self._in_work.end(slot)
+            caller = request.known_caller
+            if caller is not None and cost is not None:
+                cost.client = caller.client
+                cost.account_id = caller.account_id
 
     async def _respond(self, request: Request) -> Response:
         request.check_headers()
@@ -278,7 +284,7 @@ def routed(
             resource, scope["path_params"] = (
                 find(path) if len(path) > LONGEST_CACHED else find_cached(path)
             )
-            await resource(scope, receive, send)
+            await metered(resource(scope, receive, send), app.request_costs.count)
 
     return asgi
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from frontdesk.access import find_client_ids
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -22,8 +23,11 @@ from frontdesk.invitations.model import ATTEMPT_ENDS, InvitationState
 from frontdesk.privacy.retention import read_upkeep
 from frontdesk.queues import list_current, list_feeds, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
+from frontdesk.usage import list_request_costs, oldest_slot
+from frontdesk.usage.request_costs import SLOT_MINUTES
 
 RECENT = timedelta(hours=1)
+MOST_SHOWN = 10  # clients
 SELDOM = 100  # times as long as a read took, which grows with the number of invitations
 
 Read = Callable[[Tx, datetime], list[Metric]]
@@ -171,6 +175,28 @@ def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:
     ]
 
 
+def client_metrics(tx: Tx, now: datetime) -> list[Metric]:
+    """What the requests of the ten costliest clients took in about the last ten minutes."""
+    labels = ["client_id", "account_id", "kind"]
+    seconds = GaugeMetricFamily(
+        "frontdesk_client_seconds",
+        "Time that the requests of a client took in the last 10 to 20 minutes, of the ten that took "
+        "most; of the event loop, of transactions.",
+        labels=labels,
+    )
+    requests = GaugeMetricFamily(
+        "frontdesk_client_requests", "The number of these requests.", labels=labels[:2]
+    )
+    costs = list_request_costs(tx, oldest_slot(now, SLOT_MINUTES))[:MOST_SHOWN]
+    names = find_client_ids(tx, [each.client for each in costs])
+    for each in costs:
+        whose = [names.get(each.client, ""), str(each.account_id or "")]
+        requests.add_metric(whose, each.requests)
+        seconds.add_metric([*whose, "loop"], each.loop_us / 1e6)
+        seconds.add_metric([*whose, "database"], each.database_us / 1e6)
+    return [seconds, requests]
+
+
 def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:
     """The estimates served now; a plan without a doctor on duty has no sample."""
     sentence = "Wait served now, in seconds: the estimate, and the ends of its 80 % interval."
@@ -200,4 +226,5 @@ SEVERAL_READS = (
     (delivery_metrics, 5.0),
     (work_metrics, 5.0),
     (probe_metrics, 0.0),
+    (client_metrics, 5.0),
 )

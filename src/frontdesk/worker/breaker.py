@@ -71,8 +71,10 @@ class CircuitBreaker:
         self._paused_until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
 
     def _record_verdict(self) -> None:
-        if self._failures:
-            self._log.write("relay_back", seconds=round(time.monotonic() - self._lost_at, 1))
+        if self._status.relay_up is False:
+            # A relay that was lost before this worker started was away for an unknown time.
+            seconds = round(time.monotonic() - self._lost_at, 1) if self._failures else None
+            self._log.write("relay_back", seconds=seconds)
         self._status.relay_up = True
         self._failures = 0
         self._broken = 0

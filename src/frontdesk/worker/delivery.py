@@ -31,7 +31,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time, write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.invitations import protocol
+from frontdesk.invitations import find_worker_status, protocol
 from frontdesk.invitations.message import load_message_context
 from frontdesk.invitations.model import (
     ATTEMPT_ENDS,
@@ -122,6 +122,7 @@ class DeliveryWorker:
 
     def run(self) -> None:
         """Deliver until `stop()`; the claims of the worker are finished first."""
+        self._recall_relay()
         while not self._is_stopping:
             self._advance()
             if not self.step():
@@ -180,6 +181,11 @@ class DeliveryWorker:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close(GOODBYE_SECONDS)
+
+    def _recall_relay(self) -> None:
+        """Take over that the relay was lost when the last worker saw it: its return is logged."""
+        with suppress(Unavailable):
+            self.status.relay_up = self._db.ask(find_worker_status).get("relay_up")
 
     def _advance(self) -> None:
         if self._options.beats is not None:
