@@ -843,7 +843,7 @@ export interface components {
             /**
              * @description - `empty`: There is nothing in the file.
              *     - `no_rows`: There is no member in the file.
-             *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or give the row by header_row.
+             *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or say which row is the header.
              *     - `no_key_column`: No column of a CSV holds the external_id: name the column in a mapping.
              *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping.
              *     - `missing_column`: The mapping names a column that the file does not have: correct the name in the mapping or in the file.
@@ -854,7 +854,7 @@ export interface components {
              *     - `bad_workbook`: The workbook is damaged or cut off, or declares entities: save it again.
              *     - `old_workbook`: The file is a workbook of an older kind (.xls), or has a password: save it as .xlsx, without one.
              *     - `encrypted_workbook`: The workbook has a password: save it without one.
-             *     - `no_sheet`: The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.
+             *     - `no_sheet`: The workbook has no sheet, or none of the given name: name one of its sheets.
              *     - `sheet_too_large`: The sheet is too large to be read in bounded memory: delete cells far below or beside the table, or save it as CSV.
              *     - `bad_json_array`: The JSON array has, or is followed by, something other than JSON values with commas between them, or over 64 KiB of spaces in a row.
              *     - `line_too_long`: A line, row or segment is longer than any member can be.
@@ -868,9 +868,9 @@ export interface components {
              *     - `wrong_version`: The file is not an 834 of version 005010X220A1, or of 004010X095A1.
              *     - `wrong_order`: A segment is out of order.
              *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "counts": "lenient" in the mapping.
-             *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: give the mode with the upload.
+             *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: say the mode of the file.
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
-             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or give the mode with the upload.
+             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
@@ -1848,7 +1848,7 @@ export interface components {
              * @description The word of the remedy.
              * @enum {string}
              */
-            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "rename_member" | "rename_members" | "show_member" | "stop_suppressing" | "update_member";
+            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "declare_encoding" | "give_mapping" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "name_sheet" | "rename_member" | "rename_members" | "say_header" | "say_mode" | "show_member" | "stop_suppressing" | "update_member";
             /** @description Method of the operation. */
             method: string;
             /** @description Its path; an id that the service does not know is a name in braces. */
