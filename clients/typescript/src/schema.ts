@@ -136,8 +136,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find a member of any plan
-         * @description Answers the account's member that has this `external_id`, `member_id` or `email`, if there is one. The audit trail records the reading.
+         * Find members of any plan
+         * @description Answers the account's member that has this `external_id`, `member_id` or `email`, if there is one; or a page of the members with this `last_name` in any letter case and this `dob`, of 100 members at most. Such a page may hold few members, or none, although more follow: read on while `links.next` is present. The audit trail records the reading.
          */
         get: operations["findEligibleMembers"];
         put?: never;
@@ -2757,6 +2757,10 @@ export interface components {
         member_member_id: string;
         /** @description Only the member with this e-mail address in any letter case, as `external_id`. */
         member_email: string;
+        /** @description Only members with exactly this last name in any letter case, who were born on `dob`. */
+        member_last_name: string;
+        /** @description Only members with this date of birth and `last_name`; both are given. */
+        member_dob: string;
         /** @description Only members that were created or changed at this time (UTC) or later. */
         member_updated_since: string;
         /** @description Only members with access on this day. */
@@ -3103,6 +3107,8 @@ export type ParameterEligibilityId = components['parameters']['eligibility_id'];
 export type ParameterMemberExternalId = components['parameters']['member_external_id'];
 export type ParameterMemberMemberId = components['parameters']['member_member_id'];
 export type ParameterMemberEmail = components['parameters']['member_email'];
+export type ParameterMemberLastName = components['parameters']['member_last_name'];
+export type ParameterMemberDob = components['parameters']['member_dob'];
 export type ParameterMemberUpdatedSince = components['parameters']['member_updated_since'];
 export type ParameterMemberEligibleOn = components['parameters']['member_eligible_on'];
 export type ParameterMemberPageSize = components['parameters']['member_page_size'];
@@ -4068,6 +4074,12 @@ export interface operations {
                 member_id?: components["parameters"]["member_member_id"];
                 /** @description Only the member with this e-mail address in any letter case, as `external_id`. */
                 email?: components["parameters"]["member_email"];
+                /** @description Only members with exactly this last name in any letter case, who were born on `dob`. */
+                last_name?: components["parameters"]["member_last_name"];
+                /** @description Only members with this date of birth and `last_name`; both are given. */
+                dob?: components["parameters"]["member_dob"];
+                /** @description The `id` after which the page starts; `links.next` has it. */
+                "page[after]"?: components["parameters"]["member_page_after"];
             };
             header?: {
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
@@ -4080,7 +4092,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The member, or none. */
+            /** @description The members, by id. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4109,6 +4121,7 @@ export interface operations {
              *
              *     - `required`: The field is missing, null or blank, and must not be.
              *     - `not_allowed`: The value is not one of the allowed ones.
+             *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `repeated`: A query parameter is given more than once.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
