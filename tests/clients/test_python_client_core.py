@@ -196,8 +196,7 @@ CHANGES: dict[str, Operation[Any]] = {
 
 @pytest.mark.parametrize("operation", CHANGES.values(), ids=CHANGES)
 def test_a_change_is_sent_with_the_key_of_its_caller(operation: Operation[Any]) -> None:
-    content = {"data": [{}]}
-    _, steps = perform(operation, answer(200, content))
+    _, steps = perform(operation, answer(200, {"data": [{}]}))
     [sent] = sends(steps)
     assert sent.headers["Idempotency-Key"] == "mine"
 

@@ -685,7 +685,7 @@ export interface paths {
         };
         /**
          * Read a page or file of the documentation
-         * @description `reference` shows this document, `collection.json` is the same for Postman, and a page's name with `.md` is its Markdown.
+         * @description `reference` shows this document, `collection.json` is the same for Postman, and a page's name with `.md` is its Markdown. The page `clients` names the packages for pip and npm.
          */
         get: operations["referenceFile"];
         put?: never;
@@ -2687,7 +2687,7 @@ export interface components {
         plan_id: number;
         /**
          * @description Name of the file.
-         * @example page.js
+         * @example site.js
          */
         asset: string;
         /**
@@ -6976,7 +6976,7 @@ export interface operations {
             path: {
                 /**
                  * @description Name of the file.
-                 * @example page.js
+                 * @example site.js
                  */
                 asset: components["parameters"]["asset"];
             };
@@ -7003,6 +7003,7 @@ export interface operations {
                     "text/javascript": string;
                     "text/css": string;
                     "image/svg+xml": string;
+                    "application/octet-stream": string;
                 };
             };
             404: components["responses"]["NoSuchAsset"];

@@ -94,7 +94,7 @@ def _header(name: str, text: str, hint: Any = str, *, required: bool = False) ->
 
 
 PLAN_ID = _path("plan_id", int, "`id` of the plan.", example=1)
-ASSET = _path("asset", str, "Name of the file.", example="page.js")
+ASSET = _path("asset", str, "Name of the file.", example="site.js")
 FILE_ID = _path("file_id", int, "`id` of the file.", example=1)
 FILE_FORMAT = _query(
     "file_format",
