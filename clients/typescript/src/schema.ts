@@ -596,6 +596,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-authorization-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how to get tokens (RFC 8414)
+         * @description For programs that find the addresses and methods of /oauth by themselves.
+         */
+        get: operations["describeAuthorizationServer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1789,6 +1809,20 @@ export interface components {
             scope: string;
             /** @description Seconds since 1970. */
             created_at: number;
+        };
+        /** @description What a program needs to get tokens (RFC 8414). */
+        AuthorizationServer: {
+            issuer: string;
+            token_endpoint: string;
+            revocation_endpoint: string;
+            token_endpoint_auth_methods_supported: string[];
+            revocation_endpoint_auth_methods_supported: string[];
+            grant_types_supported: string[];
+            /** @description Empty: nobody signs in by a browser. */
+            response_types_supported: string[];
+            /** @description A client has some of them. */
+            scopes_supported: string[];
+            service_documentation: string;
         };
         /** @description One field at fault. */
         Fault: {
@@ -3034,6 +3068,7 @@ export type Events = components['schemas']['Events'];
 export type TokenRequest = components['schemas']['TokenRequest'];
 export type RevocationRequest = components['schemas']['RevocationRequest'];
 export type Token = components['schemas']['Token'];
+export type AuthorizationServer = components['schemas']['AuthorizationServer'];
 export type Fault = components['schemas']['Fault'];
 export type ProblemRemedy = components['schemas']['ProblemRemedy'];
 export type Problem = components['schemas']['Problem'];
@@ -6810,6 +6845,36 @@ export interface operations {
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    describeAuthorizationServer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
+                "X-Request-Id"?: components["parameters"]["request_id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The description. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuthorizationServer"];
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            406: components["responses"]["NotAcceptable"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Internal"];
         };
     };
     isAlive: {

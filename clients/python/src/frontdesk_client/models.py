@@ -918,6 +918,22 @@ class Token(TypedDict):
     """Seconds since 1970."""
 
 
+class AuthorizationServer(TypedDict):
+    """What a program needs to get tokens (RFC 8414)."""
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str
+    token_endpoint_auth_methods_supported: list[str]
+    revocation_endpoint_auth_methods_supported: list[str]
+    grant_types_supported: list[str]
+    response_types_supported: list[str]
+    """Empty: nobody signs in by a browser."""
+    scopes_supported: list[str]
+    """A client has some of them."""
+    service_documentation: str
+
+
 class Fault(TypedDict):
     """One field at fault."""
 
