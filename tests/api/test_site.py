@@ -7,27 +7,30 @@ import importlib
 import json
 import re
 import zipfile
+from collections.abc import Iterator
 from html import unescape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 from markupsafe import escape
 
 from frontdesk import codes
-from frontdesk.api import site
+from frontdesk.api import reference, site
 from frontdesk.api.codes import example_of, sections
 from frontdesk.api.collection import postman_collection
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.api.site import SECTIONS
 from frontdesk.api.site_files import ASSETS
+from frontdesk.clock import system_clock
 from frontdesk.codes import Code, Kind, Where
 from frontdesk.db import Database
 from tests.api.reference import DOCUMENT
 from tests.conftest import Api
-from tests.factories import EVERY_SCOPE, Customer, second_token
+from tests.factories import EVERY_SCOPE, make_customer
 from tests.interface.made import BASE_URL
 
 ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -116,6 +119,38 @@ def test_other_files_of_the_package_are_not_served(api: Api) -> None:
         assert api.get(f"/docs/{path}").status_code == 200
 
 
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the clients' packages of an installation, empty at first."""
+    folder = tmp_path / "clients"
+    folder.mkdir()
+    monkeypatch.setattr("frontdesk.api.site_files.PACKAGES", folder)
+    reference._made_file.cache_clear()
+    yield folder
+    reference._made_file.cache_clear()
+
+
+@ON_ONE_DATABASE
+def test_the_packages_of_the_clients_are_served_where_the_page_says(
+    api: Api, packages: Path
+) -> None:
+    assert "for pip and npm:" not in api.get("/llms.txt").text
+    reference._made_file.cache_clear()
+    page = api.get("/docs/clients.md").text
+    addresses = re.findall(r"(?:pip|npm) install (https:\S+)`", page)
+    assert [Path(each).suffix for each in addresses] == [".whl", ".tgz"]
+    for address in addresses:
+        place = address.removeprefix(BASE_URL)
+        assert api.get(place).status_code == 404
+        (packages / Path(place).name).write_bytes(b"PK" + place.encode())
+        assert api.get(place).content == b"PK" + place.encode()
+        readme = "python" if place.endswith(".whl") else "typescript"
+        assert address in api.get(f"/docs/{readme}-client.md").text
+    (packages / "made").touch()
+    assert api.get("/docs/made").status_code == 404
+    assert f"for pip and npm: {' and '.join(addresses)}." in api.get("/llms.txt").text
+
+
 @ON_ONE_DATABASE
 def test_a_file_is_compressed_for_a_caller_that_takes_it(api: Api) -> None:
     plain, packed = (
@@ -171,10 +206,21 @@ def test_llms_txt_lists_every_page_with_its_markdown(api: Api) -> None:
         )
 
 
+# Requests of the collection that the first customer is refused: nothing is held, and metrics are
+# for operators.
+NOT_POSSIBLE = {
+    "Approve a held file": 409,
+    "Give a held 834 the mapping that it needs": 409,
+    "Read the metrics for Prometheus": 403,
+}
+
+
 @ON_ONE_DATABASE
 def test_the_collection_has_every_operation_and_its_requests_are_answered(
-    api: Api, customer: Customer, db: Database
+    api: Api, db: Database
 ) -> None:
+    make_customer(db)
+    customer = make_customer(db, name="Postman", scopes=EVERY_SCOPE, now=system_clock())
     collection = api.get("/docs/collection.json").json()
     assert collection == postman_collection(DOCUMENT)
     requests = {
@@ -191,25 +237,26 @@ def test_the_collection_has_every_operation_and_its_requests_are_answered(
         "client_id": customer.client_id,
         "client_secret": customer.client_secret,
     }
-    [issue] = [name for name, each in requests.items() if each["url"]["path"][-1] == "token"]
-    values["token"] = send(api, requests[issue], values).json()["access_token"]
-    [enrol] = [
-        each
-        for each in requests.values()
-        if each["method"] == "POST" and each["url"]["raw"].endswith("/eligibility")
-    ]
-    assert send(api, enrol, values).status_code == 201
-    values["token"] = second_token(db, customer.account_id, *EVERY_SCOPE)
-    for request in requests.values():
-        if (
-            request["method"] == "GET"
-            and "file_id" not in str(request["url"])
-            and "metrics" not in request["url"]["raw"]
-        ):
-            # one of its parameters
-            needs_choice = request["url"]["raw"].endswith("/v2/eligibility")
-            statuses = (422,) if needs_choice else (200, 404)
-            assert send(api, request, values).status_code in statuses, request["url"]["raw"]
+    refused = {}
+    for folder in collection["item"]:
+        for item in folder["item"]:
+            answer = send(api, item["request"], values)
+            if answer.status_code >= 400:
+                refused[item["name"]] = answer.status_code
+            for event in item.get("event", []):
+                keep(event["script"]["exec"][0], answer.json(), values)
+    assert refused == NOT_POSSIBLE
+    assert values["external_id"] == "N-77"
+
+
+def keep(script: str, answer: Any, values: dict[str, str]) -> None:
+    """Set a variable of the collection, as the script of a request says."""
+    said = re.search(r"""set[(]"(\w+)", pm.response.json[(][)][.]([\w.[\]]+)[)]""", script)
+    assert said is not None
+    found = answer
+    for part in re.findall(r"\w+", said[2]):
+        found = found[int(part) if part.isdecimal() else part]
+    values[said[1]] = str(found)
 
 
 def send(api: Api, request: dict[str, Any], values: dict[str, str]) -> Any:
@@ -221,6 +268,8 @@ def send(api: Api, request: dict[str, Any], values: dict[str, str]) -> Any:
     path = filled["url"]["raw"]
     for variable in filled["url"]["variable"]:
         path = path.replace(f":{variable['key']}", variable["value"])
+    chosen = {each["key"]: each["value"] for each in filled["url"]["query"] if not each["disabled"]}
+    path += f"?{urlencode(chosen)}" if chosen else ""
     headers = {header["key"]: header["value"] for header in filled["header"]}
     token = None if filled.get("auth", {}).get("type") == "noauth" else values["token"]
     body = filled.get("body", {})

@@ -243,3 +243,15 @@ def test_a_suggestions_question_is_to_be_answered_first(
     answer = {"skip": [{"column": "Status", "equals": ["terminated"]}]}
     mapping.write_text(json.dumps(json.loads(mapping.read_text()) | answer))
     assert cli.json(*load)["counts"] == {"created": 1, "skipped": 1}
+
+
+def test_a_refused_file_says_the_command_that_reads_it(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "members.csv"
+    path.write_text("Blue,Green\n1,2\n")
+    said = cli.run("file", "load", str(path), "--plan", plan).stdout
+    assert "frontdesk file load … --header-row N" in said
+    path.write_bytes("external_id,last_name\nE1,Müller\n".encode("cp1252"))
+    said = cli.run("file", "load", str(path), "--plan", plan).stdout
+    assert "frontdesk file load … --encoding NAME" in said

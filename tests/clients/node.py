@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).parents[2] / ".venv/clients"
@@ -39,6 +40,20 @@ def node(
     return subprocess.run(
         [program, *command], cwd=folder, env=variables, capture_output=True, text=True, check=False
     )
+
+
+def packed(folder: Path) -> Path:
+    """The folder with both clients as the service hands them out."""
+    assert (TOOLS / "ready").exists(), (
+        "npm's registry did not answer when this was set up; run: make setup"
+    )
+    pack = TOOLS.parents[1] / "clients/pack.py"
+    succeeds(
+        subprocess.run(
+            [sys.executable, pack, folder / "packed"], capture_output=True, text=True, check=False
+        )
+    )
+    return folder / "packed"
 
 
 def succeeds(done: subprocess.CompletedProcess[str]) -> str:

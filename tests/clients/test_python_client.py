@@ -154,6 +154,16 @@ def test_members_are_listed_found_and_read_with_their_history(
         desk.members(first, updated_since=datetime(2026, 11, 20))  # noqa: DTZ001 - it is refused
 
 
+def test_people_are_found_by_last_name_and_birth_date(
+    desk: Any, customer: Customer, start: int
+) -> None:
+    for n in (start, start + 1):
+        desk.enrol(customer.plan_ids[0], member_body(n, last_name=f"Twin {start}", email=...))
+    found = [*desk.find_members(f"TWIN {start}", date(1977, 1, 11))]
+    assert [each["member_id"] for each in found] == [f"M-{n:06d}" for n in (start, start + 1)]
+    assert [*desk.find_members(f"Twin {start}", "1977-01-12")] == []
+
+
 def test_a_write_with_a_condition_is_refused_where_it_does_not_hold(
     desk: Any, customer: Customer, start: int
 ) -> None:

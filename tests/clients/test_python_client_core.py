@@ -32,6 +32,7 @@ from frontdesk_client import (
     Unavailable,
     UnexpectedAnswer,
     Unreachable,
+    operations,
     verify_webhook,
 )
 from frontdesk_client.content import Content
@@ -149,13 +150,67 @@ def test_the_last_failure_is_raised_when_no_attempt_is_left() -> None:
         problem(422, "invalid", "required"),
         problem(409, "wrong_state"),
         problem(429, "rate_limited", "too_many_taken", Retry_After="7200"),
-        problem(500, "internal"),
     ],
 )
 def test_a_refusal_is_not_repeated(refusal: httpx.Response) -> None:
     error, steps = perform(core().request(post()), refusal)
     assert isinstance(error, ApiError)
     assert (error.status, len(steps)) == (refusal.status_code, 2)
+
+
+def test_a_fault_of_the_service_is_met_with_one_more_attempt() -> None:
+    fault = problem(500, "internal")
+    result, steps = perform(core().request(post()), fault, answer(200, {"id": 1}))
+    assert (result.status_code, len(sends(steps))) == (200, 2)
+    error, steps = perform(core().request(post()), fault, problem(503, "unavailable"), fault)
+    assert (error.status, len(sends(steps)), len(pauses(steps))) == (500, 3, 2)
+
+
+def test_a_strict_client_has_unknown_fields_refused_in_every_request() -> None:
+    for call in (post(), Call("GET", "/v2/plans")):
+        _, steps = perform(core(strict=True).request(call), answer(200))
+        assert sends(steps)[0].headers["Prefer"] == "handling=strict"
+        _, steps = perform(core().request(call), answer(200))
+        assert "Prefer" not in sends(steps)[0].headers
+    for client in (Frontdesk, AsyncFrontdesk):
+        assert client(URL, "client", "secret", strict=True).core._preference
+
+
+FILE: Any = {"plan_id": 1, "id": 7}
+CHANGES: dict[str, Operation[Any]] = {
+    "change_plan": operations.change_plan(core(), 1, {}, idempotency_key="mine"),
+    "enrol": operations.enrol(core(), 1, {"external_id": "E"}, idempotency_key="mine"),
+    "enrol_batch": operations.enrol_batch(core(), 1, [], idempotency_key="mine"),
+    "end_member": operations.end_member(core(), 1, 7, "2026-06-30", idempotency_key="mine"),
+    "rename_member": operations.rename_member(core(), 1, 7, "E-2", idempotency_key="mine"),
+    "upload": operations.upload(core(), 1, b"x", idempotency_key="mine"),
+    "approve": operations.act(core(), FILE, "approve", "mine"),
+    "accept_mapping": operations.accept_mapping(core(), FILE, None, keep=True, key="mine"),
+    "create": operations.create_webhook_endpoint(core(), URL, idempotency_key="mine"),
+    "change": operations.change_webhook_endpoint(core(), 1, {}, idempotency_key="mine"),
+    "rotate": operations.rotate_webhook_secret(core(), 1, idempotency_key="mine"),
+    "test": operations.test_webhook_endpoint(core(), 1, idempotency_key="mine"),
+    "replay": operations.replay_webhook_endpoint(core(), 1, idempotency_key="mine"),
+}
+
+
+@pytest.mark.parametrize("operation", CHANGES.values(), ids=CHANGES)
+def test_a_change_is_sent_with_the_key_of_its_caller(operation: Operation[Any]) -> None:
+    _, steps = perform(operation, answer(200, {"data": [{}]}))
+    [sent] = sends(steps)
+    assert sent.headers["Idempotency-Key"] == "mine"
+
+
+def test_a_batch_names_the_unknown_fields_of_its_records() -> None:
+    result = {"index": 0, "status": 201, "ignored_fields": ["zip code"]}
+    headers = {"Ignored_Fields": "zip%20code,colour", "Did_You_Mean": "zip%20code=zipcode"}
+    found, _ = perform(
+        operations.enrol_batch(core(), 1, [{"external_id": "E"}]),
+        answer(207, {"data": [result], "counts": {}, "links": {}}, **headers),
+    )
+    assert found["ignored_fields"] == ["zip code", "colour"]
+    assert found["did_you_mean"] == {"zip code": "zipcode"}
+    assert found["data"] == [result]
 
 
 def test_a_request_whose_first_attempt_is_under_way_waits_for_its_answer() -> None:

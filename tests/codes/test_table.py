@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 
 import orjson
@@ -14,13 +15,15 @@ import pytest
 from frontdesk import codes
 from frontdesk.api.codes import example_of
 from frontdesk.api.remedies import operations_of
-from frontdesk.api.routes import ENDPOINTS
+from frontdesk.api.routes import ENDPOINTS, GROUPS, REMEDIES
+from frontdesk.cli.app import COMMANDS
 from frontdesk.cli.output import sentence
 from frontdesk.cli.remedies import command_for
 from frontdesk.codes import Code, Kind, Remedy, Where
 from frontdesk.eligibility.fields import DROPPED
 from frontdesk.errors import NotFound
 from frontdesk.files.model import WrongState
+from frontdesk.interface.document import openapi_document
 from frontdesk.web.problems import PROBLEMS, status_of
 
 MODULES = {
@@ -96,23 +99,48 @@ def test_no_sentence_names_a_door() -> None:
     assert {code: text for code, text in sentences.items() if OF_ONE_DOOR.search(text)} == {}
 
 
-def test_no_message_of_an_error_names_a_command() -> None:
-    """Nouns raise errors; the doors say the command."""
-    package = Path(codes.__file__).parents[1]
-    nouns = (
-        "access",
-        "eligibility",
-        "events",
-        "files",
-        "formats",
-        "invitations",
-        "mapping",
-        "plans",
-    )
-    paths = [path for noun in nouns for path in (package / noun).rglob("*.py")]
-    texts = [text for path in paths for text in texts_of(ast.parse(path.read_text()))]
+# A command: `frontdesk`, and a group or a command of the command line.
+A_COMMAND = re.compile(r"\bfrontdesk (?:" + "|".join(COMMANDS) + r")\b")
+AN_OPERATION = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE) /|If-(?:None-)?Match")
+PACKAGE = Path(codes.__file__).parents[1]
+# Printed by commands only: problems of an installation, and of a domain's records.
+OF_COMMANDS = ("cli", "backtest", "db/checks.py", "invitations/dns_records.py")
+
+
+def sentences_of(*, of_commands: bool) -> list[str]:
+    """The texts of the modules that only commands print, or of all others."""
+    return [
+        text
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).as_posix().startswith(OF_COMMANDS) is of_commands
+        for text in texts_of(ast.parse(path.read_text()))
+    ]
+
+
+def test_no_answer_over_http_names_a_command() -> None:
+    """Nouns raise errors, and files keep their problems; the doors say the command."""
+    assert A_COMMAND.search("To accept it: frontdesk file accept 1")
+    texts = sentences_of(of_commands=False)
+    assert len(texts) > 5000
+    assert [text for text in texts if A_COMMAND.search(text)] == []
+    examples = files("frontdesk.api.assets").joinpath("examples.json").read_text(encoding="utf-8")
+    assert A_COMMAND.findall(examples) == []
+    document = openapi_document("https://api.example.com", GROUPS, ENDPOINTS, REMEDIES)
+    assert A_COMMAND.findall(json.dumps(document)) == []
+
+
+def test_no_output_of_a_command_names_an_operation() -> None:
+    texts = sentences_of(of_commands=True)
+    texts += [command_for(remedy, {"file_id": 1}) for remedy in Remedy]
     assert len(texts) > 1000
-    assert [text for text in texts if re.search(r"frontdesk [a-z]+ [a-z]", text)] == []
+    assert [text for text in texts if AN_OPERATION.search(text)] == []
+
+
+@pytest.mark.parametrize("code", codes.of(Where.FILE), ids=str)
+def test_both_doors_say_what_a_file_needs(code: Code) -> None:
+    if code.remedy is not None:
+        assert A_COMMAND.search(command_for(code.remedy, {"file_id": 1}))
+        assert operations_of(ENDPOINTS)[code.remedy].path.startswith("/v2/plans/{plan_id}/")
 
 
 def texts_of(tree: ast.Module) -> list[str]:

@@ -166,6 +166,9 @@ class Installation:
         [found] = [self.reader.get(members + query).json()["data"][0]["id"] for query in named[:1]]
         for query in named:
             assert self.reader.get("/v2/eligibility" + query).json()["data"][0]["id"] == found
+        for after in ("", "&page[after]=50"):
+            person = f"/v2/eligibility?last_name=sample&dob=1977-01-11{after}"
+            assert self.reader.get(person).status_code == 200
         for path in (
             f"{members}/{found}",
             f"{members}/{found}/history",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk.cli.file import summary
 from frontdesk.files.actions import approve_file
 from frontdesk.files.model import EligibilityFile, FileKey, WrongState
 from frontdesk.formats.model import FileMode
@@ -217,6 +218,8 @@ def test_an_approved_file_that_is_overtaken_before_it_runs_ends_no_member(desk: 
     assert desk.load(HUNDRED, full=True).counts == {"unchanged": 60}
     held = desk.work(held)
     assert (held.state, "'overtaken'" in str(held.problem)) == ("held", True)
+    assert "To apply the whole file" not in str(summary(held))
+    assert summary(held)[2] == f"To cancel the file: frontdesk file cancel {held.id}"
     assert set(desk.ends().values()) == {None}
 
 

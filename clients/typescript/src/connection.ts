@@ -5,6 +5,7 @@ import { type Content, Upload } from "./content.js";
 import { ApiError, jsonObject, UnexpectedAnswer, Unreachable } from "./errors.js";
 
 const REPEATED_STATUS = new Set([408, 429, 502, 503, 504]);
+const REPEATED_ONCE = 500; // a fault of the service, which a second attempt may not meet
 const [FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS] = [0.5, 20];
 // A limit of the minute ends within it. A longer Retry-After, such as until midnight, is the caller's to wait for.
 const LONGEST_RETRY_AFTER_SECONDS = 60;
@@ -13,6 +14,12 @@ const LOCAL_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 export type Query = Record<string, string | number | boolean | undefined>;
 export type Answer = { response: Response; text: string };
+
+/** An option of every change. */
+export interface Keyed {
+  /** Your own, to be safe across restarts of your program. */
+  idempotencyKey?: string;
+}
 
 /** A request; a body that is text is JSON, unless its headers say something else. */
 export interface Call {
@@ -30,6 +37,8 @@ export interface Options {
   timeoutSeconds?: number;
   /** Attempts of a request in all; 6 by default. */
   attempts?: number;
+  /** Unknown fields and parameters are refused instead of ignored. */
+  strict?: boolean;
   /** Instead of the global `fetch`, such as one with a proxy. */
   fetch?: typeof fetch;
 }
@@ -52,7 +61,7 @@ export class Connection {
 
   /** Send a call with a token and, if it changes something, an Idempotency-Key, the same one in all attempts. */
   async request(call: Call): Promise<Answer> {
-    const headers: Call["headers"] = { ...call.headers };
+    const headers: Call["headers"] = { Prefer: this.options.strict ? "handling=strict" : undefined, ...call.headers };
     if (call.method === "POST" || call.method === "PATCH") headers["Idempotency-Key"] ??= randomUUID();
     return this.#repeat({ ...call, headers }, (rejected) => this.#token(rejected));
   }
@@ -99,6 +108,7 @@ export class Connection {
     // By its method or Idempotency-Key each call may be sent again, but a stream is used up.
     const attempts = typeof call.body === "object" && call.body.size === undefined ? 0 : (this.options.attempts ?? 6);
     let rejected: string | undefined;
+    let faultsOfService = 0;
     for (let attempt = 1; ; attempt += 1) {
       const token = await tokenFor?.(rejected);
       const answer = await this.#send(call, token);
@@ -109,7 +119,9 @@ export class Connection {
         rejected = token; // revoked, or a clock runs ahead
         continue;
       }
-      const seconds = attempt < attempts ? secondsUntilNext(failure, attempt) : undefined;
+      if (failure instanceof ApiError && failure.status === REPEATED_ONCE) faultsOfService += 1;
+      const isLast = attempt >= attempts || faultsOfService > 1;
+      const seconds = isLast ? undefined : secondsUntilNext(failure, attempt);
       if (seconds === undefined) throw failure;
       await pause(1000 * seconds);
     }
@@ -162,6 +174,9 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
+/** The headers of a change with the caller's own key. Without it the client makes one. */
+export const keyed = ({ idempotencyKey }: Keyed): Query => ({ "Idempotency-Key": idempotencyKey });
+
 export function nextOf(link: string | undefined): Query | undefined {
   return link ? Object.fromEntries(new URL(link, "https://unused.example").searchParams) : undefined;
 }
@@ -182,7 +197,7 @@ function secondsUntilNext(failure: Unreachable | ApiError, attempt: number): num
   const backoff = Math.min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS) * (0.5 + Math.random() / 2);
   if (!(failure instanceof ApiError)) return backoff;
   const { status, codes, retryAfter = 0 } = failure;
-  const isRepeated = REPEATED_STATUS.has(status) || codes.has("idempotency_in_flight");
+  const isRepeated = REPEATED_STATUS.has(status) || status === REPEATED_ONCE || codes.has("idempotency_in_flight");
   if (!isRepeated || retryAfter > LONGEST_RETRY_AFTER_SECONDS) return undefined;
   return Math.max(backoff, retryAfter * (1 + Math.random() / 10));
 }

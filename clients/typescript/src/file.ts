@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Answer, type Call, type Connection, type List, nextOf, type Page } from "./connection.js";
+import { type Answer, type Call, type Connection, keyed, type Keyed, type List, nextOf, type Page } from "./connection.js";
 import { FileNotFinished } from "./errors.js";
 import type { File, Mapping, operations, ParameterReportOutcome } from "./schema.js";
 
@@ -56,19 +56,21 @@ export class FileHandle {
   }
 
   /** Let a held file continue as a whole. Throws `wrong_state`, `second_person_needed`. */
-  approve(): Promise<this> { return this.#become("POST", "/approve"); }
+  approve(options: Keyed = {}): Promise<this> {
+    return this.#become("POST", "/approve", { headers: keyed(options) });
+  }
 
   /** Stop a waiting, running or held file; applied rows stay applied. Throws `wrong_state`. */
-  cancel(): Promise<this> { return this.#become("POST", "/cancel"); }
+  cancel(options: Keyed = {}): Promise<this> { return this.#become("POST", "/cancel", { headers: keyed(options) }); }
 
   /** Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default. Throws `wrong_state`. */
-  acceptMapping(mapping: Mapping = {}, { keep = true } = {}): Promise<this> {
-    return this.#become("POST", "/mapping", { query: { keep }, body: JSON.stringify(mapping) });
+  acceptMapping(mapping: Mapping = {}, { keep = true, ...own }: Keyed & { keep?: boolean } = {}): Promise<this> {
+    return this.#become("POST", "/mapping", { query: { keep }, body: JSON.stringify(mapping), headers: keyed(own) });
   }
 
   /** Undo the file's changes. Answers a new file, which does it. Throws `wrong_state`. */
-  undo(): Promise<FileHandle> {
-    return readFile(this.#connection, { method: "POST", path: this.#path("/undo") });
+  undo(options: Keyed = {}): Promise<FileHandle> {
+    return readFile(this.#connection, { method: "POST", path: this.#path("/undo"), headers: keyed(options) });
   }
 
   /** The lines of the report in the order of the rows; while the file is loaded, those so far. */
@@ -80,7 +82,7 @@ export class FileHandle {
     return `/v2/plans/${this.data.plan_id}/eligibility-files/${this.id}${action}`;
   }
 
-  async #become(method: Call["method"], action = "", more: Pick<Call, "query" | "body"> = {}): Promise<this> {
+  async #become(method: Call["method"], action = "", more: Omit<Call, "method" | "path"> = {}): Promise<this> {
     this.data = await this.#connection.data({ method, path: this.#path(action), ...more });
     return this;
   }

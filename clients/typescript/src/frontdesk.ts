@@ -1,11 +1,13 @@
-import { type Answer, type Call, Connection, type List, objectOf, type Options, type Query, readPage } from "./connection.js";
+import {
+  type Answer, type Call, Connection, keyed, type Keyed, type List, objectOf, type Options, type Query, readPage,
+} from "./connection.js";
 import { contentOf, type Progress, type Source } from "./content.js";
 import { FileHandle, readFile } from "./file.js";
 import { type Reconciliation, reconciliationOf } from "./reconciliation.js";
 import type {
   BatchResults, Caller, components, Eligibility, EligibilityChange, EligibilityRecord, EligibleMember, Event, File, Mapping,
   MappingSuggestion, MemberRename, NewWebhookEndpoint, operations, Plan, PlanPatch, StoredMapping, WebhookEndpointPatch,
-  WebhookTarget,
+  WebhookReplay, WebhookTarget,
 } from "./schema.js";
 
 /** What became of the record of a member. */
@@ -23,23 +25,25 @@ export interface Enrolment {
   warnings: string[];
   /** Unknown fields of the record. */
   ignoredFields: string[];
+  /** Those of them that are like a field, with its name. */
+  didYouMean: Record<string, string>;
 }
 
-export interface EnrolOptions {
+/** The results of a batch, and the unknown fields of all its records. A result has those of its own record. */
+export type BatchEnrolment = BatchResults & Pick<Enrolment, "ignoredFields" | "didYouMean">;
+
+export interface EnrolOptions extends Keyed {
   /** `create` refuses a stored member (`member_exists`), `update` a new one (`no_such_member`). */
   only?: "create" | "update";
   /** `false` refuses a member of another plan of the account (`other_plan`). */
   move?: boolean;
-  /** Your own, to be safe across restarts of your program. */
-  idempotencyKey?: string;
 }
 
 type UploadQuery = NonNullable<operations["uploadEligibilityFile"]["parameters"]["query"]>;
-export interface UploadOptions extends Omit<UploadQuery, "mapping" | "suggest_mapping"> {
+export interface UploadOptions extends Omit<UploadQuery, "mapping" | "suggest_mapping">, Keyed {
   /** The name of a stored mapping, or a mapping. */
   mapping?: string | Mapping;
   progress?: Progress;
-  idempotencyKey?: string;
 }
 export type SuggestOptions = Pick<UploadOptions, "format" | "encoding" | "sheet">;
 export type ReconcileOptions = Omit<UploadOptions, "mode" | "dry_run"> & { timeoutSeconds?: number };
@@ -77,8 +81,8 @@ export class Frontdesk {
   }
 
   /** Change fields of a plan; with `ifMatch` only if it is as it was read (else `precondition_failed`). Throws `invalid`. */
-  async changePlan(planId: number, changes: PlanPatch, options: { ifMatch?: string } = {}): Promise<Plan> {
-    const change = { body: JSON.stringify(changes), headers: { "If-Match": options.ifMatch } };
+  async changePlan(planId: number, changes: PlanPatch, options: Keyed & { ifMatch?: string } = {}): Promise<Plan> {
+    const change = { body: JSON.stringify(changes), headers: { "If-Match": options.ifMatch, ...keyed(options) } };
     const [plan] = await this.#connection.data<[Plan]>({ method: "PATCH", path: `/v2/plans/${planId}`, ...change });
     return plan;
   }
@@ -92,19 +96,22 @@ export class Frontdesk {
    * Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no other: look at the `status`
    * of each result. Throws `invalid` (`too_many_records`), `too_large` above 8 MiB. For more members upload a file.
    */
-  async enrolBatch(planId: number, members: readonly EligibleMember[], options: EnrolOptions = {}): Promise<BatchResults> {
+  async enrolBatch(planId: number, members: readonly EligibleMember[], options: EnrolOptions = {}): Promise<BatchEnrolment> {
     const call = { path: `${membersOf(planId)}/batch`, body: JSON.stringify(members), ...conditions(options) };
-    return objectOf(await this.#connection.request({ method: "POST", ...call })) as BatchResults;
+    const answer = await this.#connection.request({ method: "POST", ...call });
+    return { ...(objectOf(answer) as BatchResults), ...ignoredOf(answer) };
   }
 
   /** Let the access of a member end; `on` is its last day (YYYY-MM-DD), past or to come. Throws `not_found`, `invalid`. */
-  endMember(planId: number, eligibilityId: number, on: string): Promise<Enrolment> {
-    return this.#enrolment({ path: `${membersOf(planId)}/${eligibilityId}/end`, body: JSON.stringify({ on }) });
+  endMember(planId: number, eligibilityId: number, on: string, options: Keyed = {}): Promise<Enrolment> {
+    const path = `${membersOf(planId)}/${eligibilityId}/end`;
+    return this.#enrolment({ path, body: JSON.stringify({ on }), headers: keyed(options) });
   }
 
   /** Give a member another identifier; its record and history stay. Throws `not_found`, `invalid` (`not_unique`). */
-  renameMember(planId: number, eligibilityId: number, names: MemberRename): Promise<Enrolment> {
-    return this.#enrolment({ path: `${membersOf(planId)}/${eligibilityId}/rename`, body: JSON.stringify(names) });
+  renameMember(planId: number, eligibilityId: number, names: MemberRename, options: Keyed = {}): Promise<Enrolment> {
+    const path = `${membersOf(planId)}/${eligibilityId}/rename`;
+    return this.#enrolment({ path, body: JSON.stringify(names), headers: keyed(options) });
   }
 
   /**
@@ -133,6 +140,11 @@ export class Frontdesk {
       throw new TypeError("Give one of external_id, member_id and email.");
     }
     return (await this.#get<EligibilityRecord[]>(path, by))[0];
+  }
+
+  /** The members of any plan with this last name in any letter case and this date of birth. Needs `eligibility:read`. */
+  findMembers(by: { last_name: string; dob: string }): List<EligibilityRecord> {
+    return this.#connection.list("/v2/eligibility", by);
   }
 
   /** The changes of a member, the oldest first. Needs the scope `eligibility:read`. */
@@ -186,13 +198,13 @@ export class Frontdesk {
   webhookEndpoint(id: number): Promise<WebhookTarget> { return this.#get(`${WEBHOOKS}/${id}`); }
 
   /** A new webhook endpoint. Keep its `secret`, which is not shown again. Throws `invalid`. */
-  createWebhookEndpoint(endpoint: NewWebhookEndpoint): Promise<WebhookTarget> {
-    return this.#change("POST", WEBHOOKS, endpoint);
+  createWebhookEndpoint(endpoint: NewWebhookEndpoint, options: Keyed = {}): Promise<WebhookTarget> {
+    return this.#change("POST", WEBHOOKS, options, endpoint);
   }
 
   /** Change a webhook endpoint, pause it or let it go on. Throws `not_found`, `invalid`. */
-  changeWebhookEndpoint(id: number, changes: WebhookEndpointPatch): Promise<WebhookTarget> {
-    return this.#change("PATCH", `${WEBHOOKS}/${id}`, changes);
+  changeWebhookEndpoint(id: number, changes: WebhookEndpointPatch, options: Keyed = {}): Promise<WebhookTarget> {
+    return this.#change("PATCH", `${WEBHOOKS}/${id}`, options, changes);
   }
 
   /** Delete a webhook endpoint. Throws `not_found`. */
@@ -201,10 +213,22 @@ export class Frontdesk {
   }
 
   /** The endpoint with a new `secret`. The one before signs too, for 24 hours. Throws `not_found`. */
-  rotateWebhookSecret(id: number): Promise<WebhookTarget> { return this.#change("POST", `${WEBHOOKS}/${id}/rotate`); }
+  rotateWebhookSecret(id: number, options: Keyed = {}): Promise<WebhookTarget> {
+    return this.#change("POST", `${WEBHOOKS}/${id}/rotate`, options);
+  }
 
   /** Send the endpoint an event `webhook.test`, behind those that wait. Throws `wrong_state` while it is paused. */
-  testWebhookEndpoint(id: number): Promise<WebhookTarget> { return this.#change("POST", `${WEBHOOKS}/${id}/test`); }
+  testWebhookEndpoint(id: number, options: Keyed = {}): Promise<WebhookTarget> {
+    return this.#change("POST", `${WEBHOOKS}/${id}/test`, options);
+  }
+
+  /**
+   * Send the endpoint one event again, behind those that wait, or all since a time, in their order. Each has the `webhook-id`
+   * that it had. Throws `not_found`, `invalid`.
+   */
+  replayWebhookEndpoint(id: number, wanted: WebhookReplay, options: Keyed = {}): Promise<WebhookTarget> {
+    return this.#change("POST", `${WEBHOOKS}/${id}/replay`, options, wanted);
+  }
 
   /** Every mapping of the account, by name. */
   mappings(): List<StoredMapping> { return this.#connection.list(MAPPINGS, {}); }
@@ -225,8 +249,9 @@ export class Frontdesk {
 
   #get<T>(path: string, query: Query = {}): Promise<T> { return this.#connection.data({ method: "GET", path, query }); }
 
-  #change<T>(method: "POST" | "PATCH", path: string, json?: unknown): Promise<T> {
-    return this.#connection.data({ method, path, ...(json !== undefined && { body: JSON.stringify(json) }) });
+  #change<T>(method: "POST" | "PATCH", path: string, options: Keyed, json?: unknown): Promise<T> {
+    const body = json === undefined ? {} : { body: JSON.stringify(json) };
+    return this.#connection.data({ method, path, headers: keyed(options), ...body });
   }
 
   async #enrolment(call: Omit<Call, "method">): Promise<Enrolment> {
@@ -238,23 +263,23 @@ const membersOf = (planId: number) => `/v2/plans/${planId}/eligibility`;
 const filesOf = (planId: number) => `/v2/plans/${planId}/eligibility-files`;
 const mappingOf = (name: string) => `${MAPPINGS}/${encodeURIComponent(name)}`;
 
-function conditions({ only, move, idempotencyKey }: EnrolOptions): Pick<Call, "headers" | "query"> {
-  const headers = { "If-None-Match": only === "create" ? "*" : undefined, "Idempotency-Key": idempotencyKey };
+function conditions({ only, move, ...own }: EnrolOptions): Pick<Call, "headers" | "query"> {
+  const headers = { "If-None-Match": only === "create" ? "*" : undefined, ...keyed(own) };
   return { headers, query: { only: only === "update" ? only : undefined, move } };
 }
 
 type UploadCallOptions = UploadOptions & { suggest_mapping?: boolean };
 async function uploadCall(planId: number, source: Source, options: UploadCallOptions): Promise<Call> {
-  const { mapping, progress, idempotencyKey, ...rest } = options;
+  const { mapping, progress, idempotencyKey: _, ...rest } = options;
   const body = await contentOf(source, progress);
   const named = typeof mapping === "object" ? JSON.stringify(mapping) : mapping;
   const query = { format: body.isRecords ? "jsonl" : undefined, ...rest, mapping: named };
-  return { method: "POST", path: filesOf(planId), query, headers: { "Idempotency-Key": idempotencyKey }, body };
+  return { method: "POST", path: filesOf(planId), query, headers: keyed(options), body };
 }
 
 function enrolmentOf(answer: Answer): Enrolment {
   const text = (name: string) => answer.response.headers.get(name) ?? "";
-  const listed = (name: string) => text(name).split(",").filter(Boolean).map((part) => decodeURIComponent(part.trim()));
+  const listed = (name: string) => partsOf(answer, name).map(decodeURIComponent);
   const [invitation = "", reason] = text("Invitation").split(/;\s*reason=/);
   return {
     outcome: text("Eligibility-Outcome") as Enrolment["outcome"],
@@ -264,6 +289,17 @@ function enrolmentOf(answer: Answer): Enrolment {
     invitationReason: reason,
     leftPlan: listed("Eligibility-Left-Plan")[0],
     warnings: listed("Eligibility-Warnings"),
-    ignoredFields: listed("Ignored-Fields"),
+    ...ignoredOf(answer),
   };
+}
+
+/** The parts of a header of the answer. */
+function partsOf(answer: Answer, name: string): string[] {
+  return (answer.response.headers.get(name) ?? "").split(",").map((part) => part.trim()).filter(Boolean);
+}
+
+/** The unknown fields of what was sent, and what was meant by them. */
+function ignoredOf(answer: Answer): Pick<Enrolment, "ignoredFields" | "didYouMean"> {
+  const meant = partsOf(answer, "Did-You-Mean").map((pair) => pair.split("=").map(decodeURIComponent));
+  return { ignoredFields: partsOf(answer, "Ignored-Fields").map(decodeURIComponent), didYouMean: Object.fromEntries(meant) };
 }

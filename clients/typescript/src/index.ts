@@ -1,5 +1,5 @@
 /** A client of the frontdesk interface. */
-export type { List, Options } from "./connection.js";
+export type { Keyed, List, Options } from "./connection.js";
 export type { Progress, Source } from "./content.js";
 export { ApiError, BadSignature, FileNotFinished, FileNotLoaded } from "./errors.js";
 export { FrontdeskError, UnexpectedAnswer, Unreachable } from "./errors.js";

@@ -136,8 +136,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find a member of any plan
-         * @description Answers the account's member that has this `external_id`, `member_id` or `email`, if there is one. The audit trail records the reading.
+         * Find members of any plan
+         * @description Answers the account's member that has this `external_id`, `member_id` or `email`, if there is one; or a page of the members with this `last_name` in any letter case and this `dob`, of 100 members at most. Such a page may hold few members, or none, although more follow: read on while `links.next` is present. The audit trail records the reading.
          */
         get: operations["findEligibleMembers"];
         put?: never;
@@ -596,6 +596,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-authorization-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how to get tokens (RFC 8414)
+         * @description For programs that find the addresses and methods of /oauth by themselves.
+         */
+        get: operations["describeAuthorizationServer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -685,7 +705,7 @@ export interface paths {
         };
         /**
          * Read a page or file of the documentation
-         * @description `reference` shows this document, `collection.json` is the same for Postman, and a page's name with `.md` is its Markdown.
+         * @description `reference` shows this document, `collection.json` is the same for Postman, and a page's name with `.md` is its Markdown. The page `clients` names the packages for pip and npm.
          */
         get: operations["referenceFile"];
         put?: never;
@@ -843,7 +863,7 @@ export interface components {
             /**
              * @description - `empty`: There is nothing in the file.
              *     - `no_rows`: There is no member in the file.
-             *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or give the row by header_row.
+             *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or say which row is the header.
              *     - `no_key_column`: No column of a CSV holds the external_id: name the column in a mapping.
              *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping.
              *     - `missing_column`: The mapping names a column that the file does not have: correct the name in the mapping or in the file.
@@ -854,7 +874,7 @@ export interface components {
              *     - `bad_workbook`: The workbook is damaged or cut off, or declares entities: save it again.
              *     - `old_workbook`: The file is a workbook of an older kind (.xls), or has a password: save it as .xlsx, without one.
              *     - `encrypted_workbook`: The workbook has a password: save it without one.
-             *     - `no_sheet`: The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.
+             *     - `no_sheet`: The workbook has no sheet, or none of the given name: name one of its sheets.
              *     - `sheet_too_large`: The sheet is too large to be read in bounded memory: delete cells far below or beside the table, or save it as CSV.
              *     - `bad_json_array`: The JSON array has, or is followed by, something other than JSON values with commas between them, or over 64 KiB of spaces in a row.
              *     - `line_too_long`: A line, row or segment is longer than any member can be.
@@ -868,9 +888,9 @@ export interface components {
              *     - `wrong_version`: The file is not an 834 of version 005010X220A1, or of 004010X095A1.
              *     - `wrong_order`: A segment is out of order.
              *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "counts": "lenient" in the mapping.
-             *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: give the mode with the upload.
+             *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: say the mode of the file.
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
-             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or give the mode with the upload.
+             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
@@ -1795,6 +1815,20 @@ export interface components {
             /** @description Seconds since 1970. */
             created_at: number;
         };
+        /** @description What a program needs to get tokens (RFC 8414). */
+        AuthorizationServer: {
+            issuer: string;
+            token_endpoint: string;
+            revocation_endpoint: string;
+            token_endpoint_auth_methods_supported: string[];
+            revocation_endpoint_auth_methods_supported: string[];
+            grant_types_supported: string[];
+            /** @description Empty: nobody signs in by a browser. */
+            response_types_supported: string[];
+            /** @description A client has some of them. */
+            scopes_supported: string[];
+            service_documentation: string;
+        };
         /** @description One field at fault. */
         Fault: {
             /** @description The body's member, dotted below it (`metadata.color`), or the query parameter. */
@@ -1853,7 +1887,7 @@ export interface components {
              * @description The word of the remedy.
              * @enum {string}
              */
-            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "rename_member" | "rename_members" | "show_member" | "stop_suppressing" | "update_member";
+            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "declare_encoding" | "give_mapping" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "name_sheet" | "rename_member" | "rename_members" | "say_header" | "say_mode" | "show_member" | "stop_suppressing" | "update_member";
             /** @description Method of the operation. */
             method: string;
             /** @description Its path; an id that the service does not know is a name in braces. */
@@ -2692,7 +2726,7 @@ export interface components {
         plan_id: number;
         /**
          * @description Name of the file.
-         * @example page.js
+         * @example site.js
          */
         asset: string;
         /**
@@ -2762,6 +2796,10 @@ export interface components {
         member_member_id: string;
         /** @description Only the member with this e-mail address in any letter case, as `external_id`. */
         member_email: string;
+        /** @description Only members with exactly this last name in any letter case, who were born on `dob`. */
+        member_last_name: string;
+        /** @description Only members with this date of birth and `last_name`; both are given. */
+        member_dob: string;
         /** @description Only members that were created or changed at this time (UTC) or later. */
         member_updated_since: string;
         /** @description Only members with access on this day. */
@@ -3042,6 +3080,7 @@ export type Events = components['schemas']['Events'];
 export type TokenRequest = components['schemas']['TokenRequest'];
 export type RevocationRequest = components['schemas']['RevocationRequest'];
 export type Token = components['schemas']['Token'];
+export type AuthorizationServer = components['schemas']['AuthorizationServer'];
 export type Fault = components['schemas']['Fault'];
 export type ProblemRemedy = components['schemas']['ProblemRemedy'];
 export type Problem = components['schemas']['Problem'];
@@ -3115,6 +3154,8 @@ export type ParameterEligibilityId = components['parameters']['eligibility_id'];
 export type ParameterMemberExternalId = components['parameters']['member_external_id'];
 export type ParameterMemberMemberId = components['parameters']['member_member_id'];
 export type ParameterMemberEmail = components['parameters']['member_email'];
+export type ParameterMemberLastName = components['parameters']['member_last_name'];
+export type ParameterMemberDob = components['parameters']['member_dob'];
 export type ParameterMemberUpdatedSince = components['parameters']['member_updated_since'];
 export type ParameterMemberEligibleOn = components['parameters']['member_eligible_on'];
 export type ParameterMemberPageSize = components['parameters']['member_page_size'];
@@ -4086,6 +4127,12 @@ export interface operations {
                 member_id?: components["parameters"]["member_member_id"];
                 /** @description Only the member with this e-mail address in any letter case, as `external_id`. */
                 email?: components["parameters"]["member_email"];
+                /** @description Only members with exactly this last name in any letter case, who were born on `dob`. */
+                last_name?: components["parameters"]["member_last_name"];
+                /** @description Only members with this date of birth and `last_name`; both are given. */
+                dob?: components["parameters"]["member_dob"];
+                /** @description The `id` after which the page starts; `links.next` has it. */
+                "page[after]"?: components["parameters"]["member_page_after"];
             };
             header?: {
                 /** @description `handling=strict` makes unknown fields and query parameters a fault. */
@@ -4098,7 +4145,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The member, or none. */
+            /** @description The members, by id. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4127,6 +4174,7 @@ export interface operations {
              *
              *     - `required`: The field is missing, null or blank, and must not be.
              *     - `not_allowed`: The value is not one of the allowed ones.
+             *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `repeated`: A query parameter is given more than once.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
@@ -6816,6 +6864,36 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    describeAuthorizationServer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`. */
+                "X-Request-Id"?: components["parameters"]["request_id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The description. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuthorizationServer"];
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            406: components["responses"]["NotAcceptable"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Internal"];
+        };
+    };
     isAlive: {
         parameters: {
             query?: never;
@@ -6980,7 +7058,7 @@ export interface operations {
             path: {
                 /**
                  * @description Name of the file.
-                 * @example page.js
+                 * @example site.js
                  */
                 asset: components["parameters"]["asset"];
             };
@@ -7007,6 +7085,7 @@ export interface operations {
                     "text/javascript": string;
                     "text/css": string;
                     "image/svg+xml": string;
+                    "application/octet-stream": string;
                 };
             };
             404: components["responses"]["NoSuchAsset"];

@@ -108,7 +108,46 @@ test("429 and 503 are waited for as Retry-After says, a longer wait is thrown, a
   assert.ok(Number((await refused(desk.plan(plan), "unavailable")).retryAfter) > 60);
   fault = (_, response) => answer(response, 500, "internal");
   await refused(desk.enrol(plan, { external_id: "E-1" }), "internal");
-  assert.deepEqual([seen.length, waited.length], [6, 2]);
+  assert.deepEqual([seen.length, waited.length], [7, 3]); // a fault of the service is met with one more attempt
+  fault = (path, response, count) => path.endsWith("/eligibility") && count === 3 && answer(response, 500, "internal");
+  await refused(desk.enrol(plan, { external_id: "E-1" }), "invalid");
+});
+
+test("a change is sent with the key of its caller", async () => {
+  fault = (_, response) => response.end(JSON.stringify({ data: [{ id: 7, plan_id: plan }] })) !== undefined;
+  const own = { idempotencyKey: "mine" };
+  const file = await desk.file(plan, 7);
+  file.data = { ...file.data, id: 7, plan_id: plan };
+  await file.approve(own);
+  await file.cancel(own);
+  await file.undo(own);
+  await file.acceptMapping({}, { keep: false, ...own });
+  await desk.changePlan(plan, {}, own);
+  await desk.enrol(plan, { external_id: "E-1" }, own);
+  await desk.enrolBatch(plan, [], own);
+  await desk.endMember(plan, 7, "2026-06-30", own);
+  await desk.renameMember(plan, 7, { external_id: "E-2" }, own);
+  await desk.upload(plan, csv(memberOf(1)), own);
+  await desk.createWebhookEndpoint({ url }, own);
+  await desk.changeWebhookEndpoint(7, {}, own);
+  await desk.rotateWebhookSecret(7, own);
+  await desk.testWebhookEndpoint(7, own);
+  await desk.replayWebhookEndpoint(7, { event_id: "evt_1" }, own);
+  const changes = seen.filter((one) => one.method !== "GET");
+  assert.deepEqual(changes.map((one) => one.key), Array.from({ length: 15 }, () => "mine"));
+  assert.ok(!changes.some((one) => one.path.includes("idempotencyKey")));
+});
+
+test("a batch names the unknown fields of its records, and what was meant", async () => {
+  const data = [{ index: 0, status: 201, ignored_fields: ["zip code"] }];
+  fault = (_, response) => {
+    response.setHeader("Ignored-Fields", "zip%20code,colour").setHeader("Did-You-Mean", "zip%20code=zipcode");
+    return response.writeHead(207).end(JSON.stringify({ data, counts: {} })) !== undefined;
+  };
+  const found = await desk.enrolBatch(plan, [{ external_id: "E-1" }]);
+  assert.deepEqual(found.ignoredFields, ["zip code", "colour"]);
+  assert.deepEqual(found.didYouMean, { "zip code": "zipcode" });
+  assert.deepEqual(found.data, data);
 });
 
 test("the last failure is thrown when no attempt is left", async () => {

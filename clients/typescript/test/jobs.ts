@@ -29,6 +29,11 @@ test("a member is created, changed, moved, ended and renamed", async () => {
   const changed = await desk.enrol(plan, { external_id, city: "Salem", state: "Oz", favourite: 1 });
   assert.deepEqual([changed.outcome, changed.changed.toSorted()], ["updated", ["city", "state"]]);
   assert.deepEqual([changed.warnings, changed.ignoredFields], [["state_not_recognised"], ["favourite"]]);
+  // @ts-expect-error The field is zipcode.
+  const strict = open({ strict: true }).enrol(plan, { external_id, zip_code: "02134" });
+  assert.deepEqual((await refused(strict, "invalid", "unknown_field")).faults[0]?.field, "zip_code");
+  // @ts-expect-error As above.
+  assert.deepEqual((await desk.enrol(plan, { external_id, zip_code: "02134" })).didYouMean, { zip_code: "zipcode" });
   const moved = await desk.enrol(second.id, { external_id });
   assert.deepEqual([moved.outcome, moved.leftPlan, moved.member.id], ["moved", first.external_id, id]);
   assert.equal((await desk.endMember(second.id, id, "2026-06-30")).outcome, "ended");
@@ -84,6 +89,8 @@ test("members are listed, found and read with their history", async () => {
   assert.deepEqual(await desk.findMember({ external_id: `E-${n}` }), member);
   assert.deepEqual(await desk.findMember({ email: `NOOR.${n}@example.com` }, plan), member);
   assert.equal(await desk.findMember({ member_id: `M-${n}` }, second.id), undefined);
+  const people = await desk.findMembers({ last_name: `SAMPLE-${n}`, dob: "1977-01-11" }).all();
+  assert.deepEqual(people, [member]);
   const history = await desk.memberHistory(plan, id).all();
   assert.deepEqual(history.map((change) => change.outcome), ["created", "updated"]);
   assert.deepEqual(history[1]?.changed, { expiry_date: [null, "2026-02-01"] });
@@ -185,6 +192,8 @@ test("events are read on from the last one, and webhook endpoints are kept", asy
   assert.deepEqual((await desk.webhookEndpoints().all()).map((found) => found.id), [endpoint.id]);
   assert.notEqual((await desk.rotateWebhookSecret(endpoint.id)).secret, endpoint.secret);
   assert.equal((await desk.testWebhookEndpoint(endpoint.id)).id, endpoint.id);
+  const replayed = await desk.replayWebhookEndpoint(endpoint.id, { since: new Date(Date.now() - 60_000).toISOString() });
+  assert.equal(replayed.id, endpoint.id);
   assert.equal((await desk.changeWebhookEndpoint(endpoint.id, { state: "paused" })).state, "paused");
   await refused(desk.testWebhookEndpoint(endpoint.id), "wrong_state");
   await desk.deleteWebhookEndpoint(endpoint.id);

@@ -54,10 +54,12 @@ def digest_of(data: bytes, *, after: int | None = None) -> bytes:
 
 
 def links_of(app: App, request: Request, *, size: int = 0, after: Any = None) -> dict[str, str]:
-    """The request's address, and that of the next page if one follows `after`."""
+    """The request's address, and that of the next page if one follows `after`. `size` is 0 where
+    callers do not choose it.
+    """
     links = {"self": app.config.base_url + request.target}
     if after is not None:
-        following = {"page[size]": size, "page[after]": after}
+        following = {"page[size]": size, "page[after]": after} if size else {"page[after]": after}
         links["next"] = address_with(app, request, request.parameters | following)
     return links
 

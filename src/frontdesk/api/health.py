@@ -8,7 +8,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.paths import Path
 from frontdesk.app import App
 from frontdesk.codes import Kind
-from frontdesk.db.checks import HEAD, can_use, other_schema, revision_of
+from frontdesk.db.checks import HEAD, can_use, revision_of
 from frontdesk.errors import Unavailable
 from frontdesk.interface.operations import Answer, Content, Group
 from frontdesk.interface.types import problems as types
@@ -54,9 +54,9 @@ async def is_ready(app: App, _request: Request) -> Response:
         raise Unavailable(DRAINING)
     revision, is_usable = await app.probe("ready", probe)
     if revision is None or revision < HEAD:
-        raise Unavailable("The database needs migrating: run frontdesk migrate.")
+        raise Unavailable("The database needs migrating.")
     if not is_usable:
-        raise Unavailable(other_schema(revision).remedy)
+        raise Unavailable("A newer version of the service has migrated the database.")
     return json_response({"status": "ready", "revision": revision})
 
 

@@ -27,9 +27,11 @@ from frontdesk.interface.parameters import (
     HISTORY_PAGE_AFTER,
     HISTORY_PAGE_SIZE,
     IF_NONE_MATCH,
+    MEMBER_DOB,
     MEMBER_ELIGIBLE_ON,
     MEMBER_EMAIL,
     MEMBER_EXTERNAL_ID,
+    MEMBER_LAST_NAME,
     MEMBER_MEMBER_ID,
     MEMBER_PAGE_AFTER,
     MEMBER_PAGE_SIZE,
@@ -144,22 +146,39 @@ async def _read_in_parts(
 @GROUP.get(
     Path.MEMBERS_OF_ACCOUNT,
     scope=Scope.ELIGIBILITY_READ,
-    parameters=[MEMBER_EXTERNAL_ID, MEMBER_MEMBER_ID, MEMBER_EMAIL],
-    answers={200: Answer("The member, or none.", types.EligibilityRecords)},
-    faults=[codes.faults.REQUIRED, codes.faults.NOT_ALLOWED, codes.faults.REPEATED],
+    parameters=[
+        MEMBER_EXTERNAL_ID,
+        MEMBER_MEMBER_ID,
+        MEMBER_EMAIL,
+        MEMBER_LAST_NAME,
+        MEMBER_DOB,
+        MEMBER_PAGE_AFTER,
+    ],
+    answers={200: Answer("The members, by id.", types.EligibilityRecords)},
+    faults=[
+        codes.faults.REQUIRED,
+        codes.faults.NOT_ALLOWED,
+        codes.faults.NOT_A_DATE,
+        codes.faults.REPEATED,
+    ],
 )
 async def find_eligible_members(app: App, request: Request) -> Response:
-    """Find a member of any plan.
+    """Find members of any plan.
 
     Answers the account's member that has this `external_id`, `member_id` or `email`, if there is
-    one. The audit trail records the reading.
+    one; or a page of the members with this `last_name` in any letter case and this `dob`, of 100
+    members at most. Such a page may hold few members, or none, although more follow: read on while
+    `links.next` is present. The audit trail records the reading.
     """
-    names = _names(request.parameters)
+    query = request.parameters
+    names = _names(query)
     day = _day(app, request)
     account_id = request.account_id
     if names is None:
-        rule = "is required; instead it may be member_id or email"
-        raise Invalid([Fault("external_id", codes.faults.REQUIRED, rule)])
+        person = _person(query)
+        after_id = query.get("page[after]", 0)
+        search = partial(reading.find_people, account_id=account_id, after_id=after_id, day=day)
+        return await _listed(app, request, await app.ask(lambda tx: search(tx, *person)))
     found = await app.ask(
         lambda tx: reading.find_records(tx, *names, account_id=account_id, plan_id=None, day=day)
     )
@@ -203,9 +222,8 @@ async def _listed(app: App, request: Request, page: reading.Page, *, size: int =
     if len(records) == 1:
         await record_read(app, request, "member.read", records[0]["id"])
     elif records:
-        await record_read(
-            app, request, "members.read", request.path_id("plan_id"), count=len(records)
-        )
+        plan_id = request.path_id("plan_id") if "plan_id" in request.path_parameters else None
+        await record_read(app, request, "members.read", plan_id, count=len(records))
     return await enveloped_page(app, request, records, size=size, after=next_after)
 
 
@@ -223,6 +241,23 @@ def _names(query: dict[str, Any]) -> tuple[str, str] | None:
     ]:
         raise Invalid(faults)
     return name, query[name]
+
+
+def _person(query: dict[str, Any]) -> tuple[str, str]:
+    """The last name and the date of birth that the query gives. Raises Invalid unless it gives
+    both, and for a day that does not exist.
+    """
+    if "last_name" not in query and "dob" not in query:
+        rule = "is required; instead it may be member_id, email, or last_name with dob"
+        raise Invalid([Fault("external_id", codes.faults.REQUIRED, rule)])
+    if faults := [
+        Fault(name, codes.faults.REQUIRED, f"is required with {other}")
+        for name, other in (("last_name", "dob"), ("dob", "last_name"))
+        if name not in query
+    ]:
+        raise Invalid(faults)
+    _time(query, "dob", "date, YYYY-MM-DD")
+    return query["last_name"], query["dob"]
 
 
 def _time(query: dict[str, Any], name: str, rule: str) -> datetime | None:

@@ -37,6 +37,10 @@ OF_TOKENS: tuple[Header, ...] = (NO_STORE, (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
 CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
 
+CACHED: Header = (b"cache-control", b"public, max-age=3600")
+GRANT_TYPE = "client_credentials"
+AUTHENTICATION_METHODS = ["client_secret_basic", "client_secret_post"]
+
 Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -104,6 +108,30 @@ async def revoke_token(app: App, request: Request) -> Response:
     return await _answer(app, request, _revoke)
 
 
+@GROUP.get(
+    Path.AUTHORIZATION_SERVER,
+    answers={200: Answer("The description.", types.AuthorizationServer, headers=[CACHE_CONTROL])},
+)
+async def describe_authorization_server(app: App, _request: Request) -> Response:
+    """Read how to get tokens (RFC 8414).
+
+    For programs that find the addresses and methods of /oauth by themselves.
+    """
+    base_url = app.config.base_url
+    body: types.AuthorizationServer = {
+        "issuer": base_url,
+        "token_endpoint": base_url + Path.TOKEN,
+        "revocation_endpoint": base_url + Path.REVOCATION,
+        "token_endpoint_auth_methods_supported": AUTHENTICATION_METHODS,
+        "revocation_endpoint_auth_methods_supported": AUTHENTICATION_METHODS,
+        "grant_types_supported": [GRANT_TYPE],
+        "response_types_supported": [],
+        "scopes_supported": [scope for scope in Scope if scope is not Scope.OPERATOR],
+        "service_documentation": base_url + Path.DOCS,
+    }
+    return Response(200, json.dumps(body).encode(), (CACHED,))
+
+
 async def _answer(app: App, request: Request, action: Action) -> Response:
     request.extra_headers = OF_TOKENS  # also on problem details
     try:
@@ -127,7 +155,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     grant = form.get("grant_type")
     if grant is None:
         raise OAuthError(codes.oauth.INVALID_REQUEST, "grant_type is missing.")
-    if grant != "client_credentials":
+    if grant != GRANT_TYPE:
         raise OAuthError(
             codes.oauth.UNSUPPORTED_GRANT_TYPE, "Only client_credentials is supported."
         )

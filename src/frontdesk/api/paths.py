@@ -33,6 +33,7 @@ class Path(StrEnum):
     PLAN = "/v2/plans/{plan_id}"
     TOKEN = "/oauth/token"  # noqa: S105 # an address
     REVOCATION = "/oauth/revoke"
+    AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
     HEALTH = "/healthz"
     READINESS = "/readyz"
     METRICS = "/metrics"

@@ -39,7 +39,8 @@ from frontdesk.web.response import HttpError, Response
 
 GROUP = Group("Plans", "Plans and their queues.")
 
-_TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
+# A proxy that compresses answers makes the tags weak.
+_TAG = re.compile(r'(?:W/)?"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 
 # More are read and rendered in a thread: in the event loop they would hold up other callers.
 FEW_PLANS = 50

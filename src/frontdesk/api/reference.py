@@ -82,6 +82,7 @@ async def reference_page(app: App, request: Request) -> Response:
                     "text/javascript",
                     "text/css",
                     "image/svg+xml",
+                    "application/octet-stream",
                 )
             ),
             headers=_OF_PAGES,
@@ -92,7 +93,7 @@ async def reference_file(app: App, request: Request) -> Response:
     """Read a page or file of the documentation.
 
     `reference` shows this document, `collection.json` is the same for Postman, and a page's
-    name with `.md` is its Markdown.
+    name with `.md` is its Markdown. The page `clients` names the packages for pip and npm.
     """
     return await _answer(app, request, request.path_parameters["asset"])
 

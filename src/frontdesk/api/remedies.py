@@ -16,6 +16,8 @@ class RemedyHandler(NamedTuple):
     note: str = ""
 
 
+_UPLOAD = eligibility_files.upload_eligibility_file  # the whole file again
+
 # None: an operator does it, or there is nothing to do with it at this interface.
 HANDLERS: dict[Remedy, RemedyHandler | None] = complete(
     Remedy,
@@ -26,6 +28,8 @@ HANDLERS: dict[Remedy, RemedyHandler | None] = complete(
         Remedy.CREATE_MEMBER: RemedyHandler(
             eligibility.enrol_member, "Leave If-Match and only=update out."
         ),
+        Remedy.DECLARE_ENCODING: RemedyHandler(_UPLOAD, "Give encoding."),
+        Remedy.GIVE_MAPPING: RemedyHandler(_UPLOAD, "Give mapping."),
         Remedy.LIST_ACCOUNTS: None,
         Remedy.LIST_CLIENTS: None,
         Remedy.LIST_INVITATIONS: None,
@@ -36,8 +40,11 @@ HANDLERS: dict[Remedy, RemedyHandler | None] = complete(
             eligibility.enrol_member, "Leave move=false out; in a batch, say move=true."
         ),
         Remedy.NAME_ACCOUNT: None,
+        Remedy.NAME_SHEET: RemedyHandler(_UPLOAD, "Give sheet."),
         Remedy.RENAME_MEMBER: RemedyHandler(eligibility.rename_member),
         Remedy.RENAME_MEMBERS: RemedyHandler(eligibility.rename_member),
+        Remedy.SAY_HEADER: RemedyHandler(_UPLOAD, "Give header_row or mapping."),
+        Remedy.SAY_MODE: RemedyHandler(_UPLOAD, "Give mode."),
         Remedy.SHOW_MEMBER: None,
         Remedy.STOP_SUPPRESSING: None,
         Remedy.UPDATE_MEMBER: RemedyHandler(eligibility.enrol_member, "Leave If-None-Match out."),

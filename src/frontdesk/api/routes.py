@@ -24,6 +24,7 @@ from frontdesk.interface.operations import arranged
 
 # In the order of the reference.
 GROUPS = (
+    oauth.GROUP,
     plans.GROUP,
     eligibility.GROUP,
     members.GROUP,
@@ -31,7 +32,6 @@ GROUPS = (
     mappings.GROUP,
     events.GROUP,
     webhooks.GROUP,
-    oauth.GROUP,
     reference.GROUP,
     health.GROUP,
 )

@@ -36,11 +36,16 @@ SECTIONS = {
     "Guides": (HOME, *re.findall(r"\| \[[^]]+\]\(([\w-]+)\.md\) \|", _source(HOME))),
     "Details": (
         *("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
-        *("webhook-delivery", "sandbox"),
+        *("webhook-delivery", "sandbox", "clients", "python-client", "typescript-client"),
     ),
     "More": ("states", "glossary", "changelog"),
 }
-NAMED_LIKE_A_GUIDE = {"webhooks.md": "webhook-delivery"}  # files of docs, with their slugs
+# Files whose slugs are not their names, seen from docs.
+SLUGS = {
+    "webhooks.md": "webhook-delivery",  # named like a guide
+    "../clients/python/README.md": "python-client",
+    "../clients/typescript/README.md": "typescript-client",
+}
 SNIPPET_LETTERS = 120
 EXAMPLE_BASE_URL = "https://api.example.com"
 
@@ -105,13 +110,18 @@ def search_index(base_url: str, others: Sequence[tuple[str, str, str, str]]) -> 
     return json.dumps([_entry(*part) for part in (*own, *others)], ensure_ascii=False).encode()
 
 
-def llms_text(base_url: str) -> bytes:
-    """The list of pages for programs that read documentation (llmstxt.org)."""
+def llms_text(base_url: str, packages: Sequence[str]) -> bytes:
+    """The list of pages for programs that read documentation (llmstxt.org), and of the packages of
+    clients, which are named.
+    """
     home = pages(base_url)[HOME]
     lines = [f"# {home.title}", "", f"> {home.summary}", ""]
     lines.append(
         f"The OpenAPI 3.1 document: {base_url}/openapi.json. Codes of errors: {base_url}/problems."
     )
+    if packages:
+        addresses = " and ".join(f"{base_url}/docs/{name}" for name in packages)
+        lines.append(f"Clients for pip and npm: {addresses}.")
     for name, slugs in SECTIONS.items():
         lines += ["", f"## {name}", ""]
         listed = [pages(base_url)[slug] for slug in slugs]
@@ -154,7 +164,7 @@ def _site_link(link: re.Match[str], folder: str) -> str:
     """
     text, path, anchor = link.groups("")
     file = posixpath.normpath(posixpath.join(folder, path))
-    slug = NAMED_LIKE_A_GUIDE.get(file, PurePosixPath(file).stem.lower())
+    slug = SLUGS.get(file, PurePosixPath(file).stem.lower())
     return (
         f"[{text}](/docs/{slug}{anchor})"
         if any(slug in slugs for slugs in SECTIONS.values())

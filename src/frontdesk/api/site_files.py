@@ -1,4 +1,6 @@
-"""The files of the documentation: pages, the index of their search, the reference, assets."""
+"""The files of the documentation: pages, the index of their search, the reference, assets, the
+packages of the clients.
+"""
 
 import json
 from collections.abc import Callable
@@ -17,6 +19,9 @@ _HTML = b"text/html; charset=utf-8"
 _JSON = b"application/json"
 _MARKDOWN = b"text/markdown; charset=utf-8"
 _TEXT = b"text/plain; charset=utf-8"
+_PACKAGE = b"application/octet-stream"
+# What clients/pack.py has made, while the program is packed or set up.
+PACKAGES = files("frontdesk.api").joinpath("assets/clients")
 ASSETS = {
     "site.css": ("site.css", _STYLE),
     "site.js": ("site.js", _SCRIPT),
@@ -49,7 +54,7 @@ def site_file(
             _JSON,
             lambda: json.dumps(postman_collection(document), indent=1).encode(),
         ),
-        "llms.txt": (_TEXT, lambda: site.llms_text(base_url)),
+        "llms.txt": (_TEXT, lambda: site.llms_text(base_url, package_names())),
     }
     if name in made:
         content_type, make = made[name]
@@ -57,12 +62,22 @@ def site_file(
     if name in ASSETS:
         path, content_type = ASSETS[name]
         return content_type, files("frontdesk.api").joinpath("assets", path).read_bytes()
+    if name in package_names():
+        return _PACKAGE, PACKAGES.joinpath(name).read_bytes()
     if name in pages:
         page = pages[name]
         return _HTML, site.layout(base_url, page.title, page.content, current=page)
     if name.removesuffix(".md") in pages:
         return _MARKDOWN, pages[name.removesuffix(".md")].markdown.encode()
     raise NotFound("address", "There is nothing at this address.")
+
+
+def package_names() -> list[str]:
+    """The packages of clients that this installation has: a wheel, and a tarball for npm."""
+    if not PACKAGES.is_dir():
+        return []
+    names = (each.name for each in PACKAGES.iterdir())
+    return sorted((name for name in names if name.endswith((".whl", ".tgz"))), reverse=True)
 
 
 def _operation_parts(document: Schema) -> list[tuple[str, str, str, str]]:

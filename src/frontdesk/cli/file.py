@@ -7,7 +7,7 @@ Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is he
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -427,30 +427,7 @@ def summary(file: model.EligibilityFile) -> list[str]:
             f"A worker continues where it stopped. To continue here: frontdesk file resume {file.id}"
         )
     if file.problem is not None:
-        lines.append(str(file.problem["message"]))
-        code = codes.find(Where.FILE, file.problem["code"])
-        if code is not None and code.remedy is Remedy.RENAME_MEMBERS:
-            lines.append(command_for(code.remedy, {}))
-    if file.needs_mapping and file.problem is not None:
-        suggestion = file.problem["suggestion"]
-        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
-        lines += suggestion["reasons"]
-        accept = (
-            f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file "
-            f"accept {file.id} --mapping F"
-        )
-        lines.append(
-            "Load the file with a mapping: frontdesk file load … --mapping F"
-            if file.dry_run
-            else accept
-        )
-    elif file.needs_approval:
-        decide = (
-            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
-            f"to cancel the file: frontdesk file cancel {file.id}"
-        )
-        again = "The real run would be held before its first row, until it is approved."
-        lines.append(again if file.dry_run else decide)
+        lines += _problem_lines(file, file.problem)
     lines += [
         f"Which members: frontdesk file report {file.id} --outcome {outcome}"
         for outcome in model.COUNTS
@@ -465,6 +442,32 @@ def summary(file: model.EligibilityFile) -> list[str]:
     if file.counts.get(model.REFUSED) or file.counts.get(model.WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines
+
+
+def _problem_lines(file: model.EligibilityFile, problem: Mapping[str, Any]) -> list[str]:
+    """The problem of the file, and the commands that decide about it or load it again."""
+    lines = [str(problem["message"])]
+    code = codes.find(Where.FILE, problem["code"])
+    ids = {"file_id": file.id}
+    if file.needs_mapping:
+        suggestion = problem["suggestion"]
+        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
+        lines += suggestion["reasons"]
+        accept = (
+            f"{command_for(Remedy.ACCEPT_MAPPING, ids)}; to give another: frontdesk file "
+            f"accept {file.id} --mapping F"
+        )
+        again = "Load the file with a mapping: frontdesk file load … --mapping F"
+        return [*lines, again if file.dry_run else accept]
+    if not file.needs_approval or code == codes.files.OVERTAKEN:
+        return [*lines, *filter(None, [command_for(code.remedy if code else None, ids)])]
+    if code is not None and code.remedy is Remedy.RENAME_MEMBERS:
+        lines.append(command_for(code.remedy, ids))
+    if file.dry_run:
+        return [*lines, "The real run would be held before its first row, until it is approved."]
+    approve = command_for(Remedy.APPROVE_FILE, ids)
+    cancel = f"to cancel the file: frontdesk file cancel {file.id}"
+    return [*lines, f"Nothing was applied. {approve}; {cancel}"]
 
 
 def _described(file: model.EligibilityFile, status: int = 0) -> Output:

@@ -11,26 +11,35 @@ EMPTY = _unreadable("empty", "There is nothing in the file.")
 NO_ROWS = _unreadable("no_rows", "There is no member in the file.")
 NO_HEADER = _unreadable(
     "no_header",
-    "None of the first rows names a field of a member: name the columns in a mapping, or give "
-    "the row by header_row.",
+    "None of the first rows names a field of a member: name the columns in a mapping, or say "
+    "which row is the header.",
+    remedy=Remedy.SAY_HEADER,
 )
 NO_KEY_COLUMN = _unreadable(
-    "no_key_column", "No column of a CSV holds the external_id: name the column in a mapping."
+    "no_key_column",
+    "No column of a CSV holds the external_id: name the column in a mapping.",
+    remedy=Remedy.GIVE_MAPPING,
 )
 REPEATED_COLUMN = _unreadable(
-    "repeated_column", "Two columns hold the same field: give one of them null in the mapping."
+    "repeated_column",
+    "Two columns hold the same field: give one of them null in the mapping.",
+    remedy=Remedy.GIVE_MAPPING,
 )
 MISSING_COLUMN = _unreadable(
     "missing_column",
     "The mapping names a column that the file does not have: correct the name in the mapping "
     "or in the file.",
+    remedy=Remedy.GIVE_MAPPING,
 )
 UNKNOWN_ENCODING = _unreadable(
-    "unknown_encoding", "The declared encoding is not supported: declare another."
+    "unknown_encoding",
+    "The declared encoding is not supported: declare another.",
+    remedy=Remedy.DECLARE_ENCODING,
 )
 WRONG_ENCODING = _unreadable(
     "wrong_encoding",
     "The bytes are not in the declared encoding: declare the encoding of the file.",
+    remedy=Remedy.DECLARE_ENCODING,
 )
 NOT_TEXT = _unreadable(
     "not_text", "The file is an image or other binary data, not a text: send it as CSV or .xlsx."
@@ -53,8 +62,8 @@ ENCRYPTED_WORKBOOK = _unreadable(
 )
 NO_SHEET = _unreadable(
     "no_sheet",
-    "The workbook has no sheet, or none of the name that the mapping or the upload gives: "
-    "name one of its sheets.",
+    "The workbook has no sheet, or none of the given name: name one of its sheets.",
+    remedy=Remedy.NAME_SHEET,
 )
 SHEET_TOO_LARGE = _unreadable(
     "sheet_too_large",
@@ -82,6 +91,7 @@ LOOKS_LIKE_SSN = _unreadable(
     "looks_like_ssn",
     "Most values of an identifier look like social security numbers: use another column, or "
     'set "ssn": "plain" in a mapping.',
+    remedy=Remedy.GIVE_MAPPING,
 )
 NOT_X12 = _unreadable(
     "not_x12",
@@ -96,15 +106,19 @@ WRONG_COUNT = _unreadable(
     "wrong_count",
     "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts "
     'pass with "counts": "lenient" in the mapping.',
+    remedy=Remedy.GIVE_MAPPING,
 )
 UNKNOWN_PURPOSE = _unreadable(
-    "unknown_purpose", "BGN08 is neither blank nor 2, 4 or RX: give the mode with the upload."
+    "unknown_purpose",
+    "BGN08 is neither blank nor 2, 4 or RX: say the mode of the file.",
+    remedy=Remedy.SAY_MODE,
 )
 WRONG_DATE = _unreadable("wrong_date", "BGN03, the date of the file, is not a real date.")
 MIXED_PURPOSES = _unreadable(
     "mixed_purposes",
-    "The transactions of the file have different BGN08: send them as separate files, or give "
-    "the mode with the upload.",
+    "The transactions of the file have different BGN08: send them as separate files, or say "
+    "the mode of the file.",
+    remedy=Remedy.SAY_MODE,
 )
 
 # Why a file is held until a person decides about it.
@@ -142,6 +156,7 @@ ONLY_COMPARED = _file(
     "only_compared",
     "BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If "
     'the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}',
+    remedy=Remedy.GIVE_MAPPING,
 )
 ALL_REFUSED = _file(
     "all_refused", "The first 10,000 rows were all refused, so the rest was not read."
@@ -152,7 +167,9 @@ TOO_MANY_ROWS = _file(
     "send it in parts on several days, or ask the operator for a larger quota.",
 )
 BAD_MAPPING = _file(
-    "bad_mapping", "The mapping can't be used: correct the part that the message names."
+    "bad_mapping",
+    "The mapping can't be used: correct the part that the message names.",
+    remedy=Remedy.GIVE_MAPPING,
 )
 INTERNAL = _file(
     "internal", "A fault of the service; applied rows stay applied, and the report lists them."

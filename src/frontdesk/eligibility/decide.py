@@ -498,7 +498,7 @@ def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskEr
         return None
     if intent.eligibility_id not in (None, own and own.values["id"]):
         return Conflict(
-            "The member was renamed or merged at the same time. Read it, then send the request again."
+            "The member was renamed or merged at the same time. Read it, then try again."
         )
     if own is None:
         if intent.creates:

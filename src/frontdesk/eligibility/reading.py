@@ -27,6 +27,8 @@ from frontdesk.text import Rejected, fold_email, parse_text, wire_time
 # Stored rows that a page looks at. A filter may want few of a plan's million members, and no index
 # follows the time of a change (docs/decisions/0067).
 MOST_ROWS = 10_000
+BORN_ON_A_DAY = 1000  # stored rows with one date of birth that a page of the search looks at
+FOUND_TOGETHER = 100  # members of such a page
 MERGED_FROM = "merged_from"  # of the history of a kept member; the account is not told of the merge
 
 Shown = dict[str, Any]  # a member as answers show it (docs/interface.md, Read members)
@@ -70,6 +72,27 @@ def find_records(
     if found is None or plan_id not in (None, found["plan_id"]):
         return []
     return _records(tx, [found], account_id, day)
+
+
+def find_people(
+    tx: Tx, last_name: str, dob: str, *, account_id: int, after_id: int, day: AccountDay
+) -> Page:
+    """A page of the account's members with this date of birth and this last name in any letter
+    case, in id order. It looks at 1,000 stored rows with the date of birth, so it may hold few
+    members, or none, before the last page.
+    """
+    try:
+        wanted = parse_text(last_name, limit=FIELDS["last_name"].kind.length).casefold()
+    except Rejected:  # nothing like it is stored
+        return [], None
+    born = store.list_born_on(tx, account_id, dob, after_id=after_id, limit=BORN_ON_A_DAY)
+    ids = [row.id for row in born if row.last_name.casefold() == wanted]
+    next_after = born[-1].id if len(born) == BORN_ON_A_DAY else None
+    if len(ids) > FOUND_TOGETHER:
+        ids = ids[:FOUND_TOGETHER]
+        next_after = ids[-1]
+    found = store.list_records_of(tx, account_id, ids) if ids else []
+    return _records(tx, found, account_id, day), next_after
 
 
 def list_records(tx: Tx, filter_: MemberFilter, *, size: int, day: AccountDay) -> Page:

@@ -6,7 +6,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Row, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, exists, func, literal, select, tuple_
 
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
@@ -227,6 +227,39 @@ def find_record(tx: Tx, account_id: int, column: str, value: Any) -> Values | No
     )
     row = tx.execute(select(*_RECORD).where(*named)).mappings().first()
     return None if row is None else dict(row)
+
+
+def list_born_on(
+    tx: Tx, account_id: int, dob: str, *, after_id: int, limit: int
+) -> Sequence[Row[int, str]]:
+    """The `id` and `last_name` of the account's rows with this date of birth, in id order after an
+    id, those of withdrawn and merged members counted.
+    """
+    columns = members.c
+    order = (columns.account_id, columns.dob, columns.id)
+    if tx.dialect.name == "sqlite":
+        born: Sequence[ColumnElement[bool]] = (
+            columns.account_id == account_id,
+            columns.dob == dob,
+            columns.id > after_id,
+        )
+    else:  # as in `_range`
+        day = literal(dob, columns.dob.type)
+        born = (
+            tuple_(*order) > tuple_(literal(account_id), day, literal(after_id)),
+            tuple_(columns.account_id, columns.dob) <= tuple_(literal(account_id), day),
+        )
+    query = select(columns.id, columns.last_name).where(*born)
+    return tx.execute(query.order_by(*order).limit(limit)).all()
+
+
+def list_records_of(tx: Tx, account_id: int, ids: Collection[int]) -> list[Values]:
+    """The account's members with these ids, by column, in id order, without those that were
+    withdrawn or merged.
+    """
+    named = (members.c.id.in_(sorted(ids)), members.c.account_id == account_id, *_IS_THERE)
+    query = select(*_RECORD).where(*named).order_by(members.c.id)
+    return [dict(row) for row in tx.execute(query).mappings()]
 
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:

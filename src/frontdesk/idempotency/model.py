@@ -56,6 +56,6 @@ class KeyInFlight(Conflict):
 
     def __init__(self) -> None:
         detail = (
-            "A request with this Idempotency-Key is under way. Send it again to get its answer."
+            "A request with this idempotency key is under way. Send it again to get its answer."
         )
         super().__init__(detail, code=codes.faults.IDEMPOTENCY_IN_FLIGHT, field=FIELD)

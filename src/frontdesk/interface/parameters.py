@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from frontdesk.codes import Where, sentences
 from frontdesk.eligibility.field_kinds import EMAIL_LENGTH
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Outcome
 from frontdesk.events.model import EVENT_ID
 from frontdesk.files import actions
@@ -93,7 +94,7 @@ def _header(name: str, text: str, hint: Any = str, *, required: bool = False) ->
 
 
 PLAN_ID = _path("plan_id", int, "`id` of the plan.", example=1)
-ASSET = _path("asset", str, "Name of the file.", example="page.js")
+ASSET = _path("asset", str, "Name of the file.", example="site.js")
 FILE_ID = _path("file_id", int, "`id` of the file.", example=1)
 FILE_FORMAT = _query(
     "file_format",
@@ -236,6 +237,18 @@ MEMBER_EMAIL = _query(
     "email",
     Annotated[str, Keywords(minLength=1, maxLength=EMAIL_LENGTH)],
     "Only the member with this e-mail address in any letter case, as `external_id`.",
+)
+MEMBER_LAST_NAME = _query(
+    "member_last_name",
+    "last_name",
+    Annotated[str, Keywords(minLength=1, maxLength=FIELDS["last_name"].kind.length)],
+    "Only members with exactly this last name in any letter case, who were born on `dob`.",
+)
+MEMBER_DOB = _query(
+    "member_dob",
+    "dob",
+    Day,
+    "Only members with this date of birth and `last_name`; both are given.",
 )
 MEMBER_UPDATED_SINCE = _query(
     "member_updated_since",

@@ -84,8 +84,8 @@ class StorageUsedUp(RateLimited):
             hour=0, minute=0, second=0, microsecond=0
         )
         detail = (
-            "The account has stored as many bytes as it may in a day. Send the request again "
-            "tomorrow (UTC), or ask the operator for a larger quota."
+            "The account has stored as many bytes as it may in a day. Try again tomorrow (UTC), "
+            "or ask the operator for a larger quota."
         )
         seconds = int((midnight - now).total_seconds()) + 1
         super().__init__(

@@ -73,7 +73,7 @@ def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
         "most of theirs."
     )
     at_limit = "Accounts whose immediate invitations wait for the hourly limit."
-    held = "1 while delivery is held (`frontdesk invitations release`)."
+    held = "1 while delivery is held."
     return [
         _gauges("frontdesk_invitations", "Invitations, by state.", "state", states),
         _gauges("frontdesk_invitations_window_used", window, "account_id", found.window_used),

@@ -34,7 +34,13 @@ from frontdesk_client.errors import (
     UnsupportedMediaType,
     WrongState,
 )
-from frontdesk_client.operations import Enrolment, Reconciliation, ReportLine, VersionedPlan
+from frontdesk_client.operations import (
+    BatchEnrolment,
+    Enrolment,
+    Reconciliation,
+    ReportLine,
+    VersionedPlan,
+)
 from frontdesk_client.webhooks import verify_webhook
 
 __all__ = [
@@ -43,6 +49,7 @@ __all__ = [
     "AsyncFrontdesk",
     "AuthenticationFailed",
     "BadSignature",
+    "BatchEnrolment",
     "Conflict",
     "Enrolment",
     "Fault",

@@ -68,15 +68,19 @@ class AsyncFrontdesk:
         scope: str | None = None,
         timeout: float = 30.0,
         attempts: int = 6,
+        strict: bool = False,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a
         request in all.
 
-        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url`
+        Without `scope` a token gets every scope of the client. `strict`: unknown fields and
+        parameters are refused instead of ignored. Raises ValueError unless `base_url`
         is https or local.
         """
-        self.core = Core(base_url, client_id, client_secret, scope=scope, attempts=attempts)
+        self.core = Core(
+            base_url, client_id, client_secret, scope=scope, attempts=attempts, strict=strict
+        )
         self._http = httpx.AsyncClient(
             base_url=self.core.base_url, timeout=timeout, transport=transport
         )
@@ -103,6 +107,7 @@ class AsyncFrontdesk:
     members = iterating(operations.members)
     member = awaiting(operations.member)
     find_member = awaiting(operations.find_member)
+    find_members = iterating(operations.find_members)
     member_history = iterating(operations.member_history)
     upload = returning_file(operations.upload)
     file = returning_file(operations.file)
@@ -197,27 +202,39 @@ class AsyncFileHandle(FileView):
         """
         return await self._become(operations.wait(self._desk.core, self.data, timeout))
 
-    async def approve(self) -> AsyncFileHandle:
+    async def approve(self, *, idempotency_key: str | None = None) -> AsyncFileHandle:
         """Let a held file continue as a whole. Raises WrongState, SecondPersonNeeded."""
-        return await self._become(operations.act(self._desk.core, self.data, "approve"))
+        return await self._become(
+            operations.act(self._desk.core, self.data, "approve", idempotency_key)
+        )
 
-    async def cancel(self) -> AsyncFileHandle:
+    async def cancel(self, *, idempotency_key: str | None = None) -> AsyncFileHandle:
         """Stop a waiting, running or held file; applied rows stay applied. Raises WrongState."""
-        return await self._become(operations.act(self._desk.core, self.data, "cancel"))
+        return await self._become(
+            operations.act(self._desk.core, self.data, "cancel", idempotency_key)
+        )
 
     async def accept_mapping(
-        self, mapping: Mapping[str, Any] | None = None, *, keep: bool = True
+        self,
+        mapping: Mapping[str, Any] | None = None,
+        *,
+        keep: bool = True,
+        idempotency_key: str | None = None,
     ) -> AsyncFileHandle:
         """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default.
         Raises WrongState.
         """
         return await self._become(
-            operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep)
+            operations.accept_mapping(
+                self._desk.core, self.data, mapping, keep=keep, key=idempotency_key
+            )
         )
 
-    async def undo(self) -> AsyncFileHandle:
+    async def undo(self, *, idempotency_key: str | None = None) -> AsyncFileHandle:
         """Undo the file's changes. Returns a new file, which does it. Raises WrongState."""
-        undo = await self._desk.run(operations.act(self._desk.core, self.data, "undo"))
+        undo = await self._desk.run(
+            operations.act(self._desk.core, self.data, "undo", idempotency_key)
+        )
         return AsyncFileHandle(self._desk, undo)
 
     def report(

@@ -67,15 +67,19 @@ class Frontdesk:
         scope: str | None = None,
         timeout: float = 30.0,
         attempts: int = 6,
+        strict: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         """`timeout` is in seconds, for connecting and for each piece of an answer; `attempts` of a
         request in all.
 
-        Without `scope` a token gets every scope of the client. Raises ValueError unless `base_url`
+        Without `scope` a token gets every scope of the client. `strict`: unknown fields and
+        parameters are refused instead of ignored. Raises ValueError unless `base_url`
         is https or local.
         """
-        self.core = Core(base_url, client_id, client_secret, scope=scope, attempts=attempts)
+        self.core = Core(
+            base_url, client_id, client_secret, scope=scope, attempts=attempts, strict=strict
+        )
         self._http = httpx.Client(base_url=self.core.base_url, timeout=timeout, transport=transport)
         self._token_lock = Lock()
 
@@ -100,6 +104,7 @@ class Frontdesk:
     members = iterating(operations.members)
     member = blocking(operations.member)
     find_member = blocking(operations.find_member)
+    find_members = iterating(operations.find_members)
     member_history = iterating(operations.member_history)
     upload = returning_file(operations.upload)
     file = returning_file(operations.file)
@@ -186,28 +191,35 @@ class FileHandle(FileView):
         """
         return self._become(operations.wait(self._desk.core, self.data, timeout))
 
-    def approve(self) -> FileHandle:
+    def approve(self, *, idempotency_key: str | None = None) -> FileHandle:
         """Let a held file continue as a whole. Raises WrongState, SecondPersonNeeded."""
-        return self._become(operations.act(self._desk.core, self.data, "approve"))
+        return self._become(operations.act(self._desk.core, self.data, "approve", idempotency_key))
 
-    def cancel(self) -> FileHandle:
+    def cancel(self, *, idempotency_key: str | None = None) -> FileHandle:
         """Stop a waiting, running or held file; applied rows stay applied. Raises WrongState."""
-        return self._become(operations.act(self._desk.core, self.data, "cancel"))
+        return self._become(operations.act(self._desk.core, self.data, "cancel", idempotency_key))
 
     def accept_mapping(
-        self, mapping: Mapping[str, Any] | None = None, *, keep: bool = True
+        self,
+        mapping: Mapping[str, Any] | None = None,
+        *,
+        keep: bool = True,
+        idempotency_key: str | None = None,
     ) -> FileHandle:
         """Give a held 834 a mapping, or the suggested one; `keep` makes it the account's default.
         Raises WrongState.
         """
         return self._become(
-            operations.accept_mapping(self._desk.core, self.data, mapping, keep=keep)
+            operations.accept_mapping(
+                self._desk.core, self.data, mapping, keep=keep, key=idempotency_key
+            )
         )
 
-    def undo(self) -> FileHandle:
+    def undo(self, *, idempotency_key: str | None = None) -> FileHandle:
         """Undo the file's changes. Returns a new file, which does it. Raises WrongState."""
         return FileHandle(
-            self._desk, self._desk.run(operations.act(self._desk.core, self.data, "undo"))
+            self._desk,
+            self._desk.run(operations.act(self._desk.core, self.data, "undo", idempotency_key)),
         )
 
     def report(

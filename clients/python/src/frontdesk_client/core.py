@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 VERSION = "0.1.0"
 REPEATED_STATUS = {408, 429, 502, 503, 504}
+REPEATED_ONCE = 500  # a fault of the service, which a second attempt may not meet
 IN_FLIGHT = "idempotency_in_flight"
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 20.0
@@ -121,7 +122,14 @@ class Core:
     """A client of the service: its credentials, its token, and how requests are repeated."""
 
     def __init__(
-        self, base_url: str, client_id: str, client_secret: str, *, scope: str | None, attempts: int
+        self,
+        base_url: str,
+        client_id: str,
+        client_secret: str,
+        *,
+        scope: str | None,
+        attempts: int,
+        strict: bool = False,
     ) -> None:
         url = httpx.URL(base_url)
         if url.scheme != "https" and not (url.scheme == "http" and url.host in LOCAL_HOSTS):
@@ -135,6 +143,7 @@ class Core:
         self._form = {"grant_type": "client_credentials", "client_id": client_id}
         self._form |= {"client_secret": client_secret} | ({"scope": scope} if scope else {})
         self._attempts = attempts
+        self._preference = {"Prefer": "handling=strict"} if strict else {}
         self._token = ""
         self._renew_at = 0.0
 
@@ -165,9 +174,10 @@ class Core:
 
         Raises Unreachable, ApiError, AuthenticationFailed.
         """
+        headers = self._preference | call.headers
         if call.method in ("POST", "PATCH"):
-            call.headers.setdefault("Idempotency-Key", uuid4().hex)
-        return (yield from self.repeat(call, is_authorized=True))
+            headers.setdefault("Idempotency-Key", uuid4().hex)
+        return (yield from self.repeat(replace(call, headers=headers), is_authorized=True))
 
     def page(self, pages: Pages[T]) -> Operation[tuple[list[T], Pages[T] | None]]:
         """The items of a page, and the pages after it or None."""
@@ -187,6 +197,7 @@ class Core:
         """
         send = prepared(call)
         rejected: str | None = None
+        faults_of_service = 0
         attempt = 0
         while True:
             token = (yield NeedToken(rejected)) if is_authorized else None
@@ -214,8 +225,9 @@ class Core:
                 if is_expired and is_repeatable(call):
                     rejected = token  # revoked, or a clock runs ahead
                     continue
+                faults_of_service += response.status_code == REPEATED_ONCE
             seconds = self._pause(call, failure, attempt)
-            if seconds is None:
+            if seconds is None or faults_of_service > 1:
                 raise failure from cause
             yield Pause(seconds)
 
@@ -228,7 +240,7 @@ class Core:
         if not isinstance(failure, ApiError | AuthenticationFailed):
             return backoff
         is_in_flight = isinstance(failure, ApiError) and IN_FLIGHT in failure.codes
-        if failure.status not in REPEATED_STATUS and not is_in_flight:
+        if failure.status not in {*REPEATED_STATUS, REPEATED_ONCE} and not is_in_flight:
             return None
         wanted = failure.retry_after or 0.0
         if wanted > LONGEST_RETRY_AFTER_SECONDS:

@@ -925,6 +925,22 @@ class Token(TypedDict):
     """Seconds since 1970."""
 
 
+class AuthorizationServer(TypedDict):
+    """What a program needs to get tokens (RFC 8414)."""
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str
+    token_endpoint_auth_methods_supported: list[str]
+    revocation_endpoint_auth_methods_supported: list[str]
+    grant_types_supported: list[str]
+    response_types_supported: list[str]
+    """Empty: nobody signs in by a browser."""
+    scopes_supported: list[str]
+    """A client has some of them."""
+    service_documentation: str
+
+
 class Fault(TypedDict):
     """One field at fault."""
 
@@ -986,6 +1002,8 @@ class ProblemRemedy(TypedDict):
         "approve_file",
         "cancel_file",
         "create_member",
+        "declare_encoding",
+        "give_mapping",
         "list_accounts",
         "list_clients",
         "list_invitations",
@@ -994,8 +1012,11 @@ class ProblemRemedy(TypedDict):
         "list_provider_groups",
         "move_member",
         "name_account",
+        "name_sheet",
         "rename_member",
         "rename_members",
+        "say_header",
+        "say_mode",
         "show_member",
         "stop_suppressing",
         "update_member",

@@ -74,6 +74,17 @@ class Enrolment(NamedTuple):
     """Codes of likely mistakes; the record is written"""
     ignored_fields: tuple[str, ...]
     """Unknown fields of the record"""
+    did_you_mean: dict[str, str]
+    """Those of them that are like a field, with its name"""
+
+
+class BatchEnrolment(BatchResults):
+    """The results of a batch, and the unknown fields of all its records. A result has those of its
+    own record as `ignored_fields`.
+    """
+
+    ignored_fields: list[str]
+    did_you_mean: dict[str, str]
 
 
 class ReportLine(TypedDict):
@@ -157,12 +168,17 @@ def versioned_plan(core: Core, plan_id: int) -> Operation[VersionedPlan]:
 
 
 def change_plan(
-    core: Core, plan_id: int, changes: PlanPatch, *, if_match: str | None = None
+    core: Core,
+    plan_id: int,
+    changes: PlanPatch,
+    *,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Operation[Plan]:
     """Change fields of a plan; absent fields keep their values. With `if_match`, PreconditionFailed
     if the plan has changed since it was read. Raises NotFound, Invalid.
     """
-    headers = {"If-Match": if_match} if if_match else {}
+    headers = keyed(idempotency_key) | ({"If-Match": if_match} if if_match else {})
     content = yield from core.json(
         Call("PATCH", f"/v2/plans/{plan_id:d}", json=changes, headers=headers)
     )
@@ -189,7 +205,7 @@ def enrol(
     NotFound (`no_such_member`) for a new one. `move=False`: Conflict (`other_plan`) for a member of
     another plan of the account.
     """
-    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    headers = keyed(idempotency_key)
     call = conditional(
         Call("POST", members_path(plan_id), json=member, headers=headers), only, move
     )
@@ -204,15 +220,24 @@ def enrol_batch(
     only: Literal["create", "update"] | None = None,
     move: bool | None = None,
     idempotency_key: str | None = None,
-) -> Operation[BatchResults]:
+) -> Operation[BatchEnrolment]:
     """Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no
     other: look at the `status` of each result. Raises Invalid (`too_many_records`), TooLarge above
     8 MiB, NotFound; for more members upload a file.
     """
-    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    headers = keyed(idempotency_key)
     call = Call("POST", f"{members_path(plan_id)}/batch", json=list(members), headers=headers)
-    results: BatchResults = yield from core.json(conditional(call, only, move))
-    return results
+    response = yield from core.request(conditional(call, only, move))
+    results: Any = content_of(response)
+    results["ignored_fields"] = [*listed(response, "Ignored-Fields")]
+    results["did_you_mean"] = meant_fields(response)
+    written: BatchEnrolment = results
+    return written
+
+
+def keyed(idempotency_key: str | None) -> dict[str, str]:
+    """The header of the caller's own key. Without it the client makes one for the call."""
+    return {"Idempotency-Key": idempotency_key} if idempotency_key else {}
 
 
 def conditional(call: Call, only: str | None, move: bool | None) -> Call:
@@ -224,43 +249,66 @@ def conditional(call: Call, only: str | None, move: bool | None) -> Call:
 
 
 def end_member(
-    core: Core, plan_id: int, eligibility_id: int, on: str | date
+    core: Core,
+    plan_id: int,
+    eligibility_id: int,
+    on: str | date,
+    *,
+    idempotency_key: str | None = None,
 ) -> Operation[Enrolment]:
     """Let the access of a member end; `on` is its last day, past or to come. Raises NotFound,
     Invalid.
     """
     path = f"{members_path(plan_id)}/{eligibility_id:d}/end"
-    return read_enrolment((yield from core.request(Call("POST", path, json={"on": on}))))
+    call = Call("POST", path, json={"on": on}, headers=keyed(idempotency_key))
+    return read_enrolment((yield from core.request(call)))
 
 
 def rename_member(
-    core: Core, plan_id: int, eligibility_id: int, external_id: str, *, member_id: str | None = None
+    core: Core,
+    plan_id: int,
+    eligibility_id: int,
+    external_id: str,
+    *,
+    member_id: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Operation[Enrolment]:
     """Give a member another identifier; its record, history and invitation stay. Raises NotFound,
     Invalid (`not_unique`).
     """
     path = f"{members_path(plan_id)}/{eligibility_id:d}/rename"
     wanted = given(external_id=external_id, member_id=member_id)
-    return read_enrolment((yield from core.request(Call("POST", path, json=wanted))))
+    call = Call("POST", path, json=wanted, headers=keyed(idempotency_key))
+    return read_enrolment((yield from core.request(call)))
+
+
+def listed(response: httpx.Response, name: str) -> tuple[str, ...]:
+    """The parts of a header of the answer."""
+    parts = response.headers.get(name, "").split(",")
+    return tuple(unquote(part.strip()) for part in parts if part.strip())
+
+
+def meant_fields(response: httpx.Response) -> dict[str, str]:
+    """Unknown fields, each with the similar name that exists."""
+    pairs = response.headers.get("Did-You-Mean", "").split(",")
+    split = (pair.strip().partition("=") for pair in pairs)
+    return {unquote(name): meant for name, _, meant in split if meant}
 
 
 def read_enrolment(response: httpx.Response) -> Enrolment:
-    def listed(name: str) -> tuple[str, ...]:
-        parts = response.headers.get(name, "").split(",")
-        return tuple(unquote(part.strip()) for part in parts if part.strip())
-
     invitation, _, reason = response.headers.get("Invitation", "").partition(";")
     member: Any = content_of(response)
     left_plan = response.headers.get("Eligibility-Left-Plan")
     return Enrolment(
         outcome=response.headers.get("Eligibility-Outcome", ""),
         member=member,
-        changed=listed("Eligibility-Changed"),
+        changed=listed(response, "Eligibility-Changed"),
         invitation=invitation,
         invitation_reason=reason.strip().removeprefix("reason=") or None,
         left_plan=None if left_plan is None else unquote(left_plan),
-        warnings=listed("Eligibility-Warnings"),
-        ignored_fields=listed("Ignored-Fields"),
+        warnings=listed(response, "Eligibility-Warnings"),
+        ignored_fields=listed(response, "Ignored-Fields"),
+        did_you_mean=meant_fields(response),
     )
 
 
@@ -312,6 +360,13 @@ def find_member(
     return found[0] if found else None
 
 
+def find_members(last_name: str, dob: str | date) -> Pages[EligibilityRecord]:
+    """The members of the account, under any plan, with this last name in any letter case and this
+    date of birth. Needs the scope `eligibility:read`.
+    """
+    return Pages(Call("GET", "/v2/eligibility", given(last_name=last_name, dob=dob)), list_page)
+
+
 def member_history(plan_id: int, eligibility_id: int) -> Pages[EligibilityChange]:
     """The changes of a member, the oldest first. Needs the scope `eligibility:read`."""
     path = f"{members_path(plan_id)}/{eligibility_id:d}/history"
@@ -355,7 +410,6 @@ def upload(
     sent and the size (None for a pipe); it begins again when the upload is repeated. A pipe is not
     repeated. Raises NotFound, Invalid, TooLarge, UnsupportedMediaType, RateLimited.
     """
-    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
     named = mapping if mapping is None or isinstance(mapping, str) else json.dumps(mapping)
     with Content(source, progress) as content:
         parameters = given(
@@ -371,7 +425,8 @@ def upload(
         path = f"/v2/plans/{plan_id:d}/eligibility-files"
         return (
             yield from read_file(
-                core, Call("POST", path, parameters, content=content, headers=headers)
+                core,
+                Call("POST", path, parameters, content=content, headers=keyed(idempotency_key)),
             )
         )
 
@@ -427,15 +482,18 @@ def refresh(core: Core, data: File) -> Operation[File]:
     return read_file(core, Call("GET", file_path(data)))
 
 
-def act(core: Core, data: File, action: Literal["approve", "cancel", "undo"]) -> Operation[File]:
-    return read_file(core, Call("POST", f"{file_path(data)}/{action}"))
+def act(
+    core: Core, data: File, action: Literal["approve", "cancel", "undo"], key: str | None
+) -> Operation[File]:
+    return read_file(core, Call("POST", f"{file_path(data)}/{action}", headers=keyed(key)))
 
 
 def accept_mapping(
-    core: Core, data: File, mapping: Mapping[str, Any] | None, *, keep: bool
+    core: Core, data: File, mapping: Mapping[str, Any] | None, *, keep: bool, key: str | None
 ) -> Operation[File]:
     path = f"{file_path(data)}/mapping"
-    return read_file(core, Call("POST", path, given(keep=keep), json=dict(mapping or {})))
+    body = dict(mapping or {})
+    return read_file(core, Call("POST", path, given(keep=keep), json=body, headers=keyed(key)))
 
 
 def wait(core: Core, data: File, timeout: float | None) -> Operation[File]:
@@ -547,21 +605,27 @@ def webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
 
 
 def create_webhook_endpoint(
-    core: Core, url: str, *, event_types: Sequence[str] = ()
+    core: Core, url: str, *, event_types: Sequence[str] = (), idempotency_key: str | None = None
 ) -> Operation[WebhookTarget]:
     """A new webhook endpoint, for events of these types or of all. Keep its `secret`, which is not
     shown again. Raises Invalid.
     """
-    return read_endpoint(
-        core, Call("POST", WEBHOOKS, json={"url": url, "event_types": list(event_types)})
-    )
+    asked = {"url": url, "event_types": list(event_types)}
+    call = Call("POST", WEBHOOKS, json=asked, headers=keyed(idempotency_key))
+    return read_endpoint(core, call)
 
 
 def change_webhook_endpoint(
-    core: Core, endpoint_id: int, changes: WebhookEndpointPatch
+    core: Core,
+    endpoint_id: int,
+    changes: WebhookEndpointPatch,
+    *,
+    idempotency_key: str | None = None,
 ) -> Operation[WebhookTarget]:
     """Change a webhook endpoint, pause it or let it go on. Raises NotFound, Invalid."""
-    return read_endpoint(core, Call("PATCH", f"{WEBHOOKS}/{endpoint_id:d}", json=changes))
+    path = f"{WEBHOOKS}/{endpoint_id:d}"
+    call = Call("PATCH", path, json=changes, headers=keyed(idempotency_key))
+    return read_endpoint(core, call)
 
 
 def delete_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[None]:
@@ -569,26 +633,41 @@ def delete_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[None]:
     yield from core.request(Call("DELETE", f"{WEBHOOKS}/{endpoint_id:d}"))
 
 
-def rotate_webhook_secret(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
+def rotate_webhook_secret(
+    core: Core, endpoint_id: int, *, idempotency_key: str | None = None
+) -> Operation[WebhookTarget]:
     """The endpoint with a new `secret`. The one before signs too, for 24 hours. Raises NotFound."""
-    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/rotate"))
+    path = f"{WEBHOOKS}/{endpoint_id:d}/rotate"
+    return read_endpoint(core, Call("POST", path, headers=keyed(idempotency_key)))
 
 
-def test_webhook_endpoint(core: Core, endpoint_id: int) -> Operation[WebhookTarget]:
+def test_webhook_endpoint(
+    core: Core,
+    endpoint_id: int,
+    *,
+    idempotency_key: str | None = None,  # noqa: PT028 - no test
+) -> Operation[WebhookTarget]:
     """Send the endpoint an event `webhook.test`, behind those that wait. Raises NotFound,
     WrongState while it is paused.
     """
-    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/test"))
+    path = f"{WEBHOOKS}/{endpoint_id:d}/test"
+    return read_endpoint(core, Call("POST", path, headers=keyed(idempotency_key)))
 
 
 def replay_webhook_endpoint(
-    core: Core, endpoint_id: int, *, event_id: str | None = None, since: datetime | None = None
+    core: Core,
+    endpoint_id: int,
+    *,
+    event_id: str | None = None,
+    since: datetime | None = None,
+    idempotency_key: str | None = None,
 ) -> Operation[WebhookTarget]:
     """Send the endpoint one event again, behind those that wait, or all since a time, in their
     order. Each has the `webhook-id` that it had. Raises NotFound, Invalid.
     """
     asked = given(event_id=event_id, since=since and wire_time(since))
-    return read_endpoint(core, Call("POST", f"{WEBHOOKS}/{endpoint_id:d}/replay", json=asked))
+    path = f"{WEBHOOKS}/{endpoint_id:d}/replay"
+    return read_endpoint(core, Call("POST", path, json=asked, headers=keyed(idempotency_key)))
 
 
 def read_endpoint(core: Core, call: Call) -> Operation[WebhookTarget]:

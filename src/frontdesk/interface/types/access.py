@@ -33,3 +33,17 @@ class Token(TypedDict):
     expires_in: Annotated[int, "Lifetime in seconds."]
     scope: str
     created_at: Annotated[int, "Seconds since 1970."]
+
+
+class AuthorizationServer(TypedDict):
+    """What a program needs to get tokens (RFC 8414)."""
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str
+    token_endpoint_auth_methods_supported: list[str]
+    revocation_endpoint_auth_methods_supported: list[str]
+    grant_types_supported: list[str]
+    response_types_supported: Annotated[list[str], "Empty: nobody signs in by a browser."]
+    scopes_supported: Annotated[list[str], "A client has some of them."]
+    service_documentation: str
