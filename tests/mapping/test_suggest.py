@@ -115,31 +115,36 @@ def test_values_of_an_export_become_rules() -> None:
 HEADERS = {
     "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|"
     "PERSON_NUMBER|Position ID"
-    "|employeeId|Employee_EmployeeNumber",
+    "|employeeId|Employee_EmployeeNumber|External ID*|External ID:|EEID|EE ID|EE #|EMPNO|EMPLOYEEID|"
+    "Employee ID No.|Assoc ID|Associate OID",
     "first_name": (
         "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|"
-        "firstName"
+        "firstName|RECIP_FST_NM|F_NAME|* First Name|[First Name]"
     ),
-    "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
-    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
+    "last_name": "Surname|Last_Name|Legal Last Name|LNAME|Last Name [Required]|Last Name - Required|"
+    "Last Name {required}|RECIP_LST_NM",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)|"
+    "Date of Birth (YYYY-MM-DD)|Date of Birth [MM/DD/YYYY]*|DOB MM/DD/YYYY|DATEOFBIRTH|RECIP_BRTH_DT",
+    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)|GNDR_CD|Sex (M/F):",
     "zipcode": (
         "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|"
-        "POSTAL|Private ZIP Code"
+        "POSTAL|Private ZIP Code|RES_ZIP|RES_ZIP_CD|MAIL_ZIP|Zip5|ZIP (5 digits)"
     ),
     "email": "E-Mail|Work Email|Email Address|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
     "effective_date": (
         "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|"
-        "EecDateOfLastHire"
+        "EecDateOfLastHire|ELIG_BEG_DT|COV_BEG_DT|BEG_DT|EFF DT|ENROLL_DT|SPAN_BEG_DT|Effective Date:"
     ),
     "expiry_date": (
         "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|"
-        "COVERAGE_THRU_DATE"
+        "COVERAGE_THRU_DATE|ELIG_END_DT|TERM DT|DISENROLL_DT|Term Date (if applicable)"
     ),
-    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
+    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID|Member ID:|Member ID #|MBRID|RECIP_ID|"
+    "Recipient ID|MEDICAID_ID|Medicaid No|CIN|MBI|Subscriber Code",
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
-    "state": "State|Home Address - State|Home State|REGION_2|Home state id",
+    "state": "State|Home Address - State|Home State|REGION_2|Home state id|RES_ST",
+    "county": "County|RES_CNTY",
 }
 VALUE = {
     "dob": "1977-01-11",

@@ -238,6 +238,17 @@ def test_a_code_that_may_mean_two_relationships_is_not_guessed(
     assert rules.get("relationship_code_hipaa", {}).get("values") == codes
 
 
+def test_codes_of_relationships_are_no_identifier_whatever_the_column_is_called() -> None:
+    found = suggested(listed("Subscriber Code", ["S", "D", "D"]))
+    assert found["columns"][-1]["fields"] == [
+        "relationship_code",
+        "relationship_code_hipaa",
+        "subscriber_relationship",
+    ]
+    found = suggested(listed("Subscriber Code", ["S10", "S11", "S12"]))
+    assert found["columns"][-1]["fields"] == ["member_id"]
+
+
 STAFF = "Employee ID|First Name|Last Name|Birth Date|Gender|Zip|Benefits Eligibility Date|Term Date"
 WORDS = names_in(
     "Active|Terminated|COBRA|LOA|Waived|Retired|Leave of Absence|Terminated - Voluntary|Not Eligible",

@@ -181,7 +181,10 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
         if (hired := meant.pop(names.HIRE_DATE, None)) is not None and not has_begin:
             meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
-        if keys and are_mostly_ssns(sample.column(column)):
+        if keys and _are_relationships(sample.column(column)):
+            # `Subscriber Code` of S and D
+            known[column] = {RELATIONSHIP: names.GOOD_NAME}
+        elif keys and are_mostly_ssns(sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is
             # hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
@@ -189,6 +192,12 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
             known[column] = {name: score for name, score in meant.items() if name not in keys}
     return known
+
+
+def _are_relationships(cells: Sequence[str]) -> bool:
+    """Whether the cells are words of a relationship, and no numbers of persons."""
+    words = {*map(str.casefold, cells)}
+    return bool(words) and words <= names.RELATIONSHIP_OF.keys() and all(map(str.isalpha, words))
 
 
 def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
