@@ -1071,7 +1071,7 @@ export interface components {
             field: string;
             code: string;
             rows: number;
-            /** @description What to give for a field that no column holds, with an example. */
+            /** @description What to give for a field that no column holds, with an example; the rows of several people under one identifier, by number. */
             advice: string | null;
         };
         /** @description A mapping that would read the file. No value of a member is in it. */

@@ -19,6 +19,7 @@ from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
 from frontdesk.formats.model import HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.digests import Hide, PersonColumns
 from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.parser import FileMapping
 from frontdesk.mapping.values import (
@@ -70,11 +71,13 @@ class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its
     values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing,
-    or of one field.
+    `ignored` names the columns that are not read. `secret` is the account's, for the digests in
+    identifiers. Raises Unreadable for columns that are missing, or of one field.
     """
 
-    def __init__(self, names: Sequence[str], mapping: FileMapping, place: int = 1) -> None:
+    def __init__(
+        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, secret: bytes = b""
+    ) -> None:
         self._mapping = mapping
         self._place = place
         self.width = len(names)
@@ -109,7 +112,11 @@ class TableColumns:
             )
         )
         self._names = [name or "" for name in self._plain]
-        self._makers = [(name, rule.maker(name, at, mapping.clear)) for name, rule, at in rules]
+        persons = PersonColumns(self._plain, rules, clear=mapping.clear, secret=secret)
+        self._makers = [
+            (name, rule.maker(name, at, mapping.clear, hide=_hider(name, at, persons)))
+            for name, rule, at in rules
+        ]
         converters = [(name, FIELDS[name].kind.from_text) for name in targets if name in FIELDS]
         self._conversions = [(name, convert) for name, convert in converters if convert is not None]
         self._metadata = [name for name in targets if name.startswith(METADATA_PREFIX)]
@@ -284,6 +291,10 @@ class TableColumns:
         )
 
 
+def _hider(target: str, positions: Sequence[int], persons: PersonColumns) -> Hide | None:
+    return persons.hider(positions) if target in (KEY, "member_id") else None
+
+
 def _refused(place: int, key: object, fault: Fault) -> Row:
     """It has its key for the report, and so that the member does not count as missing."""
     return Row(place, {KEY: key} if key else {}, faults=(fault,))
@@ -309,8 +320,9 @@ class ObjectKeys:
     values as cells. `ignored` names the keys that are no field, of all objects so far.
     """
 
-    def __init__(self, mapping: FileMapping) -> None:
+    def __init__(self, mapping: FileMapping, secret: bytes = b"") -> None:
         self.ignored: list[str] = []
+        self._secret = secret
         self._mapping = mapping
         self._clear = min(mapping.clear)
         self._is_translated = bool(mapping.columns or mapping.fields or mapping.skip or mapping.end)
@@ -354,7 +366,7 @@ class ObjectKeys:
         folded = set(map(fold_name, names))
         self._unseen -= folded
         absent = [name for name in self._needed if name not in folded]
-        columns = TableColumns([*names, *absent], self._mapping)
+        columns = TableColumns([*names, *absent], self._mapping, secret=self._secret)
         self._ignore(columns.ignored)
         return columns
 

@@ -243,9 +243,15 @@ class FieldRule:
     constant: str | None = None
 
     def maker(
-        self, target: str, positions: Sequence[int], clear: frozenset[str]
+        self,
+        target: str,
+        positions: Sequence[int],
+        clear: frozenset[str],
+        *,
+        hide: Callable[[list[str]], list[str]] | None = None,
     ) -> Callable[[Sequence[str]], Value]:
         """A function from a row's cells to the value; `positions` are those of the rule's columns.
+        `hide` makes a digest of the cells of an identifier that hold names or birth dates.
 
         >>> rule = FieldRule(columns=("City", "State"), join=", ")
         >>> make = rule.maker("city", [1, 2], clear=frozenset({"NULL"}))
@@ -269,6 +275,8 @@ class FieldRule:
                 parts[1:] = [part or self.blank for part in parts[1:]]
             if needs_all and not all(parts):  # half of an identifier could be another member's
                 parts = []
+            if hide is not None:
+                parts = hide(parts)
             text = read_part(self.join.join(filter(None, parts)))
             if self.values and (word := text.casefold()) in self.values:
                 return self.values[word]

@@ -25,17 +25,21 @@ _LONGEST_SHOWN = 24
 # way only.
 _VALUE = re.compile(r"[^@\s]+@[^@\s][^@\s.]*[.][^@\s]+|[-+(). 0-9/:]{4,}")
 
+_PlacedRow = tuple[int, list[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd
-    ones. `delimiter` is None for workbooks.
+    ones, with their places in the file. `delimiter` is None for workbooks.
     """
 
     format: Format
     names: list[str]
     rows: list[list[str]]
+    places: list[int]
     odd_rows: list[list[str]] = field(default_factory=list)
+    odd_places: list[int] = field(default_factory=list)
     delimiter: str | None = None
 
     def column(self, position: int) -> list[str]:
@@ -88,13 +92,25 @@ def read_sample(
     split = chain.from_iterable(table.blocks)
     # No wider than what tells that there are too many cells: a short line of a hostile file has
     # 65,000.
-    rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
+    rows = (
+        (place, [*cells[: MOST_COLUMNS + 1]])
+        for place, cells, _, _ in split
+        if any(map(str.strip, cells))
+    )
     taken = _first(rows, is_cut=is_cut)
-    even = [row for row in taken if len(row) == len(names)]
+    even = [(place, row) for place, row in taken if len(row) == len(names)]
     if not even:
         raise Unreadable(codes.files.NO_ROWS, "The file has no row below its header.")
-    odd = [row for row in taken if len(row) != len(names)]
-    return Sample(found, names, even, odd, table.delimiter or None)
+    odd = [(place, row) for place, row in taken if len(row) != len(names)]
+    return Sample(
+        found,
+        names,
+        rows=[row for _, row in even],
+        places=[place for place, _ in even],
+        odd_rows=[row for _, row in odd],
+        odd_places=[place for place, _ in odd],
+        delimiter=table.delimiter or None,
+    )
 
 
 def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
@@ -102,15 +118,15 @@ def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
     return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
 
 
-def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
+def _first(rows: Iterable[_PlacedRow], *, is_cut: bool) -> list[_PlacedRow]:
     """The first rows, of a text that may end anywhere without the last one."""
-    taken = list[list[str]]()
+    taken = list[_PlacedRow]()
     left = SAMPLE_LETTERS
     try:
-        for row in islice(rows, SAMPLE_ROWS + is_cut):
+        for place, row in islice(rows, SAMPLE_ROWS + is_cut):
             if (left := left - sum(map(len, row))) < 0:
                 break
-            taken.append(row)
+            taken.append((place, row))
     except Unreadable as error:
         if error.code == "too_large" or not is_cut:
             raise

@@ -7,22 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.formats.model import Format
 from frontdesk.formats.source import open_source
-from frontdesk.mapping.model import REPEATED
-from frontdesk.mapping.opening import with_addresses
-from frontdesk.mapping.parser import OPEN, UNRELATED, parse_mapping, remedy_for
+from frontdesk.mapping.parser import OPEN, UNRELATED
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.mapping.suggest.names import meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
-from frontdesk.mapping.table import TableColumns
+from frontdesk.mapping.suggest.trial import try_mapping
 from frontdesk.mapping.values import FAMILY, field_named
 from frontdesk.mapping.x12 import suggest_x12
 
@@ -99,7 +95,7 @@ def suggest_mapping(
         "sheet": sheet if sample.format is Format.XLSX else None,
     }
     mapping = {name: part for name, part in mapping.items() if part}
-    tried = _try(sample, mapping, today)
+    tried = try_mapping(sample, mapping, today)
     asked = {"questions": {each["column"]: OPEN for each in questions}} if questions else {}
     return tried | {
         "type": "mapping_suggestions",
@@ -122,8 +118,15 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
         medical = {word for word in words if _MEDICAL.search(plain[word])}
         others = {word for word in words - medical if _OTHER.search(plain[word])}
         if medical and others and words == medical | others and len(others) <= _MOST_WORDS:
-            rows = [row for row in sample.rows if row[position].strip().casefold() not in others]
-            return {"column": name, "equals": sorted(others)}, replace(sample, rows=rows)
+            kept = [
+                (place, row)
+                for place, row in zip(sample.places, sample.rows, strict=True)
+                if row[position].strip().casefold() not in others
+            ]
+            rows = [row for _, row in kept]
+            places = [place for place, _ in kept]
+            rule = {"column": name, "equals": sorted(others)}
+            return rule, replace(sample, rows=rows, places=places)
     return None
 
 
@@ -281,48 +284,3 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
         }
         columns.append(column)
     return columns
-
-
-def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
-    """Reads the rows by the mapping: how many would be refused if their members were new, and for
-    what; how many left out.
-    """
-    given = [*sample.rows, *sample.odd_rows]
-    table = TableColumns(sample.names, parse_mapping(mapping))
-    rows = [
-        row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped
-    ]
-    read = [(row, parse_member(row.values, today=today, lenient=True)) for row in rows]
-    versions = {
-        (record.external_id or "", repr(record.given)) for row, record in read if not row.faults
-    }
-    times_of = Counter(key for key, _ in versions if key)
-    faults_of_rows = []
-    for row, record in read:
-        dates = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = row.faults or (*record.faults, *missing_on_create(record), *filter(None, [dates]))
-        repeated = [REPEATED] if times_of[record.external_id or ""] > 1 else []
-        faults_of_rows.append(
-            dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated))
-        )
-    counted = Counter(chain.from_iterable(faults_of_rows))
-    whole = sum(not row.faults for row in rows)
-    return {
-        "rows": len(given),
-        "refused_rows": sum(map(bool, faults_of_rows)),
-        "skipped_rows": len(given) - len(rows),
-        "refused": [
-            {
-                "field": field,
-                "code": code,
-                "rows": times,
-                "advice": (
-                    f"{times:,} of {whole:,} rows lack it: {remedy_for(field)}; "
-                    "else ask the sender for it."
-                )
-                if code == "required"
-                else None,
-            }
-            for (field, code), times in counted.most_common()
-        ],
-    }
