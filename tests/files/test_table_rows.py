@@ -105,9 +105,7 @@ def test_a_table_of_social_security_numbers_needs_a_mapping_that_says_so(
     assert desk.load(write(rows), mapping=MAPPING).counts == {"created": 8}
     rows[1][at] = "123456788"
     assert desk.load(write(rows), mapping=MAPPING | {"ssn": "plain"}).state == "done"
-    joined = MAPPING | {
-        "fields": {"member_id": {"column": ["external_id", "zipcode"], "join": ""}}
-    }
+    joined = MAPPING | {"fields": {"member_id": {"column": ["external_id", "zipcode"], "join": ""}}}
     content = written(table("1||Active")).replace(b"E1", b"1234")
     assert "looks_like_ssn" in str(desk.load(content, mapping=joined).problem), (
         "a rule made it of two cells"

@@ -845,7 +845,7 @@ export interface components {
              *     - `no_rows`: There is no member in the file.
              *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or give the row by header_row.
              *     - `no_key_column`: No column of a CSV holds the external_id: name the column in a mapping.
-             *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping.
+             *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping, of two with one name by NAME#2.
              *     - `missing_column`: The mapping names a column that the file does not have: correct the name in the mapping or in the file.
              *     - `unknown_encoding`: The declared encoding is not supported: declare another.
              *     - `wrong_encoding`: The bytes are not in the declared encoding: declare the encoding of the file.

@@ -18,7 +18,9 @@ NO_KEY_COLUMN = _unreadable(
     "no_key_column", "No column of a CSV holds the external_id: name the column in a mapping."
 )
 REPEATED_COLUMN = _unreadable(
-    "repeated_column", "Two columns hold the same field: give one of them null in the mapping."
+    "repeated_column",
+    "Two columns hold the same field: give one of them null in the mapping, of two with one name "
+    "by NAME#2.",
 )
 MISSING_COLUMN = _unreadable(
     "missing_column",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, count, groupby, islice
+from itertools import compress, groupby, islice
 from operator import not_
 from typing import Any
 
@@ -19,18 +19,11 @@ from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
 from frontdesk.formats.model import HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.column_names import MARK, ColumnNames
 from frontdesk.mapping.digests import Hide, PersonColumns
 from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.parser import FileMapping
-from frontdesk.mapping.values import (
-    FAMILY,
-    METADATA_PREFIX,
-    PLAN,
-    FieldRule,
-    RowRule,
-    field_named,
-    fold_name,
-)
+from frontdesk.mapping.values import FAMILY, METADATA_PREFIX, PLAN, FieldRule, RowRule, fold_name
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY = "external_id"
@@ -52,11 +45,11 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
     key_columns = mapping.fields[KEY].columns if KEY in mapping.fields else ()
 
     def rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
-        folded = {fold_name(name) for name in names}
-        targets = [target_of(name, mapping) for name in names]
-        has_key = KEY in targets or (bool(key_columns) and folded.issuperset(key_columns))
-        count = sum(target is not None for target in targets) + sum(
-            not folded.isdisjoint(rule.columns) for rule in mapping.fields.values()
+        columns = ColumnNames(names, mapping)
+        has_all = bool(key_columns) and all(map(columns.places, key_columns))
+        has_key = KEY in columns.targets or has_all
+        count = sum(target is not None for target in columns.targets) + sum(
+            any(map(columns.places, rule.columns)) for rule in mapping.fields.values()
         )
         return (
             place == mapping.header_row,
@@ -81,10 +74,11 @@ class TableColumns:
         self._mapping = mapping
         self._place = place
         self.width = len(names)
-        folded = [*map(fold_name, names)]
-        self._at = dict(zip(folded, count(), strict=False))
-        self._times = Counter(folded)
-        own = [target_of(name, mapping) for name in names]
+        self._columns = ColumnNames(names, mapping)
+        own = self._columns.targets
+        for name in mapping.columns:
+            if self._columns.times(name) is not None:
+                raise self._missing(name, "columns")
         # A rule overrides the column with its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         rules = [
@@ -256,12 +250,20 @@ class TableColumns:
         return [own.index(target)] if target in own and rule.constant is None else []
 
     def _position(self, folded: str, part: str) -> int:
-        if folded not in self._at:
-            message = f"the mapping's {part} names a column that the file does not have"
-            raise Unreadable(codes.files.MISSING_COLUMN, message, place=self._place)
-        if self._times[folded] > 1:
+        places = self._columns.places(folded)
+        if not places:
+            raise self._missing(folded, part)
+        if len(places) > 1:
             raise self._repeated(folded)
-        return self._at[folded]
+        return places[0]
+
+    def _missing(self, folded: str, part: str) -> Unreadable:
+        times = self._columns.times(folded)
+        message = f"the mapping's {part} names a column that the file does not have"
+        if times is not None:
+            ordinal = folded.rpartition(MARK)[2]
+            message += f": {MARK}{ordinal} of a name that {times} of its columns have"
+        return Unreadable(codes.files.MISSING_COLUMN, message, place=self._place)
 
     def _check(self, known: list[str]) -> None:
         twice = sorted(target for target, times in Counter(known).items() if times > 1)
@@ -286,9 +288,11 @@ class TableColumns:
             )
 
     def _repeated(self, name: str) -> Unreadable:
-        return Unreadable(
-            codes.files.REPEATED_COLUMN, f"two columns hold {shown_name(name)}", place=self._place
+        message = (
+            f"two columns hold {shown_name(name)}: name one of them in the mapping, and another "
+            "one null; two of one name are NAME#1 and NAME#2"
         )
+        return Unreadable(codes.files.REPEATED_COLUMN, message, place=self._place)
 
 
 def _hider(target: str, positions: Sequence[int], persons: PersonColumns) -> Hide | None:
@@ -354,7 +358,9 @@ class ObjectKeys:
     def _translated(self, place: int, values: dict[str, Any]) -> Row:
         try:
             columns = self._columns_of(tuple(values))
-        except Unreadable:
+        except Unreadable as error:
+            if error.code == codes.files.MISSING_COLUMN:
+                raise
             return Row(place, {}, faults=(_FIELD_TWICE,))
         cells = [self._clear if value is None else cell_of(value) for value in values.values()]
         return columns.row(place, [*cells, *[""] * (columns.width - len(cells))])
@@ -381,11 +387,3 @@ def cell_of(value: Any) -> str:
         return value
     whole = type(value) is float and value.is_integer()
     return json.dumps(int(value) if whole else value, ensure_ascii=False)
-
-
-def target_of(name: str, mapping: FileMapping) -> str | None:
-    """The field of a column by the mapping, else by the interface's names; None without one, or if
-    the mapping excludes the column.
-    """
-    target = mapping.columns.get(fold_name(name))
-    return field_named(name) if target is None else target or None

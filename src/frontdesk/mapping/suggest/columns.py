@@ -199,7 +199,7 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
             # An identifier that is left out by mistake is named by a person; a stored number is
             # hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
-            plain = {"columns": {sample.names[column]: target}, "ssn": "plain"}
+            plain = {"columns": {sample.apart[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
             known[column] = {name: score for name, score in meant.items() if name not in keys}
     return known

@@ -12,6 +12,7 @@ from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.workbook import read_sheet
+from frontdesk.mapping.column_names import names_apart
 from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
 from frontdesk.mapping.values import fold_name
 
@@ -31,11 +32,13 @@ _PlacedRow = tuple[int, list[str]]
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd
-    ones, with their places in the file. `delimiter` is None for workbooks.
+    ones, with their places in the file. `apart` are the names by which a mapping tells the columns
+    apart. `delimiter` is None for workbooks.
     """
 
     format: Format
     names: list[str]
+    apart: list[str]
     rows: list[list[str]]
     places: list[int]
     odd_rows: list[list[str]] = field(default_factory=list)
@@ -48,16 +51,19 @@ class Sample:
         return [cell for cell in cells if cell]
 
     def can_be_mapped(self, position: int) -> bool:
-        """Whether a mapping can name the column: its name is neither blank nor a text, and stands
-        once.
+        """Whether a mapping can name the column: its name is neither blank nor a text, and no other
+        column's.
         """
-        name = self.names[position]
-        folded = [*map(fold_name, self.names)]
+        folded = [*map(fold_name, self.apart)]
         return (
             bool(folded[position])
-            and len(name) <= LONGEST_NAME
+            and len(self.names[position]) <= LONGEST_NAME
             and folded.count(folded[position]) == 1
         )
+
+    def is_repeated(self, position: int) -> bool:
+        """Whether another column has the same name."""
+        return self.apart[position] != self.names[position]
 
 
 def read_sample(
@@ -105,6 +111,7 @@ def read_sample(
     return Sample(
         found,
         names,
+        apart=names_apart(names),
         rows=[row for _, row in even],
         places=[place for place, _ in even],
         odd_rows=[row for _, row in odd],

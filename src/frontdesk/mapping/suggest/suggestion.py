@@ -125,7 +125,7 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
             ]
             rows = [row for _, row in kept]
             places = [place for place, _ in kept]
-            rule = {"column": name, "equals": sorted(others)}
+            rule = {"column": sample.apart[position], "equals": sorted(others)}
             return rule, replace(sample, rows=rows, places=places)
     return None
 
@@ -147,10 +147,10 @@ def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
         ]
         of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
         if of_totals and max(of_totals) <= half:
-            rules.append({"column": sample.names[column], "starts_with": [*_TOTALS]})
+            rules.append({"column": sample.apart[column], "starts_with": [*_TOTALS]})
         blank = [filled for cell, filled in cells if column == key and not cell]
         if blank and max(blank) <= half:
-            rules.append({"column": sample.names[key], "equals": ""})
+            rules.append({"column": sample.apart[key], "equals": ""})
     return rules
 
 
@@ -161,8 +161,8 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
     """
     questions = []
     others = [
-        name
-        for at, name in enumerate(draft.sample.names)
+        apart
+        for at, (apart, name) in enumerate(zip(draft.sample.apart, draft.sample.names, strict=True))
         if not draft.uses(at) and _names_other(name)
     ]
     if others:
@@ -180,7 +180,7 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
             is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
         )
         if is_flag or is_waived or (can_be_asked and _is_status(name, words)):
-            questions.append(_status_question(name, words))
+            questions.append(_status_question(draft.sample.apart[position], words))
     return questions[:_MOST_QUESTIONS]
 
 
@@ -246,12 +246,17 @@ def _listed(words: Iterable[str]) -> str:
 
 def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
     """Names alone in `columns`, what needs work in `fields`. A column with the name of a field
-    needs neither, unless the field is another one.
+    needs neither, unless the field is another one, or another column has the same name.
     """
-    columns_of = draft.sample.names
+    columns_of = draft.sample.apart
     own = [field_named(name) for name in columns_of]
     columns: dict[str, str | None] = {
         columns_of[at]: None for at in draft.notes if own[at] in FIELDS
+    }
+    columns |= {
+        columns_of[at]: None
+        for at, name in enumerate(draft.sample.names)
+        if draft.sample.is_repeated(at) and field_named(name) and not draft.uses(at)
     }
     fields: dict[str, Any] = {}
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
@@ -273,7 +278,7 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
     sample = draft.sample
     real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
     columns = []
-    for at, name in enumerate(sample.names):
+    for at, name in enumerate(sample.apart):
         uses = draft.uses(at)
         column = {
             "column": name,
