@@ -72,7 +72,9 @@ def _open_table(
     if mapping.header_row not in (None, table.place):
         message = f"the file has no row {mapping.header_row}, which is said to be the header"
         raise Unreadable(codes.files.NO_HEADER, message, place=mapping.header_row)
-    columns = TableColumns(table.names, mapping, place=table.place, secret=secret)
+    columns = TableColumns(
+        table.names, mapping, place=table.place, secret=secret, is_1904=table.is_1904
+    )
     columns.check_key()
     read_by = (table.delimiter, *table.names) if source else ()
     encoding = source.encoding if source else None

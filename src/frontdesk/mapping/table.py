@@ -65,11 +65,18 @@ class TableColumns:
     values.
 
     `ignored` names the columns that are not read. `secret` is the account's, for the digests in
-    identifiers. Raises Unreadable for columns that are missing, or of one field.
+    identifiers; `is_1904` is that of the table. Raises Unreadable for columns that are missing, or
+    of one field.
     """
 
     def __init__(
-        self, names: Sequence[str], mapping: FileMapping, *, place: int = 1, secret: bytes = b""
+        self,
+        names: Sequence[str],
+        mapping: FileMapping,
+        *,
+        place: int = 1,
+        secret: bytes = b"",
+        is_1904: bool = False,
     ) -> None:
         self._mapping = mapping
         self._place = place
@@ -82,7 +89,7 @@ class TableColumns:
         # A rule overrides the column with its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         rules = [
-            (target, rule, positions)
+            (target, rule.since_1904() if is_1904 else rule, positions)
             for target, rule in mapping.fields.items()
             if (positions := self._positions(target, rule, own)) or rule.constant is not None
         ]

@@ -33,7 +33,7 @@ _PlacedRow = tuple[int, list[str]]
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd
     ones, with their places in the file. `apart` are the names by which a mapping tells the columns
-    apart. `delimiter` is None for workbooks.
+    apart. `delimiter` is None for workbooks, `is_1904` that of the table.
     """
 
     format: Format
@@ -44,6 +44,7 @@ class Sample:
     odd_rows: list[list[str]] = field(default_factory=list)
     odd_places: list[int] = field(default_factory=list)
     delimiter: str | None = None
+    is_1904: bool = False
 
     def column(self, position: int) -> list[str]:
         """The cells of a column that are not blank, trimmed."""
@@ -117,6 +118,7 @@ def read_sample(
         odd_rows=[row for _, row in odd],
         odd_places=[place for place, _ in odd],
         delimiter=table.delimiter or None,
+        is_1904=table.is_1904,
     )
 
 

@@ -28,7 +28,7 @@ def try_mapping(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str
     """As JSON, how many rows would be refused if their members were new, and for what; how many are
     left out.
     """
-    table = TableColumns(sample.names, parse_mapping(mapping))
+    table = TableColumns(sample.names, parse_mapping(mapping), is_1904=sample.is_1904)
     cells_of_rows = (*sample.rows, *sample.odd_rows)
     placed = zip((*sample.places, *sample.odd_places), cells_of_rows, strict=True)
     rows = [
