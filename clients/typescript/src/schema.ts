@@ -4619,7 +4619,7 @@ export interface operations {
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
              *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
-             *     - `untidy_file`: The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older version, …
+             *     - `untidy_file`: The file has small faults with a clear meaning: an 834 space, wrong counts, no BGN08, an older version, …; a table its header again between the rows, which is skipped.
              *     - `not_found`: The account has no such plan.
              *     - `too_many_taken`: The row has a value of another account's record, and too many records of the account had one today; send the row again tomorrow (UTC).
              *     - `not_now`: Other requests keep changing the same record; send the row again.

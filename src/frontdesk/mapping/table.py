@@ -81,6 +81,9 @@ class TableColumns:
         self._mapping = mapping
         self._place = place
         self.width = len(names)
+        self._header = [*map(str.strip, names)]
+        # A cell that shows at once that a row is not the header again.
+        self._shown_at = next((at for at, name in enumerate(self._header) if name), 0)
         self._columns = ColumnNames(names, mapping)
         own = self._columns.targets
         for name in mapping.columns:
@@ -158,7 +161,7 @@ class TableColumns:
         row with a key is not blank, and what follows the key need not be split.
         """
         cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
-        if not all(map(str.strip, cells)):
+        if not all(map(str.strip, cells)) or self._header[self._key_at] in cells:
             return []
         clear = self._mapping.clear
         return (
@@ -174,7 +177,16 @@ class TableColumns:
         cells = row[1]
         if row[2] is None or self._are_read_whole or len(cells) != self.width:
             return False
-        return any(map(str.strip, cells)) and not _applies(self._row_rules, cells)
+        if _applies(self._row_rules, cells) or self._is_header(cells):
+            return False
+        return any(map(str.strip, cells))
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        """Whether the row is the header again, as in exports that are made for pages."""
+        at = self._shown_at
+        if len(cells) != self.width or not cells or cells[at].strip() != self._header[at]:
+            return False
+        return [*map(str.strip, cells)] == self._header
 
     def _key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none, or too
@@ -192,6 +204,8 @@ class TableColumns:
         """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
         if _applies(self._skips, cells):
             return Row(place, {}, skipped=True)
+        if self._is_header(cells):
+            return Row(place, {}, skipped=True, warnings=(codes.rows.UNTIDY_FILE,))
         if fault is None and len(cells) != self.width:
             message = (
                 f"has {len(cells)} cells where the header has {self.width} columns: "

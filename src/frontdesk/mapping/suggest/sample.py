@@ -99,10 +99,11 @@ def read_sample(
     split = chain.from_iterable(table.blocks)
     # No wider than what tells that there are too many cells: a short line of a hostile file has
     # 65,000.
+    header = [*map(str.strip, names)]
     rows = (
         (place, [*cells[: MOST_COLUMNS + 1]])
         for place, cells, _, _ in split
-        if any(map(str.strip, cells))
+        if any(map(str.strip, cells)) and [*map(str.strip, cells[: MOST_COLUMNS + 1])] != header
     )
     taken = _first(rows, is_cut=is_cut)
     even = [(place, row) for place, row in taken if len(row) == len(names)]
