@@ -161,7 +161,7 @@ class TableColumns:
         row with a key is not blank, and what follows the key need not be split.
         """
         cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
-        if not all(map(str.strip, cells)) or self._header[self._key_at] in cells:
+        if not cells or not all(map(str.strip, cells)) or self._header[self._key_at] in cells:
             return []
         clear = self._mapping.clear
         return (
