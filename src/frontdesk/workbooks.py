@@ -3,9 +3,9 @@ which imports nothing else of the package: it starts in 0.1 s and has its memory
 (docs/decisions/0090). `formats.workbook` starts it.
 
 Standard input is the workbook, a file that can be sought in; the arguments are the limits and the
-sheet's name. Standard output gets `marshal` values, each behind its length in four bytes: lists of
-`(row number, cells as texts)`, then an empty list; or a `(code, message, row number)` of the fault
-of an unreadable workbook.
+sheet's name. Standard output gets `marshal` values, each behind its length in four bytes: whether
+days are counted from 1904, lists of `(row number, cells as texts)`, then an empty list; or a
+`(code, message, row number)` of the fault of an unreadable workbook.
 
 calamine holds a whole sheet: 200,000 rows of 20 columns took 370 MiB. So it gets the sheet a few
 MiB at a time, each piece in a small workbook of our own with the styles and the shared strings of
@@ -121,7 +121,7 @@ def _refuse_entities(content: bytes) -> None:
         )
 
 
-def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
+def sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
     """The name of the sheet's part, and whether days are counted from 1904. Without `wanted` the
     first sheet that is shown.
     """
@@ -152,9 +152,12 @@ def _sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool
     return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
 
 
-def rows_of(package: WorkbookPackage, wanted: str | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Number, from 1, and cells as texts, from the first column on, of each row that is not blank."""
-    name, is_1904 = _sheet_part(package, wanted)
+def rows_of(
+    package: WorkbookPackage, name: str, *, is_1904: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """Number, from 1, and cells as texts, from the first column on, of each row of the part that is
+    not blank.
+    """
     strings = package.parts[STRINGS].file_size if STRINGS in package.parts else 0
     size = min(max(SMALLEST_PIECE, strings), LARGEST_PIECE)
     surroundings = _surroundings(package, is_1904=is_1904)
@@ -274,7 +277,10 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         with open(0, "rb", closefd=False) as stream:
-            rows = rows_of(WorkbookPackage(stream, [*map(int, sys.argv[1:5])]), *sys.argv[5:6])
+            package = WorkbookPackage(stream, [*map(int, sys.argv[1:5])])
+            name, is_1904 = sheet_part(package, next(iter(sys.argv[5:6]), None))
+            rows = rows_of(package, name, is_1904=is_1904)
+            _write(is_1904)
             while block := [*islice(rows, ROWS_AT_ONCE)]:
                 _write(block)
         _write([])

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from frontdesk.db import Database
 from frontdesk.eligibility import list_probes
+from frontdesk.eligibility.tables import members
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
@@ -98,6 +100,21 @@ def test_pairs_that_look_alike_are_listed_until_called_distinct(
         assert cli.json("member", "distinct", *both) == {"distinct": [*pair]}
     found = cli.json("member", "duplicates")
     assert [(each["id"], each["other_id"]) for each in found] == with_third
+
+
+def test_a_gap_of_a_million_million_ids_makes_no_search_for_pairs_longer(
+    db: Database, cli: CommandLine, pair: Pair
+) -> None:
+    far = 10**12
+    keys = {"external_id": "AB 000009", "member_id": "M-9", "email": None, "email_folded": None}
+    with db.write() as tx:
+        [known] = tx.execute(select(members).where(members.c.id == pair[1])).mappings()
+        tx.execute(members.insert().values(dict(known) | keys | {"id": far}))
+    expected = [pair, (pair[0], far), (pair[1], far)]
+    found = cli.json("member", "duplicates")
+    assert [(each["id"], each["other_id"]) for each in found] == expected
+    found = cli.json("member", "duplicates", "--after", str(pair[0]), str(far))
+    assert [(each["id"], each["other_id"]) for each in found] == expected[2:]
 
 
 def test_a_merged_identifier_leads_to_the_one_that_is_kept(

@@ -14,6 +14,7 @@ from tests.files.exports import names_in, written
 from tests.files.loading import ON_SQLITE, Desk
 from tests.formats.reading import MEMBER, file_834
 from tests.formats.workbooks import workbook
+from tests.mapping.suggesting import suggested
 
 pytestmark = ON_SQLITE
 MAPPING: dict[str, Any] = {
@@ -87,6 +88,36 @@ ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999"]
 OWN = ["000123456", "E2", "E3", "12345678"]
 
 
+HEADERS: list[dict[str, Any]] = [
+    {"columns": {"Until": "expiry_date"}},
+    MAPPING,
+    {"fields": {"member_id": {"column": ["member_id", "zipcode"]}}},
+]
+
+
+@pytest.mark.parametrize("write", [written, workbook])
+@pytest.mark.parametrize("mapping", HEADERS)
+def test_the_header_again_between_the_rows_is_skipped_with_a_warning(
+    desk: Desk, write: Any, mapping: dict[str, Any]
+) -> None:
+    rows = table(*(f"{number}||Active" for number in range(6)))
+    header = rows[0]
+    paged = [*rows[:3], header, *rows[3:5], [f" {name} " for name in header], *rows[5:]]
+    file = desk.load(write(paged), mapping=mapping)
+    assert file.counts == {"created": 6, "skipped": 2, "warned": 2}
+    again = [line for line in desk.report(file) if line["row"] in (4, 7)]
+    assert [(line["row"], line["outcome"], line["code"]) for line in again] == [
+        (4, "skipped", ""),
+        (4, "warned", "untidy_file"),
+        (7, "skipped", ""),
+        (7, "warned", "untidy_file"),
+    ]
+    assert "header" in again[1]["hint"]
+    again_loaded = desk.load(write(paged), mapping=mapping, full=True)
+    assert again_loaded.counts == {"unchanged": 6, "skipped": 2, "warned": 2}
+    assert suggested(write(paged))["rows"] == 6
+
+
 @pytest.mark.parametrize("write", [written, workbook, as_json])
 @pytest.mark.parametrize("column", ["external_id", "member_id"])
 def test_a_table_of_social_security_numbers_needs_a_mapping_that_says_so(
@@ -105,10 +136,8 @@ def test_a_table_of_social_security_numbers_needs_a_mapping_that_says_so(
     assert desk.load(write(rows), mapping=MAPPING).counts == {"created": 8}
     rows[1][at] = "123456788"
     assert desk.load(write(rows), mapping=MAPPING | {"ssn": "plain"}).state == "done"
-    joined = MAPPING | {
-        "fields": {"member_id": {"column": ["first_name", "last_name"], "join": ""}}
-    }
-    content = written(table("1||Active")).replace(b"Robin,Sample 1", b"123,456789")
+    joined = MAPPING | {"fields": {"member_id": {"column": ["external_id", "zipcode"], "join": ""}}}
+    content = written(table("1||Active")).replace(b"E1", b"1234")
     assert "looks_like_ssn" in str(desk.load(content, mapping=joined).problem), (
         "a rule made it of two cells"
     )

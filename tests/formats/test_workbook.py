@@ -112,6 +112,17 @@ def test_what_other_programs_write_is_read() -> None:
 def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
     content = workbook([["external_id", "dob"], ["E1", date(1977, 1, 11)]], is_1904=True)
     assert rows_of(gzip.compress(content))[0].values == {"external_id": "E1", "dob": "1977-01-11"}
+    # Numbers without a format of dates are days of the same count.
+    dates: dict[str, Any] = {"fields": {"dob": {"dates": ["excel", "MM/DD/YYYY"]}}}
+    for is_1904, number in ((True, 26674), (False, 28136)):
+        rows: list[list[Any]] = [
+            ["external_id", "dob"],
+            ["E1", number],
+            ["E2", "1/11/1977"],
+            ["E3", number + 0.5],
+        ]
+        found = rows_of(workbook(rows, is_1904=is_1904), mapping=dates)
+        assert {row.values["dob"] for row in found} == {"1977-01-11"}
     prefixed = re.sub(r"<(/?)(\w)", r"<\1x:\2", GOOD).replace("xmlns=", "xmlns:x=")
     without_numbers = re.sub(r' r="\w+"', "", GOOD)
     for sheet_text in (prefixed, without_numbers):
@@ -128,7 +139,7 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 def test_a_sheet_read_in_pieces_has_the_same_rows(
     monkeypatch: pytest.MonkeyPatch, has_numbers: bool
 ) -> None:
-    from frontdesk.workbooks import WorkbookPackage
+    from frontdesk.workbooks import WorkbookPackage, sheet_part
     from frontdesk.workbooks import rows_of as sheet_rows
 
     monkeypatch.setattr("frontdesk.workbooks.MIB", 20_000)
@@ -140,6 +151,8 @@ def test_a_sheet_read_in_pieces_has_the_same_rows(
     ]
     text = sheet_xml(*rows)
     content = raw_workbook(text if has_numbers else re.sub(r' r="[0-9]+"', "", text))
-    found = list(sheet_rows(WorkbookPackage(io.BytesIO(content), (2**30, 200, 2**24, 65_536))))
+    package = WorkbookPackage(io.BytesIO(content), (2**30, 200, 2**24, 65_536))
+    name, is_1904 = sheet_part(package, None)
+    found = list(sheet_rows(package, name, is_1904=is_1904))
     assert [number for number, _ in found] == list(range(1, 4_000))
     assert all(cells[1] == f"B{number}" for number, cells in found)

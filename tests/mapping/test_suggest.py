@@ -22,7 +22,7 @@ from tests.files.exports import excel_export, hr_export, names_in, synthea, writ
 from tests.files.loading import Desk
 from tests.formats.reading import Pieces, rows_of
 from tests.formats.workbooks import workbook
-from tests.mapping.suggesting import rules_of, suggested
+from tests.mapping.suggesting import answered, rules_of, suggested
 
 EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
 COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
@@ -115,31 +115,36 @@ def test_values_of_an_export_become_rules() -> None:
 HEADERS = {
     "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EecEmpNo|EMPLID|"
     "PERSON_NUMBER|Position ID"
-    "|employeeId|Employee_EmployeeNumber",
+    "|employeeId|Employee_EmployeeNumber|External ID*|External ID:|EEID|EE ID|EE #|EMPNO|EMPLOYEEID|"
+    "Employee ID No.|Assoc ID|Associate OID",
     "first_name": (
         "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|EepNameFirst|"
-        "firstName"
+        "firstName|RECIP_FST_NM|F_NAME|* First Name|[First Name]"
     ),
-    "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)",
-    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
+    "last_name": "Surname|Last_Name|Legal Last Name|LNAME|Last Name [Required]|Last Name - Required|"
+    "Last Name {required}|RECIP_LST_NM",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)|"
+    "Date of Birth (YYYY-MM-DD)|Date of Birth [MM/DD/YYYY]*|DOB MM/DD/YYYY|DATEOFBIRTH|RECIP_BRTH_DT",
+    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)|GNDR_CD|Sex (M/F):",
     "zipcode": (
         "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|"
-        "POSTAL|Private ZIP Code"
+        "POSTAL|Private ZIP Code|RES_ZIP|RES_ZIP_CD|MAIL_ZIP|Zip5|ZIP (5 digits)"
     ),
     "email": "E-Mail|Work Email|Email Address|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
     "effective_date": (
         "Effective Date|Coverage Begin Date|EFFDT|COV_EFF_DT|Start date|Employee_HireDate|"
-        "EecDateOfLastHire"
+        "EecDateOfLastHire|ELIG_BEG_DT|COV_BEG_DT|BEG_DT|EFF DT|ENROLL_DT|SPAN_BEG_DT|Effective Date:"
     ),
     "expiry_date": (
         "Expiration Date|Term Date|Coverage End Date|Departure date|COV_TERM_DT|Last Day|"
-        "COVERAGE_THRU_DATE"
+        "COVERAGE_THRU_DATE|ELIG_END_DT|TERM DT|DISENROLL_DT|Term Date (if applicable)"
     ),
-    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
+    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID|Member ID:|Member ID #|MBRID|RECIP_ID|"
+    "Recipient ID|MEDICAID_ID|Medicaid No|CIN|MBI|Subscriber Code",
     "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
-    "state": "State|Home Address - State|Home State|REGION_2|Home state id",
+    "state": "State|Home Address - State|Home State|REGION_2|Home state id|RES_ST",
+    "county": "County|RES_CNTY",
 }
 VALUE = {
     "dob": "1977-01-11",
@@ -294,7 +299,6 @@ def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
         ("7,Robin,Sample,1977-01-31,F,02134\n8,Lee,Sample,1978-01-31,M,02134\n", "no_header"),
         ("id,robin@example.com\n1,2\n", "no_header"),
         ("Employee ID,DOB\n", "no_rows"),
-        ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
         (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "cut_off"),
@@ -345,10 +349,25 @@ def test_a_column_that_no_mapping_can_name_gets_no_rule(first: str) -> None:
     rows = [["x", str(n), "Robin", "Boston", "Boston"] for n in range(9)]
     found = suggested(written([names, *rows, ["Total", "", "", "", ""]]))
     assert found["skipped_rows"] == 1
-    assert (
-        suggested(written([["Status", "STATUS", "Employee ID"], ["a", "b", "1"]]))["questions"]
-        == []
-    )
+
+
+def test_columns_of_one_name_are_told_apart_in_a_suggestion() -> None:
+    header = ["Employee ID", "City", "CITY", "Effective Date", "Effective Date", "Status", "status"]
+    content = written([header, ["1", "Boston", "Salem", "01/13/2026", "", "active", "retired"]])
+    found = suggested(content)
+    assert found["mapping"]["columns"] == {
+        "City#1": "city",
+        "CITY#2": None,
+        "Effective Date#2": None,
+        "Employee ID": "external_id",
+    }
+    assert found["mapping"]["fields"]["effective_date"]["column"] == "Effective Date#1"
+    assert [each["column"] for each in found["questions"]] == ["Status#1", "status#2"]
+    [row] = rows_of(content, mapping=answered(found))
+    assert (row.values["city"], row.values["effective_date"]) == ("Boston", "2026-01-13")
+    ended = found["questions"][1]["choices"][0]["mapping"]["end"]
+    assert ended[0]["column"] == "status#2"
+    parse_mapping(found["mapping"] | {"questions": {}, "end": ended})
 
 
 def test_a_column_of_every_kind_of_date_gets_as_many_formats_as_a_rule_may_have() -> None:

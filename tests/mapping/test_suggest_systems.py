@@ -185,7 +185,7 @@ FAMILIES: list[tuple[str, list[str], list[str], bool]] = [
     ("Person Code", ["01", "02", "03"], ["01", "02", "03"], True),
     ("Dependent Number", ["", "1", "2"], ["0", "1", "2"], True),
     ("Relationship", ["Employee", "Spouse", "Child"], ["Employee", "Spouse", "Child"], False),
-    ("Relationship", ["Employee", "Child", "Child"], ["Robin", "Kim", "Sam"], False),
+    ("Relationship", ["Employee", "Child", "Child"], ["DIGEST", "DIGEST", "DIGEST"], False),
 ]
 
 
@@ -203,9 +203,10 @@ def test_dependents_under_the_number_of_the_employee_are_told_apart(
     assert found["refused"] == []
     values = [row.values for row in rows_of(content, mapping=found["mapping"])]
     named = [f"E{family}-{key}" for family in (1, 2) for key in keys]
-    assert [(each["external_id"], each["member_id"]) for each in values] == [
-        (key, key) for key in named
-    ]
+    made = [(str(each["external_id"]), str(each["member_id"])) for each in values]
+    assert len(set(made)) == len(made)
+    shown = [tuple(re.sub(r"-[0-9a-f]{8}$", "-DIGEST", key) for key in pair) for pair in made]
+    assert shown == [(key, key) for key in named]
     assert (found["columns"][0]["confidence"] > 0.8) is is_sure
 
 
@@ -217,7 +218,86 @@ def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys
         "repeated_differently",
         2,
     )
-    assert refused["advice"] is None
+    assert "In 1 places several people have one identifier: rows 2 and 3." in refused["advice"]
+
+
+HOUSEHOLD = f"{LIST}|Relationship|Person Code"
+
+
+def household(number: int, *, first: str = "", relation: str = "Employee", code: str = "1") -> str:
+    """A row of a family; the employee's by default."""
+    first = first or f"Robin{number}"
+    day = f"02/{1 + number % 28:02}/{1960 + number % 40}"
+    return f"E{number}|{first}|Sample|F|{day}|02134|01/01/2026|{relation}|{code}"
+
+
+EMPLOYEES = [household(number) for number in range(100)]
+
+
+def key_columns(found: dict[str, Any]) -> Any:
+    mapping = found["mapping"]
+    plain = [name for name, field in mapping["columns"].items() if field == "external_id"]
+    return plain or mapping["fields"]["external_id"]["column"]
+
+
+def test_a_few_clashes_are_named_by_their_rows_and_change_no_identifier() -> None:
+    stray = [household(7, first="Kim"), household(9, first="Lee")]
+    found = suggested(table(HOUSEHOLD, [*EMPLOYEES, *stray]))
+    assert key_columns(found) == ["Employee ID"]
+    [refused] = found["refused"]
+    assert (refused["code"], refused["rows"], found["refused_rows"]) == (
+        "repeated_differently",
+        4,
+        4,
+    )
+    assert (
+        "In 2 places several people have one identifier: rows 9 and 102; rows 11 and 103."
+        in (refused["advice"])
+    )
+    assert [name for name in ("Kim", "Lee", "Robin", "E7") if name in str(found["refused"])] == []
+
+
+def test_a_repeated_person_number_is_no_reason_for_names_in_identifiers() -> None:
+    spouses = [household(n, first="Kim", relation="Spouse", code="2") for n in range(50)]
+    twice = household(3, first="Lee", relation="Spouse", code="2")
+    found = suggested(table(HOUSEHOLD, [*EMPLOYEES, *spouses, twice]))
+    assert key_columns(found) == ["Employee ID", "Person Code"]
+    assert [each["rows"] for each in found["refused"]] == [2]
+
+
+def test_rows_of_one_person_that_differ_are_no_clash_and_are_named(desk: Desk) -> None:
+    again = household(3).replace("02134", "01970")
+    content = table(HOUSEHOLD, [*EMPLOYEES, again])
+    found = suggested(content)
+    assert key_columns(found) == ["Employee ID"]
+    [refused] = found["refused"]
+    assert "rows of one person differ: rows 5 and 102." in refused["advice"]
+    assert desk.load(content, mapping=found["mapping"]).counts == {"created": 99, "refused": 2}
+
+
+@pytest.mark.parametrize("head", [LIST, f"{LIST}|Relationship"])
+def test_families_get_an_identifier_that_refuses_nobody(head: str, desk: Desk) -> None:
+    people = [
+        (number, first, day, relation)
+        for number in range(30)
+        for first, day, relation in (
+            ("Robin", "01/13/1977", "Employee"),
+            ("George", "02/03/2010", "Child"),
+            ("George", "05/06/2012", "Child"),
+        )
+    ]
+    rows = [
+        f"E{number}|{first}|Sample{number}|M|{day}|02134|01/01/2026|{relation}"
+        for number, first, day, relation in people
+    ]
+    if head == LIST:
+        rows = [row.rpartition("|")[0] for row in rows]
+    content = table(head, rows)
+    found = suggested(content)
+    assert found["refused"] == []
+    assert key_columns(found) == ["Employee ID", "First Name", "DOB"]
+    assert desk.load(content, mapping=found["mapping"]).counts == {"created": 90}
+    assert [key for key in desk.members() if not re.fullmatch("E[0-9]+-[0-9a-f]{8}", key)] == []
 
 
 @pytest.mark.parametrize(
@@ -236,6 +316,17 @@ def test_a_code_that_may_mean_two_relationships_is_not_guessed(
 ) -> None:
     rules = suggested(listed("Rel Cd", words.split("|")))["mapping"]["fields"]
     assert rules.get("relationship_code_hipaa", {}).get("values") == codes
+
+
+def test_codes_of_relationships_are_no_identifier_whatever_the_column_is_called() -> None:
+    found = suggested(listed("Subscriber Code", ["S", "D", "D"]))
+    assert found["columns"][-1]["fields"] == [
+        "relationship_code",
+        "relationship_code_hipaa",
+        "subscriber_relationship",
+    ]
+    found = suggested(listed("Subscriber Code", ["S10", "S11", "S12"]))
+    assert found["columns"][-1]["fields"] == ["member_id"]
 
 
 STAFF = "Employee ID|First Name|Last Name|Birth Date|Gender|Zip|Benefits Eligibility Date|Term Date"

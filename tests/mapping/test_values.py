@@ -240,6 +240,70 @@ def test_a_column_that_is_not_there_or_twice_fails_the_file(
     assert (found, message[:6]) == (code, "Row 1:")
 
 
+TWICE = "external_id,Effective Date,Effective Date,City\n1,2026-01-01,2026-12-31,Boston\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Effective Date", "Effective Date#2"),
+        ("Effective Date#1", "effective-date #2"),
+        ("Effective Date#1", "Effective Date"),
+    ],
+)
+@pytest.mark.parametrize("in_columns", [True, False])
+def test_columns_of_one_name_are_told_apart_by_their_number(
+    first: str, second: str, in_columns: bool
+) -> None:
+    fields = {"effective_date": first, "expiry_date": second}
+    mapping: dict[str, Any] = {
+        "fields": {field: {"column": name} for field, name in fields.items()}
+    }
+    if in_columns:
+        mapping = {"columns": {name: field for field, name in fields.items()}}
+    [row] = rows_of(TWICE, mapping=mapping)
+    assert row.values == {
+        "external_id": "1",
+        "effective_date": "2026-01-01",
+        "expiry_date": "2026-12-31",
+        "city": "Boston",
+    }
+
+
+def test_one_of_two_columns_can_be_left_out_or_decide_about_its_rows() -> None:
+    [row] = rows_of(TWICE, mapping={"columns": {"Effective Date#1": None}})
+    assert row.values["effective_date"] == "2026-12-31"
+    skip = [{"column": "Effective Date#2", "starts_with": "2026"}]
+    content = TWICE + "2,2026-01-01,2027-01-01,Boston\n"
+    assert [row.skipped for row in rows_of(content, mapping={"skip": skip})] == [True, False]
+
+
+def test_a_header_that_ends_in_a_number_sign_and_a_number_is_named_by_it() -> None:
+    content = "external_id,City,City,City#2,Job#3\n1,Boston,Salem,Rome,x\n"
+    mapping = {
+        "columns": {"City#1": None, "City": None, "City#2": "county", "Job#3": "metadata.job"}
+    }
+    [row] = rows_of(content, mapping=mapping)
+    assert row.values == {"external_id": "1", "county": "Rome", "metadata": {"job": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "part"),
+    [
+        ({"columns": {"Effective Date#3": "expiry_date"}}, "columns"),
+        ({"fields": {"expiry_date": {"column": "Effective Date#3"}}}, "fields.expiry_date"),
+        ({"skip": [{"column": "Effective Date#3", "equals": ""}]}, "skip"),
+    ],
+)
+def test_a_number_that_no_column_has_fails_the_file(mapping: dict[str, Any], part: str) -> None:
+    found, message = refused(lambda: rows_of(TWICE, mapping=mapping))
+    said = f"Row 1: the mapping's {part} names a column that the file does not have"
+    assert (found, message) == (
+        "missing_column",
+        f"{said}: #3 of a name that 2 of its columns have",
+    )
+
+
 def test_the_columns_of_rules_help_to_find_the_delimiter() -> None:
     mapping = {"fields": {"external_id": {"column": "Nr"}, "city": {"column": "Ort"}}}
     assert rows_of("Nr;Ort\n1;Bern\n", mapping=mapping)[0].values == {

@@ -865,7 +865,7 @@ export interface components {
              *     - `no_rows`: There is no member in the file.
              *     - `no_header`: None of the first rows names a field of a member: name the columns in a mapping, or say which row is the header.
              *     - `no_key_column`: No column of a CSV holds the external_id: name the column in a mapping.
-             *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping.
+             *     - `repeated_column`: Two columns hold the same field: give one of them null in the mapping, of two with one name by NAME#2.
              *     - `missing_column`: The mapping names a column that the file does not have: correct the name in the mapping or in the file.
              *     - `unknown_encoding`: The declared encoding is not supported: declare another.
              *     - `wrong_encoding`: The bytes are not in the declared encoding: declare the encoding of the file.
@@ -1091,7 +1091,7 @@ export interface components {
             field: string;
             code: string;
             rows: number;
-            /** @description What to give for a field that no column holds, with an example. */
+            /** @description What to give for a field that no column holds, with an example; the rows of several people under one identifier, by number. */
             advice: string | null;
         };
         /** @description A mapping that would read the file. No value of a member is in it. */
@@ -4685,7 +4685,7 @@ export interface operations {
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
              *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
-             *     - `untidy_file`: The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older version, …
+             *     - `untidy_file`: The file has small faults with a clear meaning: an 834 space, wrong counts, no BGN08, an older version, …; a table its header again between the rows, which is skipped.
              *     - `not_found`: The account has no such plan.
              *     - `too_many_taken`: The row has a value of another account's record, and too many records of the account had one today; send the row again tomorrow (UTC).
              *     - `not_now`: Other requests keep changing the same record; send the row again.

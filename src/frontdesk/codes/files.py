@@ -22,7 +22,8 @@ NO_KEY_COLUMN = _unreadable(
 )
 REPEATED_COLUMN = _unreadable(
     "repeated_column",
-    "Two columns hold the same field: give one of them null in the mapping.",
+    "Two columns hold the same field: give one of them null in the mapping, of two with one name "
+    "by NAME#2.",
     remedy=Remedy.GIVE_MAPPING,
 )
 MISSING_COLUMN = _unreadable(

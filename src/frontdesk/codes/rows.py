@@ -79,8 +79,8 @@ ADDED_AND_ENDED = _row(
 )
 UNTIDY_FILE = _row(
     "untidy_file",
-    "The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older "
-    "version, …",
+    "The file has small faults with a clear meaning: an 834 space, wrong counts, no BGN08, an "
+    "older version, …; a table its header again between the rows, which is skipped.",
     field="external_id",
 )
 NOT_FOUND = _row("not_found", "The account has no such plan.", field="plan")

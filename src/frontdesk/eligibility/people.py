@@ -35,14 +35,14 @@ from frontdesk.invitations.model import InvitationStep
 from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.text import fold_email, stored_time
 
-SEARCHED_TOGETHER = 1000  # ids
+SEARCHED_TOGETHER = 1000  # members
 RENAMED = "renamed"
 UNCHANGED = "unchanged"
 NO_SUCH_MEMBER = "no_such_member"
 SEVERAL_ACCOUNTS = codes.operators.SEVERAL_ACCOUNTS
 
 Values = dict[str, Any]
-Track = Callable[[range], Iterable[int]]
+Track = Callable[[Iterable[int]], Iterable[int]]
 Decide = Callable[[Tx, Sequence[Submission]], Iterable[Enrolled | FrontdeskError]]
 
 
@@ -172,15 +172,25 @@ def find_duplicates(
 
     `after` is the last pair of the previous call. `track` shows the progress.
     """
-    last = db.ask(store.last_member_id)
     found = list[SimilarPair]()
     search = partial(store.list_similar_pairs, account_id=account_id, today=today)
-    for first in track(range(after[0], last + 1, SEARCHED_TOGETHER)):
-        ids = {"after": max(after, (first, 0)), "until": first + SEARCHED_TOGETHER - 1}
-        found += db.ask(partial(search, **ids, limit=limit - len(found)))
+    for last in track(_ends_of_pages(db, after_id=after[0] - 1)):
+        found += db.ask(partial(search, after=after, until=last, limit=limit - len(found)))
+        after = max(after, (last + 1, 0))
         if len(found) == limit:
             break
     return found
+
+
+def _ends_of_pages(db: Database, *, after_id: int) -> Iterator[int]:
+    """The last id of each page of members, in the order of the ids: these have gaps of any size."""
+    while True:
+        page = partial(store.find_end_of_page, after_id=after_id, rows=SEARCHED_TOGETHER)
+        last = db.ask(page)
+        if last is None:
+            return
+        yield last
+        after_id = last
 
 
 def lock_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[Values, Values]:

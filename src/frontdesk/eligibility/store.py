@@ -121,6 +121,12 @@ def list_similar_pairs(
     return sorted(pairs)[:limit]
 
 
+def find_end_of_page(tx: Tx, *, after_id: int, rows: int) -> int | None:
+    """The last id of the next so many members after an id; None if no member follows."""
+    ids = select(members.c.id).where(members.c.id > after_id).order_by(members.c.id).limit(rows)
+    return tx.execute(select(func.max(ids.subquery().c.id))).scalar()
+
+
 def last_member_id(tx: Tx) -> int:
     return tx.execute(select(func.max(members.c.id))).scalar() or 0
 

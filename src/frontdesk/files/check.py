@@ -140,7 +140,7 @@ def open_rows(
     """
     content = _StoredContent(db, file.id, go_on)
     mapping = parse_mapping(file.mapping or {})
-    # The account's secret for hashes in its 834s, which stays the same.
+    # The account's secret for the digests in identifiers, which stays the same.
     label = f"834 of account {file.account_id}".encode()
     key = db.ask(sets.installation_key)
     secret = hmac.digest(key, label, "sha256")

@@ -233,7 +233,8 @@ class RowRecogniser:
     def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
         if row.skipped:
-            return model.RowOutcome(row.place, None, model.SKIPPED)
+            warnings = model.stored_warnings(map(MemberWarning.of, row.warnings))
+            return model.RowOutcome(row.place, None, model.SKIPPED, warnings=warnings)
         values = row.values
         context = row.context
         if row.action is Action.END and not values.get("expiry_date"):

@@ -60,6 +60,7 @@ SplitRow = tuple[int, Sequence[str], str | None, Fault | None]
 class Table:
     """The cells of a CSV or of a sheet: those of the header, which stands at `place`, and the rows
     below it, blank ones too, by the block. A cell that is one of `errors` could not be calculated.
+    `is_1904` says that the serial numbers of days count from 1904.
     """
 
     names: Sequence[str]
@@ -67,3 +68,4 @@ class Table:
     blocks: Iterator[Iterable[SplitRow]]
     delimiter: str = ""
     errors: frozenset[str] = frozenset()
+    is_1904: bool = False

@@ -55,7 +55,9 @@ def read_sheet(
     Raises Unreadable, and Unavailable if the reading process was ended from outside, here or from
     the rows.
     """
-    rows = _rows(content, sheet, go_on)
+    blocks = _blocks(content, sheet, go_on)
+    is_1904 = next(blocks) is True
+    rows: Iterator[_Row] = chain.from_iterable(blocks)
     first = [*islice(rows, SEARCHED_ROWS + 1)]
     if not first:
         raise Unreadable(codes.files.NO_ROWS, "The sheet is empty.")
@@ -69,12 +71,12 @@ def read_sheet(
         for number, cells in chain(first, rows)
         if number > place
     )
-    return Table(names, place, iter([below]), errors=_ERRORS)
+    return Table(names, place, iter([below]), errors=_ERRORS, is_1904=is_1904)
 
 
-def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[_Row]:
-    """The rows that are not blank, from the process that reads the workbook, which ends with the
-    iterator.
+def _blocks(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[Any]:
+    """Whether days are counted from 1904, then lists of the rows that are not blank, from the
+    process that reads the workbook, which ends with the iterator.
     """
     if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
         # Excel encrypts into a container of the kind that .xls has
@@ -94,16 +96,17 @@ def _rows(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> I
             try:
                 if child.stdout is None:
                     raise Unavailable("The process that reads workbooks could not be started.")
-                while rows := _read_rows(child, child.stdout, go_on):
-                    yield from rows
+                yield _read_block(child, child.stdout, go_on)
+                while rows := _read_block(child, child.stdout, go_on):
+                    yield rows
             finally:
                 child.kill()
 
 
-def _read_rows(
+def _read_block(
     child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]
-) -> list[_Row]:
-    """The next rows; none after the last."""
+) -> bool | list[_Row]:
+    """What the process writes next: a boolean, then rows; none after the last."""
     length = int.from_bytes(_read(pipe, 4, go_on), "big")
     content = _read(pipe, length, go_on)
     if not length or len(content) < length:

@@ -42,13 +42,13 @@ def open_unread(
     content, source, chosen = open_source(stream, format, encoding)
     rows: Iterator[ReadItem]
     if source is None or chosen is Format.CSV:
-        header, rows = _open_table(content, source, mapping, go_on)
+        header, rows = _open_table(content, source, mapping, secret=x12.secret, go_on=go_on)
         rows = _some_of(rows, "The file has a header and no row below it.")
     elif chosen is Format.X12:
         header, rows = read_x12(source, mapping, x12)
         return replace(header, encoding=source.encoding), rows
     else:
-        keys = ObjectKeys(mapping)
+        keys = ObjectKeys(mapping, x12.secret)
         header = FileHeader(chosen, ignored=keys.ignored, encoding=source.encoding)
         rows = _some_of(keys.rows(read_json(source, chosen)), "There is no member in the file.")
     return header, with_addresses(rows) if FAMILY in mapping.fields else rows
@@ -58,6 +58,8 @@ def _open_table(
     content: io.BufferedReader,
     source: Source | None,
     mapping: FileMapping,
+    *,
+    secret: bytes,
     go_on: Callable[[], None],
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     rank = header_rank(mapping)
@@ -70,7 +72,9 @@ def _open_table(
     if mapping.header_row not in (None, table.place):
         message = f"the file has no row {mapping.header_row}, which is said to be the header"
         raise Unreadable(codes.files.NO_HEADER, message, place=mapping.header_row)
-    columns = TableColumns(table.names, mapping, table.place)
+    columns = TableColumns(
+        table.names, mapping, place=table.place, secret=secret, is_1904=table.is_1904
+    )
     columns.check_key()
     read_by = (table.delimiter, *table.names) if source else ()
     encoding = source.encoding if source else None

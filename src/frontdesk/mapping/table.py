@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, count, groupby, islice
+from itertools import compress, groupby, islice
 from operator import not_
 from typing import Any
 
@@ -19,17 +19,11 @@ from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
 from frontdesk.formats.model import HeaderRank, SplitRow, Table, Unreadable
 from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.column_names import MARK, ColumnNames
+from frontdesk.mapping.digests import Hide, PersonColumns
 from frontdesk.mapping.model import UNKNOWN_PLAN, ReadItem, Row, UnreadRows
 from frontdesk.mapping.parser import FileMapping
-from frontdesk.mapping.values import (
-    FAMILY,
-    METADATA_PREFIX,
-    PLAN,
-    FieldRule,
-    RowRule,
-    field_named,
-    fold_name,
-)
+from frontdesk.mapping.values import FAMILY, METADATA_PREFIX, PLAN, FieldRule, RowRule, fold_name
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY = "external_id"
@@ -51,11 +45,11 @@ def header_rank(mapping: FileMapping) -> HeaderRank:
     key_columns = mapping.fields[KEY].columns if KEY in mapping.fields else ()
 
     def rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
-        folded = {fold_name(name) for name in names}
-        targets = [target_of(name, mapping) for name in names]
-        has_key = KEY in targets or (bool(key_columns) and folded.issuperset(key_columns))
-        count = sum(target is not None for target in targets) + sum(
-            not folded.isdisjoint(rule.columns) for rule in mapping.fields.values()
+        columns = ColumnNames(names, mapping)
+        has_all = bool(key_columns) and all(map(columns.places, key_columns))
+        has_key = KEY in columns.targets or has_all
+        count = sum(target is not None for target in columns.targets) + sum(
+            any(map(columns.places, rule.columns)) for rule in mapping.fields.values()
         )
         return (
             place == mapping.header_row,
@@ -70,22 +64,35 @@ class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its
     values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for columns that are missing,
-    or of one field.
+    `ignored` names the columns that are not read. `secret` is the account's, for the digests in
+    identifiers; `is_1904` is that of the table. Raises Unreadable for columns that are missing, or
+    of one field.
     """
 
-    def __init__(self, names: Sequence[str], mapping: FileMapping, place: int = 1) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        mapping: FileMapping,
+        *,
+        place: int = 1,
+        secret: bytes = b"",
+        is_1904: bool = False,
+    ) -> None:
         self._mapping = mapping
         self._place = place
         self.width = len(names)
-        folded = [*map(fold_name, names)]
-        self._at = dict(zip(folded, count(), strict=False))
-        self._times = Counter(folded)
-        own = [target_of(name, mapping) for name in names]
+        self._header = [*map(str.strip, names)]
+        # A cell that shows at once that a row is not the header again.
+        self._shown_at = next((at for at, name in enumerate(self._header) if name), 0)
+        self._columns = ColumnNames(names, mapping)
+        own = self._columns.targets
+        for name in mapping.columns:
+            if self._columns.times(name) is not None:
+                raise self._missing(name, "columns")
         # A rule overrides the column with its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         rules = [
-            (target, rule, positions)
+            (target, rule.since_1904() if is_1904 else rule, positions)
             for target, rule in mapping.fields.items()
             if (positions := self._positions(target, rule, own)) or rule.constant is not None
         ]
@@ -109,7 +116,11 @@ class TableColumns:
             )
         )
         self._names = [name or "" for name in self._plain]
-        self._makers = [(name, rule.maker(name, at, mapping.clear)) for name, rule, at in rules]
+        persons = PersonColumns(self._plain, rules, clear=mapping.clear, secret=secret)
+        self._makers = [
+            (name, rule.maker(name, at, mapping.clear, hide=_hider(name, at, persons)))
+            for name, rule, at in rules
+        ]
         converters = [(name, FIELDS[name].kind.from_text) for name in targets if name in FIELDS]
         self._conversions = [(name, convert) for name, convert in converters if convert is not None]
         self._metadata = [name for name in targets if name.startswith(METADATA_PREFIX)]
@@ -150,7 +161,7 @@ class TableColumns:
         row with a key is not blank, and what follows the key need not be split.
         """
         cells = rows.column(self._key_at, self.width) if self._are_told_by_key else []
-        if not all(map(str.strip, cells)):
+        if not cells or not all(map(str.strip, cells)) or self._header[self._key_at] in cells:
             return []
         clear = self._mapping.clear
         return (
@@ -166,7 +177,16 @@ class TableColumns:
         cells = row[1]
         if row[2] is None or self._are_read_whole or len(cells) != self.width:
             return False
-        return any(map(str.strip, cells)) and not _applies(self._row_rules, cells)
+        if _applies(self._row_rules, cells) or self._is_header(cells):
+            return False
+        return any(map(str.strip, cells))
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        """Whether the row is the header again, as in exports that are made for pages."""
+        at = self._shown_at
+        if len(cells) != self.width or not cells or cells[at].strip() != self._header[at]:
+            return False
+        return [*map(str.strip, cells)] == self._header
 
     def _key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none, or too
@@ -184,6 +204,8 @@ class TableColumns:
         """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
         if _applies(self._skips, cells):
             return Row(place, {}, skipped=True)
+        if self._is_header(cells):
+            return Row(place, {}, skipped=True, warnings=(codes.rows.UNTIDY_FILE,))
         if fault is None and len(cells) != self.width:
             message = (
                 f"has {len(cells)} cells where the header has {self.width} columns: "
@@ -249,12 +271,20 @@ class TableColumns:
         return [own.index(target)] if target in own and rule.constant is None else []
 
     def _position(self, folded: str, part: str) -> int:
-        if folded not in self._at:
-            message = f"the mapping's {part} names a column that the file does not have"
-            raise Unreadable(codes.files.MISSING_COLUMN, message, place=self._place)
-        if self._times[folded] > 1:
+        places = self._columns.places(folded)
+        if not places:
+            raise self._missing(folded, part)
+        if len(places) > 1:
             raise self._repeated(folded)
-        return self._at[folded]
+        return places[0]
+
+    def _missing(self, folded: str, part: str) -> Unreadable:
+        times = self._columns.times(folded)
+        message = f"the mapping's {part} names a column that the file does not have"
+        if times is not None:
+            ordinal = folded.rpartition(MARK)[2]
+            message += f": {MARK}{ordinal} of a name that {times} of its columns have"
+        return Unreadable(codes.files.MISSING_COLUMN, message, place=self._place)
 
     def _check(self, known: list[str]) -> None:
         twice = sorted(target for target, times in Counter(known).items() if times > 1)
@@ -279,9 +309,15 @@ class TableColumns:
             )
 
     def _repeated(self, name: str) -> Unreadable:
-        return Unreadable(
-            codes.files.REPEATED_COLUMN, f"two columns hold {shown_name(name)}", place=self._place
+        message = (
+            f"two columns hold {shown_name(name)}: name one of them in the mapping, and another "
+            "one null; two of one name are NAME#1 and NAME#2"
         )
+        return Unreadable(codes.files.REPEATED_COLUMN, message, place=self._place)
+
+
+def _hider(target: str, positions: Sequence[int], persons: PersonColumns) -> Hide | None:
+    return persons.hider(positions) if target in (KEY, "member_id") else None
 
 
 def _refused(place: int, key: object, fault: Fault) -> Row:
@@ -309,8 +345,9 @@ class ObjectKeys:
     values as cells. `ignored` names the keys that are no field, of all objects so far.
     """
 
-    def __init__(self, mapping: FileMapping) -> None:
+    def __init__(self, mapping: FileMapping, secret: bytes = b"") -> None:
         self.ignored: list[str] = []
+        self._secret = secret
         self._mapping = mapping
         self._clear = min(mapping.clear)
         self._is_translated = bool(mapping.columns or mapping.fields or mapping.skip or mapping.end)
@@ -342,7 +379,9 @@ class ObjectKeys:
     def _translated(self, place: int, values: dict[str, Any]) -> Row:
         try:
             columns = self._columns_of(tuple(values))
-        except Unreadable:
+        except Unreadable as error:
+            if error.code == codes.files.MISSING_COLUMN:
+                raise
             return Row(place, {}, faults=(_FIELD_TWICE,))
         cells = [self._clear if value is None else cell_of(value) for value in values.values()]
         return columns.row(place, [*cells, *[""] * (columns.width - len(cells))])
@@ -354,7 +393,7 @@ class ObjectKeys:
         folded = set(map(fold_name, names))
         self._unseen -= folded
         absent = [name for name in self._needed if name not in folded]
-        columns = TableColumns([*names, *absent], self._mapping)
+        columns = TableColumns([*names, *absent], self._mapping, secret=self._secret)
         self._ignore(columns.ignored)
         return columns
 
@@ -369,11 +408,3 @@ def cell_of(value: Any) -> str:
         return value
     whole = type(value) is float and value.is_integer()
     return json.dumps(int(value) if whole else value, ensure_ascii=False)
-
-
-def target_of(name: str, mapping: FileMapping) -> str | None:
-    """The field of a column by the mapping, else by the interface's names; None without one, or if
-    the mapping excludes the column.
-    """
-    target = mapping.columns.get(fold_name(name))
-    return field_named(name) if target is None else target or None

@@ -6,7 +6,7 @@ is a list of plain steps, and what it may say is bounded, so that no mapping mak
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache, partial
 from itertools import chain, permutations
@@ -89,6 +89,8 @@ _DIGITS = {"year": "[0-9]{4}", "short": "[0-9]{2}", "name": "[A-Za-z]{3,9}"}
 _TIME = "(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?: ?[AaPp][Mm])?)?"
 _LONGEST_DATE = 40
 _SERIAL = re.compile("(?P<serial>[0-9]{1,7})(?:[.][0-9]{1,12})?")
+_SERIAL_1904 = re.compile("(?P<serial_1904>[0-9]{1,7})(?:[.][0-9]{1,12})?")
+_DAYS_TO_1904 = 1462
 _LAST_SERIAL = 2_958_465  # 9999-12-31
 _DAY_60 = 60  # Excel counts a 29 February 1900, which never was
 
@@ -145,6 +147,8 @@ def _iso_day(parts: Mapping[str, str], pivot: int) -> str:
     """The day as YYYY-MM-DD, also one that the calendar does not have; "" if it can be none of any
     month.
     """
+    if "serial_1904" in parts:
+        parts = {"serial": str(int(parts["serial_1904"]) + _DAYS_TO_1904)}
     if "serial" in parts:
         serial = int(parts["serial"])
         is_day = 1 <= serial <= _LAST_SERIAL and serial != _DAY_60
@@ -242,10 +246,21 @@ class FieldRule:
     pad: int = 0
     constant: str | None = None
 
+    def since_1904(self) -> "FieldRule":
+        """The rule for a workbook that counts days from 1904."""
+        dates = (_SERIAL_1904 if each is _SERIAL else each for each in self.dates)
+        return replace(self, dates=tuple(dates))
+
     def maker(
-        self, target: str, positions: Sequence[int], clear: frozenset[str]
+        self,
+        target: str,
+        positions: Sequence[int],
+        clear: frozenset[str],
+        *,
+        hide: Callable[[list[str]], list[str]] | None = None,
     ) -> Callable[[Sequence[str]], Value]:
         """A function from a row's cells to the value; `positions` are those of the rule's columns.
+        `hide` makes a digest of the cells of an identifier that hold names or birth dates.
 
         >>> rule = FieldRule(columns=("City", "State"), join=", ")
         >>> make = rule.maker("city", [1, 2], clear=frozenset({"NULL"}))
@@ -269,6 +284,8 @@ class FieldRule:
                 parts[1:] = [part or self.blank for part in parts[1:]]
             if needs_all and not all(parts):  # half of an identifier could be another member's
                 parts = []
+            if hide is not None:
+                parts = hide(parts)
             text = read_part(self.join.join(filter(None, parts)))
             if self.values and (word := text.casefold()) in self.values:
                 return self.values[word]

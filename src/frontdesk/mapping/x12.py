@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from hashlib import blake2b
 from itertools import chain, groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
@@ -40,6 +39,7 @@ from frontdesk.mapping.coverages import (
     effective_coverages,
     family_levels,
 )
+from frontdesk.mapping.digests import person_digest
 from frontdesk.mapping.parser import (
     DOB,
     FIRST_NAME,
@@ -57,7 +57,6 @@ _NINE_DIGITS = re.compile("[0-9]{9}")
 _SSN_PREFIX = "ssn1-"
 _SSN_LETTERS = 20
 # a person in its family, a family in the database
-_PERSON_BYTES = 4
 _FAMILY_BYTES = 16
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold
 _IN_MEMORY = 8 * 1024**2
@@ -67,7 +66,8 @@ MEMBER_LOOPS_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class X12Options:
-    """Options for reading an 834. A `mode` overrides BGN08; `secret` is the account's, for hashes.
+    """Options for reading an 834. A `mode` overrides BGN08; `secret` is the account's, for the
+    digests in identifiers, of tables too.
 
     `apart` are the ascending places of rows whose member has other rows elsewhere in the file: they
     become one row.
@@ -286,7 +286,8 @@ class MemberNames:
     def __init__(self, mapping: FileMapping, secret: bytes) -> None:
         self.mapping = mapping
         self._secret = secret
-        self._family_digest = lru_cache(1)(partial(self._digest, size=_FAMILY_BYTES))
+        digest = partial(person_digest, secret=secret, size=_FAMILY_BYTES)
+        self._family_digest = lru_cache(1)(digest)
 
     def external_id(self, loop: MemberLoop) -> str:
         """The identifier; "" where the loop lacks a part of the way."""
@@ -337,7 +338,7 @@ class MemberNames:
                 return ""
             (of_person if part in (FIRST_NAME, DOB) else parts).append(found)
         if of_person:
-            parts.append(self._digest(" ".join(of_person), size=_PERSON_BYTES))
+            parts.append(person_digest(" ".join(of_person), self._secret))
         return "-".join(parts)
 
     def _part(self, part: str, loop: MemberLoop, *, is_former: bool = False) -> str:
@@ -359,9 +360,6 @@ class MemberNames:
         number = of_name if part == "NM109" else loop.own.references.get(part[4:], "")
         is_ssn = part == "REF*SY" or (part == "NM109" and has_ssn) or looks_like_ssn(number)
         return self._hashed(number) if is_ssn and self.mapping.ssn != PLAIN else number
-
-    def _digest(self, text: str, size: int) -> str:
-        return blake2b(text.encode(), key=self._secret, digest_size=size).hexdigest()
 
     def _hashed(self, number: str) -> str:
         """The digest of a social security number; "" for a placeholder, such as 999999999."""

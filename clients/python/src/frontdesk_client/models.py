@@ -315,7 +315,8 @@ class RefusedRows(TypedDict):
     code: str
     rows: int
     advice: str | None
-    """What to give for a field that no column holds, with an example."""
+    """What to give for a field that no column holds, with an example; the rows of several people under one
+    identifier, by number."""
 
 
 class MappingSuggestion(TypedDict):

@@ -73,7 +73,11 @@ class RefusedRows(TypedDict):
     field: str
     code: str
     rows: Count
-    advice: Annotated[str | None, "What to give for a field that no column holds, with an example."]
+    advice: Annotated[
+        str | None,
+        "What to give for a field that no column holds, with an example; the rows of several "
+        "people under one identifier, by number.",
+    ]
 
 
 class MappingSuggestion(TypedDict):

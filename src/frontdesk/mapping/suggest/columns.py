@@ -4,7 +4,7 @@ reads it: the mapping as it grows, column by column.
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -33,6 +33,9 @@ _SHARED_KEY = 0.5
 _OF_EMPLOYMENT = 0.89  # an unspecified day of termination, if there is an end of a coverage too
 _LEAST = 0.3  # less confident fields are not suggested
 _LONGEST_NUMBER = 3  # of a person in a family
+_OF_PERSON = ("first_name", "last_name", "dob")
+_FEW_CLASHES = 2  # people, or one in so many:
+_ONE_IN = 50
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
 _ON_SSNS = (
@@ -110,11 +113,19 @@ class MappingDraft:
             if column in columns
         }
 
-    def are_distinguished(self, *columns: int) -> bool:
-        """True if the columns together are different in all rows, except for identical rows."""
-        rows = {tuple(map(str.strip, row)) for row in self.sample.rows}
-        keys = [tuple(row[column] for column in columns) for row in rows if row[columns[0]]]
-        return len(set(keys)) == len(keys)
+    def clashes(self, *columns: int) -> int:
+        """How many people have the same cells in these columns as another person before them. Rows
+        of one name and birth date are one person; without such columns, identical rows are.
+        """
+        fields = [self.fields[name] for name in _OF_PERSON if name in self.fields]
+        own = sorted({column for each in fields for column in each.columns})
+        people = defaultdict[tuple[str, ...], set[tuple[str, ...]]](set)
+        for row in self.sample.rows:
+            key = tuple(row[column].strip() for column in columns)
+            if key[0]:
+                told_by = [row[column] for column in own] if own else row
+                people[key].add(tuple(cell.strip().casefold() for cell in told_by))
+        return sum(len(each) - 1 for each in people.values())
 
 
 def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
@@ -181,14 +192,23 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
         if (hired := meant.pop(names.HIRE_DATE, None)) is not None and not has_begin:
             meant["effective_date"] = hired
         keys = meant.keys() & _IDENTIFIERS
-        if keys and are_mostly_ssns(sample.column(column)):
+        if keys and _are_relationships(sample.column(column)):
+            # `Subscriber Code` of S and D
+            known[column] = {RELATIONSHIP: names.GOOD_NAME}
+        elif keys and are_mostly_ssns(sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is
             # hard to take back.
             target = "member_id" if "member_id" in keys else "external_id"
-            plain = {"columns": {sample.names[column]: target}, "ssn": "plain"}
+            plain = {"columns": {sample.apart[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
             known[column] = {name: score for name, score in meant.items() if name not in keys}
     return known
+
+
+def _are_relationships(cells: Sequence[str]) -> bool:
+    """Whether the cells are words of a relationship, and no numbers of persons."""
+    words = {*map(str.casefold, cells)}
+    return bool(words) and words <= names.RELATIONSHIP_OF.keys() and all(map(str.isalpha, words))
 
 
 def _rule_for(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> Rule:
@@ -307,37 +327,56 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
 
 
 def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[int]) -> None:
-    """external_id and member_id are unique. A single number serves as both. A number that a family
-    shares is joined with the first column that distinguishes its people: `person` (the number in
-    the family), `relationship`, or the first name.
-
-    The first name is used last, and only together with one of these columns: a key with a name
-    changes when the name is corrected. Without such columns a repeated number is a mistake of the
-    sender.
+    """external_id and member_id are unique. A single number serves as both. A number that people
+    share is joined with other columns: `person` is the number in the family.
     """
     number = draft.column_of("member_id")
     if not person and number is not None and "external_id" in draft.fields:
         longest = max(map(len, draft.sample.column(number)), default=0)
-        if longest <= _LONGEST_NUMBER and not draft.are_distinguished(number):
+        if longest <= _LONGEST_NUMBER and draft.clashes(number):
             # Short member_ids that stand several times count the persons of a family.
             person = draft.fields.pop("member_id").columns
     for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
         if target not in draft.fields and (found := draft.fields.get(other)):
             draft.fields[target] = found._replace(confidence=found.confidence * _GUESSED)
-    known = [*person, *relationship]
-    known += draft.fields["first_name"].columns if known and "first_name" in draft.fields else []
     for target in ("external_id", "member_id"):
         column = draft.column_of(target)
-        if column is None or draft.are_distinguished(column):
+        if column is None or not draft.clashes(column):
             continue
-        others = [each for each in known if each != column]
-        telling = [each for each in others if draft.are_distinguished(column, each)]
-        joined = telling[:1] or [each for each in others if each in person]
+        joined = _joined_with(draft, column, person, relationship)
         # The employee is the person without a number.
         has_blanks = any(len(draft.sample.column(each)) < len(draft.sample.rows) for each in joined)
         rule: Rule = ({"join": "-"} if joined else {}) | ({"blank": "0"} if has_blanks else {})
         sure = draft.fields[target].confidence * (1 if joined and joined == person else _SHARED_KEY)
         draft.fields[target] = ReadField([column, *joined], sure, rule)
+
+
+def _joined_with(
+    draft: MappingDraft, column: int, person: list[int], relationship: list[int]
+) -> list[int]:
+    """The columns that are joined with a number that people share: the first of the person's number,
+    the relationship, the first name, and first name with birth date that tells all apart.
+
+    A few clashes are mistakes of the sender: the number stays alone if no column of the family tells
+    these people apart, and the person's number is enough. They would be a bad reason for names,
+    since an identifier with a name changes when the name is corrected. Where nothing tells all
+    apart, the columns with the fewest clashes are taken.
+    """
+    few = max(_FEW_CLASHES, len(draft.sample.rows) // _ONE_IN)
+    alone = draft.clashes(column)
+    of_family = [[each] for each in (*person, *relationship) if each != column]
+    clashes = dict[tuple[int, ...], int]({(): alone})
+    clashes |= {(each,): draft.clashes(column, each) for [each] in of_family}
+    if alone == min(clashes.values()) <= few:
+        return []
+    for [each] in of_family:
+        if clashes[each,] <= (few if each in person else 0):
+            return [each]
+    by_name = [draft.fields[name].columns for name in ("first_name", "dob") if name in draft.fields]
+    for number in range(1, len(by_name) + 1):
+        joined = tuple(dict.fromkeys(chain.from_iterable(by_name[:number])))
+        clashes[joined] = draft.clashes(column, *joined)
+    return [*min(clashes, key=lambda each: clashes[each])]
 
 
 def _add_family(draft: MappingDraft) -> None:

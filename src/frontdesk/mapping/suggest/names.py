@@ -22,7 +22,7 @@ LONGEST_NAME = 200  # of a column; a longer one is a text
 
 _SPELT_OUT = {
     "number": "no nr num nbr numero",
-    "employee": "emp ee empl associate worker staff personnel",
+    "employee": "emp ee empl associate assoc worker staff personnel",
     "date": "dt",
     "effective": "eff",
     "expiry": "exp expiration",
@@ -32,22 +32,38 @@ _SPELT_OUT = {
     "last name": "lname lastname surname",
     "middle name": "middlename mname",
     "dependent": "dependant dep",
-    "relationship": "rel relation",
+    "relationship": "rel relation reln relshp relnshp rltn rltnshp",
     "coverage": "cov",
     "email": "mail",
     "state": "province",
     "phone": "tel telephone mobile cell ph",
-    "birth date": "birthdate birthday dob",
-    "start": "begin beginning from",
+    "birth date": "birthdate birthday dob bdate bday birthdt dateofbirth",
+    "birth": "brth bth",
+    "start": "begin beginning from beg bgn strt",
     "end": "thru through",
     "subscriber": "sub subscr",
-    "gender": "sex",
+    "gender": "sex gndr",
     "id": "identifier identification",
-    "member": "mem mbr qb",
+    "member": "mem memb mbr qb",
+    "recipient": "recip rcpt",
     "name": "nm",
     "code": "cd",
-    "address": "addr",
-    "employee id": "emplid empid eid",
+    "address": "addr adr",
+    "residential": "res",
+    "county": "cnty",
+    "first": "fst frst",
+    "last": "lst",
+    "middle": "midl",
+    "initial": "init",
+    "person": "pers",
+    "sequence": "seq",
+    "certificate": "cert",
+    "health": "hlth",
+    "enrollment": "enroll enrl enr enrol",
+    "disenrollment": "disenroll disenrl",
+    "employee id": "emplid empid eid eeid",
+    "employee number": "empno empnbr empnum eeno",
+    "member id": "mbrid memid",
     "effective date": "effdt",
     "hire date": "doh",
     "date of": "dateof",
@@ -60,36 +76,50 @@ _OTHER_PERSONS = words_in(
     "emergency manager supervisor beneficiary spouse father mother physician doctor provider "
     "employer company agent broker bank"
 )
+# What a template tells its writers: `Last Name - Required`, `DOB MM/DD/YYYY`.
+_REMARKS = words_in(
+    "required mandatory optional if applicable format xxx xxxx mm dd yy yyyy ccyy mmddyy mmddyyyy "
+    "yyyymmdd ccyymmdd"
+)
 # Words that name an owner or a place, and say nothing about the field.
 _NOISE = words_in(
     "legal home primary address mailing residential residence personal patient current "
-    "participant person permanent employee member subscriber dependent demographic business "
+    "participant person permanent employee member subscriber dependent recipient demographic business "
     "contact preferred of the biological administrative private at work worker"
 )
 
+# Numbers of a person in the files of state Medicaid agencies and of Medicare.
+_MEDICAID = (
+    "medicaid id|medicaid number|medicaid id number|recipient medicaid id|recipient medicaid number|"
+    "mcd id|mcd number|ma id|ma number|maid|mid|rid|pmi|pmi number|cin|client index number|"
+    "bene id|mbi"
+)
 # The names of a field, the best first; after "~" those that may mean something else. The order of
 # their words does not matter.
 _NAMES = {
     "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|"
     "person number|record id|patient id|customer id|user id|personal number|file number|"
-    "payroll id|position id|participant id|individual id~member id|subscriber id|"
-    "member number|code|key",
+    "payroll id|position id|participant id|individual id|employee id number|payroll number|employee oid"
+    "~member id|subscriber id|recipient id|medicaid id|member number|subscriber code|member code|"
+    "member key|badge id|badge number|clock number|code|key",
     "member_id": "member id|member number|card number|card id|insurance id|insurance number|"
     "certificate number|policy number"
-    "|subscriber id|subscriber number|enrollee id|program id|medical id",
-    "first_name": "first name|given name|forename|first|given names|given",
-    "last_name": "last name|family name|last|family~maiden name",
-    "middle_name": "middle name|middle|middle initial|mi|second name",
-    "dob": "birth date|born|d o b",
+    "|subscriber id|subscriber number|enrollee id|program id|medical id|member id number|"
+    "subscriber id number|member code|subscriber code|enrollee number|recipient id|recipient number|"
+    f"{_MEDICAID}",
+    "first_name": "first name|given name|forename|first|given names|given|f name|bene first name",
+    "last_name": "last name|family name|last|family|l name|bene last name~maiden name",
+    "middle_name": "middle name|middle|middle initial|mi|second name|mid initial",
+    "dob": "birth date|born|d o b|bene birth date",
     "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
     "email": "email|e email|email address|work email|e email address|home email|personal email|email id",
     "phone": "phone|phone number|home phone|work phone|day phone|primary phone",
-    "zipcode": "zip|zip code|zip number|zip 4",
-    "city": "city|town|city name|municipality|locality|town or city",
+    "zipcode": "zip|zip code|zip number|zip 4|zip 5|mail zip|mail zip code",
+    "city": "city|town|city name|municipality|locality|town or city|mail city",
     "county": "county|county name",
     "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|"
     "state territory|state id"
-    "|home state id|region 2",
+    "|home state id|region 2|st code|mail state",
     "effective_date": "effective date|coverage start|effective start|period start|valid start|effective"
     "~benefit service date",
     HIRE_DATE: "~start date|start|since|hire date|original hire date|last hire date|rehire date|hired"
@@ -98,6 +128,7 @@ _NAMES = {
     "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|"
     "period end|terminated on|date terminated|terminated|separation date|departure date|"
     "stop date|leaving date|exit date|last day of coverage|employment termination date|"
+    "disenrollment date|"
     "employment end date|ends|until~last day|last day worked|last date worked|"
     "last day of work|last working day|death date",
     "medical_eligibility": "medical eligibility|is eligibility|benefit eligibility|eligibility",
@@ -123,20 +154,21 @@ _NAMES = {
     "family member number|person seq|sequence number|family sequence|"
     "dependent sequence number|employee dependent number",
 }
-# `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
-_ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")
+# `Birth Date (MM/DD/YYYY)`, `Last Name [Required]`, `name.0.given[0]`
+_ASIDE = re.compile(r"\([^)]*\)|\[[^]]*\]|\{[^}]*\}|<[^>]*>|[.][0-9]+(?=[.\[]|$)")
 # Dates of access under a name that is not in the table: each word is one of these, and there is one
 # of the first.
 _OF_ACCESS = words_in(
-    "eligibility coverage benefit effective medical health insurance plan enrollment cobra"
+    "eligibility coverage benefit effective medical health insurance plan enrollment cobra "
+    "medicaid span"
 )
 _OF_BEGIN = words_in("start date first day")
-_OF_END = words_in("end termination expiry stop to until last")
+_OF_END = words_in("end termination expiry stop to until last disenrollment")
 _OF_LEAVING = words_in(
     "termination terminated separation departure leaving exit employment worked working"
 )
 _ALONE = {"external_id", FULL_NAME}  # never meant by a shortened name
-_GOOD_NAME = 1.0
+GOOD_NAME = 1.0
 _SHORTENED_NAME = 0.9
 _OTHER_MEANING = 0.6
 _DEPENDENTS_NAME = 0.5
@@ -149,7 +181,8 @@ def words_of(name: str) -> list[str]:
     )
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    spelt = (_MEANT_BY.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
+    found = (word for word in re.findall("[a-z]+|[0-9]+", plain) if word not in _REMARKS)
+    spelt = (_MEANT_BY.get(word, word) for word in found)
     return " ".join(spelt).replace("qualified beneficiary", "member").split()
 
 
@@ -162,14 +195,15 @@ def _key(words: Iterable[str]) -> str:
 
 # Phrase to the fields that it may mean, each with a score: earlier names of a field are better.
 _KNOWN: dict[str, dict[str, float]] = {}
+_RUN_TOGETHER: dict[str, str] = {}  # `employeeid` to its phrase
 for _field, _text in _NAMES.items():
-    for _names, _score in zip(_text.split("~"), (_GOOD_NAME, _OTHER_MEANING), strict=False):
+    for _names, _score in zip(_text.split("~"), (GOOD_NAME, _OTHER_MEANING), strict=False):
         for _place, _name in enumerate(filter(None, _names.split("|"))):
-            _KNOWN.setdefault(_key(words_of(_name)), {}).setdefault(
-                _field, round(_score - _place * 0.002, 3)
-            )
+            _phrase = _key(words_of(_name))
+            _RUN_TOGETHER.setdefault(_name.replace(" ", ""), _phrase)
+            _KNOWN.setdefault(_phrase, {}).setdefault(_field, round(_score - _place * 0.002, 3))
 for _field in FIELDS:
-    _KNOWN.setdefault(_key(words_of(_field)), {})[_field] = _GOOD_NAME
+    _KNOWN.setdefault(_key(words_of(_field)), {})[_field] = GOOD_NAME
 
 
 def meanings(name: str) -> dict[str, float]:
@@ -178,7 +212,8 @@ def meanings(name: str) -> dict[str, float]:
     """
     if len(name) > LONGEST_NAME or not _OTHER_PERSONS.isdisjoint(words := words_of(name)):
         return {}
-    if (found := _KNOWN.get(_key(words))) is not None:
+    phrase = _key(words)
+    if (found := _KNOWN.get(_RUN_TOGETHER.get(phrase, phrase))) is not None:
         return dict(found)
     if (plain := _ASIDE.sub("", name)) != name:
         return meanings(plain)

@@ -12,6 +12,7 @@ from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.workbook import read_sheet
+from frontdesk.mapping.column_names import names_apart
 from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
 from frontdesk.mapping.values import fold_name
 
@@ -25,18 +26,25 @@ _LONGEST_SHOWN = 24
 # way only.
 _VALUE = re.compile(r"[^@\s]+@[^@\s][^@\s.]*[.][^@\s]+|[-+(). 0-9/:]{4,}")
 
+_PlacedRow = tuple[int, list[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd
-    ones. `delimiter` is None for workbooks.
+    ones, with their places in the file. `apart` are the names by which a mapping tells the columns
+    apart. `delimiter` is None for workbooks, `is_1904` that of the table.
     """
 
     format: Format
     names: list[str]
+    apart: list[str]
     rows: list[list[str]]
+    places: list[int]
     odd_rows: list[list[str]] = field(default_factory=list)
+    odd_places: list[int] = field(default_factory=list)
     delimiter: str | None = None
+    is_1904: bool = False
 
     def column(self, position: int) -> list[str]:
         """The cells of a column that are not blank, trimmed."""
@@ -44,16 +52,19 @@ class Sample:
         return [cell for cell in cells if cell]
 
     def can_be_mapped(self, position: int) -> bool:
-        """Whether a mapping can name the column: its name is neither blank nor a text, and stands
-        once.
+        """Whether a mapping can name the column: its name is neither blank nor a text, and no other
+        column's.
         """
-        name = self.names[position]
-        folded = [*map(fold_name, self.names)]
+        folded = [*map(fold_name, self.apart)]
         return (
             bool(folded[position])
-            and len(name) <= LONGEST_NAME
+            and len(self.names[position]) <= LONGEST_NAME
             and folded.count(folded[position]) == 1
         )
+
+    def is_repeated(self, position: int) -> bool:
+        """Whether another column has the same name."""
+        return self.apart[position] != self.names[position]
 
 
 def read_sample(
@@ -88,13 +99,28 @@ def read_sample(
     split = chain.from_iterable(table.blocks)
     # No wider than what tells that there are too many cells: a short line of a hostile file has
     # 65,000.
-    rows = ([*cells[: MOST_COLUMNS + 1]] for _, cells, _, _ in split if any(map(str.strip, cells)))
+    header = [*map(str.strip, names)]
+    rows = (
+        (place, [*cells[: MOST_COLUMNS + 1]])
+        for place, cells, _, _ in split
+        if any(map(str.strip, cells)) and [*map(str.strip, cells[: MOST_COLUMNS + 1])] != header
+    )
     taken = _first(rows, is_cut=is_cut)
-    even = [row for row in taken if len(row) == len(names)]
+    even = [(place, row) for place, row in taken if len(row) == len(names)]
     if not even:
         raise Unreadable(codes.files.NO_ROWS, "The file has no row below its header.")
-    odd = [row for row in taken if len(row) != len(names)]
-    return Sample(found, names, even, odd, table.delimiter or None)
+    odd = [(place, row) for place, row in taken if len(row) != len(names)]
+    return Sample(
+        found,
+        names,
+        apart=names_apart(names),
+        rows=[row for _, row in even],
+        places=[place for place, _ in even],
+        odd_rows=[row for _, row in odd],
+        odd_places=[place for place, _ in odd],
+        delimiter=table.delimiter or None,
+        is_1904=table.is_1904,
+    )
 
 
 def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
@@ -102,15 +128,15 @@ def _rank(place: int, names: Sequence[str]) -> tuple[int, ...]:
     return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names), -place
 
 
-def _first(rows: Iterable[list[str]], *, is_cut: bool) -> list[list[str]]:
+def _first(rows: Iterable[_PlacedRow], *, is_cut: bool) -> list[_PlacedRow]:
     """The first rows, of a text that may end anywhere without the last one."""
-    taken = list[list[str]]()
+    taken = list[_PlacedRow]()
     left = SAMPLE_LETTERS
     try:
-        for row in islice(rows, SAMPLE_ROWS + is_cut):
+        for place, row in islice(rows, SAMPLE_ROWS + is_cut):
             if (left := left - sum(map(len, row))) < 0:
                 break
-            taken.append(row)
+            taken.append((place, row))
     except Unreadable as error:
         if error.code == "too_large" or not is_cut:
             raise

@@ -7,22 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.formats.model import Format
 from frontdesk.formats.source import open_source
-from frontdesk.mapping.model import REPEATED
-from frontdesk.mapping.opening import with_addresses
-from frontdesk.mapping.parser import OPEN, UNRELATED, parse_mapping, remedy_for
+from frontdesk.mapping.parser import OPEN, UNRELATED
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.mapping.suggest.names import meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
-from frontdesk.mapping.table import TableColumns
+from frontdesk.mapping.suggest.trial import try_mapping
 from frontdesk.mapping.values import FAMILY, field_named
 from frontdesk.mapping.x12 import suggest_x12
 
@@ -99,7 +95,7 @@ def suggest_mapping(
         "sheet": sheet if sample.format is Format.XLSX else None,
     }
     mapping = {name: part for name, part in mapping.items() if part}
-    tried = _try(sample, mapping, today)
+    tried = try_mapping(sample, mapping, today)
     asked = {"questions": {each["column"]: OPEN for each in questions}} if questions else {}
     return tried | {
         "type": "mapping_suggestions",
@@ -122,8 +118,15 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
         medical = {word for word in words if _MEDICAL.search(plain[word])}
         others = {word for word in words - medical if _OTHER.search(plain[word])}
         if medical and others and words == medical | others and len(others) <= _MOST_WORDS:
-            rows = [row for row in sample.rows if row[position].strip().casefold() not in others]
-            return {"column": name, "equals": sorted(others)}, replace(sample, rows=rows)
+            kept = [
+                (place, row)
+                for place, row in zip(sample.places, sample.rows, strict=True)
+                if row[position].strip().casefold() not in others
+            ]
+            rows = [row for _, row in kept]
+            places = [place for place, _ in kept]
+            rule = {"column": sample.apart[position], "equals": sorted(others)}
+            return rule, replace(sample, rows=rows, places=places)
     return None
 
 
@@ -144,10 +147,10 @@ def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
         ]
         of_totals = [filled for cell, filled in cells if cell.startswith(_TOTALS)]
         if of_totals and max(of_totals) <= half:
-            rules.append({"column": sample.names[column], "starts_with": [*_TOTALS]})
+            rules.append({"column": sample.apart[column], "starts_with": [*_TOTALS]})
         blank = [filled for cell, filled in cells if column == key and not cell]
         if blank and max(blank) <= half:
-            rules.append({"column": sample.names[key], "equals": ""})
+            rules.append({"column": sample.apart[key], "equals": ""})
     return rules
 
 
@@ -158,8 +161,8 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
     """
     questions = []
     others = [
-        name
-        for at, name in enumerate(draft.sample.names)
+        apart
+        for at, (apart, name) in enumerate(zip(draft.sample.apart, draft.sample.names, strict=True))
         if not draft.uses(at) and _names_other(name)
     ]
     if others:
@@ -177,7 +180,7 @@ def _status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
             is_choice and not _WAIVED.isdisjoint(words) and draft.sample.can_be_mapped(position)
         )
         if is_flag or is_waived or (can_be_asked and _is_status(name, words)):
-            questions.append(_status_question(name, words))
+            questions.append(_status_question(draft.sample.apart[position], words))
     return questions[:_MOST_QUESTIONS]
 
 
@@ -243,12 +246,17 @@ def _listed(words: Iterable[str]) -> str:
 
 def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
     """Names alone in `columns`, what needs work in `fields`. A column with the name of a field
-    needs neither, unless the field is another one.
+    needs neither, unless the field is another one, or another column has the same name.
     """
-    columns_of = draft.sample.names
+    columns_of = draft.sample.apart
     own = [field_named(name) for name in columns_of]
     columns: dict[str, str | None] = {
         columns_of[at]: None for at in draft.notes if own[at] in FIELDS
+    }
+    columns |= {
+        columns_of[at]: None
+        for at, name in enumerate(draft.sample.names)
+        if draft.sample.is_repeated(at) and field_named(name) and not draft.uses(at)
     }
     fields: dict[str, Any] = {}
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
@@ -270,7 +278,7 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
     sample = draft.sample
     real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
     columns = []
-    for at, name in enumerate(sample.names):
+    for at, name in enumerate(sample.apart):
         uses = draft.uses(at)
         column = {
             "column": name,
@@ -281,48 +289,3 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
         }
         columns.append(column)
     return columns
-
-
-def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
-    """Reads the rows by the mapping: how many would be refused if their members were new, and for
-    what; how many left out.
-    """
-    given = [*sample.rows, *sample.odd_rows]
-    table = TableColumns(sample.names, parse_mapping(mapping))
-    rows = [
-        row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped
-    ]
-    read = [(row, parse_member(row.values, today=today, lenient=True)) for row in rows]
-    versions = {
-        (record.external_id or "", repr(record.given)) for row, record in read if not row.faults
-    }
-    times_of = Counter(key for key, _ in versions if key)
-    faults_of_rows = []
-    for row, record in read:
-        dates = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = row.faults or (*record.faults, *missing_on_create(record), *filter(None, [dates]))
-        repeated = [REPEATED] if times_of[record.external_id or ""] > 1 else []
-        faults_of_rows.append(
-            dict.fromkeys((fault.field, fault.code) for fault in (*faults, *repeated))
-        )
-    counted = Counter(chain.from_iterable(faults_of_rows))
-    whole = sum(not row.faults for row in rows)
-    return {
-        "rows": len(given),
-        "refused_rows": sum(map(bool, faults_of_rows)),
-        "skipped_rows": len(given) - len(rows),
-        "refused": [
-            {
-                "field": field,
-                "code": code,
-                "rows": times,
-                "advice": (
-                    f"{times:,} of {whole:,} rows lack it: {remedy_for(field)}; "
-                    "else ask the sender for it."
-                )
-                if code == "required"
-                else None,
-            }
-            for (field, code), times in counted.most_common()
-        ],
-    }
