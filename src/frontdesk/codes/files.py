@@ -125,6 +125,12 @@ TOO_MANY_ENDS = _file(
     "without a readable external_id may be one of them; a person has to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+TOO_MANY_PLACEHOLDERS = _file(
+    "too_many_placeholders",
+    "Most values of a column stand for none, such as none@none.com, and would be left out; name "
+    "another column, or approve the file.",
+    remedy=Remedy.APPROVE_FILE,
+)
 OVERTAKEN = _file(
     "overtaken",
     "A newer file of the plan was applied, so this one can only be cancelled.",
@@ -158,4 +164,4 @@ INTERNAL = _file(
     "internal", "A fault of the service; applied rows stay applied, and the report lists them."
 )
 
-BRAKES = (TOO_MANY_MOVES, TOO_MANY_SIMILAR, TOO_MANY_ENDS, OVERTAKEN)
+BRAKES = (TOO_MANY_MOVES, TOO_MANY_SIMILAR, TOO_MANY_PLACEHOLDERS, TOO_MANY_ENDS, OVERTAKEN)

@@ -13,6 +13,11 @@ BAD_QUOTING = _row(
 )
 NOT_JSON = _row("not_json", "The line is not one JSON object like a request body.")
 CELL_ERROR = _row("cell_error", "A cell of the workbook holds an error of Excel, such as #N/A.")
+SPREADSHEET_VALUE = _row(
+    "spreadsheet_value",
+    "A spreadsheet has rounded the identifier (1.23457E+11), or written a word for a missing value "
+    "(#N/A, N/A, null): format the column as text, fill it, and export it again.",
+)
 WRONG_COLUMN_COUNT = _row(
     "wrong_column_count",
     "The row has more or fewer cells than the header has columns: quote a cell that holds the "

@@ -39,7 +39,7 @@ from frontdesk.invitations.model import (
     QueuedReason,
 )
 from frontdesk.invitations.places import AccountPlaces
-from frontdesk.text import stored_time
+from frontdesk.text import SSN_LENGTHS, looks_like_ssn, stored_time
 
 NOT_ENROLLED = Fault(
     "external_id",
@@ -412,6 +412,9 @@ class ChunkState:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
+        if outcome is Outcome.CREATED and submission.file_id is None:
+            # Of a file the column is judged as a whole (files.check).
+            warnings += _ssn_warnings(values["external_id"])
         if (
             not self.plans[submission.plan_id]["accepting_patients"]
             and submission.action is Action.ENROL
@@ -503,6 +506,12 @@ def _invalid(faults: list[Fault]) -> Invalid:
     return Invalid(
         sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
     )
+
+
+def _ssn_warnings(external_id: str) -> tuple[MemberWarning, ...]:
+    if len(external_id) in SSN_LENGTHS and looks_like_ssn(external_id):
+        return (MemberWarning.of(codes.warnings.LOOKS_LIKE_SSN),)
+    return ()
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[MemberWarning, ...]:

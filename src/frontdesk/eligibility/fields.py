@@ -6,7 +6,7 @@ depend on other records.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from frontdesk.eligibility.field_kinds import (
     EMAIL,
     GENDER,
     HIPAA_RELATIONSHIP,
+    IDENTIFIER,
+    IDENTIFIER_LENGTH,
     METADATA,
     NAME,
     PHONE,
@@ -30,11 +32,14 @@ from frontdesk.eligibility.field_kinds import (
     ZIPCODE,
     FieldContext,
     FieldKind,
+    Placeholder,
     Storage,
+    parse_identifier,
 )
 from frontdesk.eligibility.model import MemberRecord, MemberWarning
-from frontdesk.errors import Fault, unknown_faults
-from frontdesk.text import Rejected, RejectedParts, fold_email, is_plain, parse_text, trimmed
+from frontdesk.eligibility.placeholders import NO_IDENTIFIERS, is_no_identifier
+from frontdesk.errors import Fault, fault_of, unknown_faults
+from frontdesk.text import Rejected, RejectedParts, fold_email, is_plain, trimmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Field:
 _TABLE = (
     Field(
         "external_id",
-        SHORT_TEXT,
+        IDENTIFIER,
         "Global identifier and match key.",
         example="AB 123356",
         required=True,
@@ -63,7 +68,7 @@ _TABLE = (
     ),
     Field(
         "member_id",
-        SHORT_TEXT,
+        IDENTIFIER,
         "Member or program identifier.",
         example="M-100200",
         required=True,
@@ -94,9 +99,18 @@ _TABLE = (
         unique=True,
     ),
     Field(
-        "phone", PHONE, "10 digits; punctuation and a leading 1 are dropped.", example="9999999999"
+        "phone",
+        PHONE,
+        "10 digits of North America; punctuation and a leading 1 are dropped.",
+        example="9999999999",
     ),
-    Field("zipcode", ZIPCODE, "5, 9, or 5-4 digits.", example="02134", required=True),
+    Field(
+        "zipcode",
+        ZIPCODE,
+        "5, 9, or 5-4 digits, with any dash or space.",
+        example="02134",
+        required=True,
+    ),
     Field("city", SHORT_TEXT, "City.", example="Boston"),
     Field("county", SHORT_TEXT, "County.", example="Suffolk"),
     Field("state", STATE, "State: USPS code or full name.", example="MA"),
@@ -166,8 +180,6 @@ UNIQUE = {
     if each.unique
 }
 
-_LONGEST_ID = 255
-
 # Shapes of refused texts, by the code of the fault: the first pattern that matches the whole text,
 # without letter case. They see the first 101 characters only (docs/decisions/0008).
 _M = "(?:0?[0-9]|1[0-2])[/.-]"
@@ -191,6 +203,9 @@ _LOOKS = {
         "[0-9]{3,4}(?:-?[0-9]{4})?": "it looks like a zip without its leading zeros",
     },
     "not_ten_digits": {
+        "[01][^0-9]*(?:[0-9][^0-9]*){9}": (
+            "it begins with 0 or 1, as no number of North America does"
+        ),
         "[0-9](?:[.,][0-9]+)?e[+]?[0-9]{1,2}": "it looks like a number that a spreadsheet has rounded",
         r".*[0-9]\D*(?:ext|x|#)\D*[0-9]{1,6}": "it looks like a number with an extension",
         "[+](?!1).*": "it looks like a number outside North America",
@@ -218,7 +233,8 @@ def parse_member(
     `YYYY-MM-DD`.
 
     Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out
-    of `given`, and so do fields of DROPPED that can't be used when `lenient`: they are warned of.
+    of `given`, and so do placeholders, and fields of DROPPED that can't be used when `lenient`, as
+    for a row of a file: they are warned of.
     """
     context = FieldContext(today)
     given: dict[str, Any] = {}
@@ -231,6 +247,8 @@ def parse_member(
             continue
         try:
             given[name] = _read(field, value, context)
+        except Placeholder:
+            context.warnings.append(MemberWarning(codes.warnings.PLACEHOLDER, name))
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
                 [(_, _, message), *_] = _faults(name, rejected, value)
@@ -241,6 +259,8 @@ def parse_member(
         faults.append(
             Fault("external_id", codes.faults.REQUIRED, "is required: it is the match key")
         )
+    if lenient:
+        faults += _take_no_identifiers(given)
     if strict:
         faults += unknown_faults(ignored)
     if "email" in given:
@@ -271,12 +291,21 @@ def _read(field: Field, value: Any, context: FieldContext) -> Any:
     return kind.read(value, context)
 
 
+def _take_no_identifiers(given: dict[str, Any]) -> Iterator[Fault]:
+    """Take what a spreadsheet has left of an identifier out of the values of a file's row."""
+    for name in ("external_id", "member_id"):
+        if name in given and is_no_identifier(given[name]):
+            del given[name]
+            yield fault_of(codes.rows.SPREADSHEET_VALUE)._replace(field=name)
+
+
 def read_external_id(value: object) -> str | None:
-    """The match key in its stored form; None when it is missing or not valid."""
+    """The match key of a file's row in its stored form; None when it is missing or not valid."""
     try:
-        return parse_text(value, limit=_LONGEST_ID) or None if type(value) is str else None
+        text = parse_identifier(value)
     except Rejected:
         return None
+    return None if not text or is_no_identifier(text) else text
 
 
 def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
@@ -284,8 +313,9 @@ def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
     if None not in values and all(values):
         present = cast(Sequence[str], values)
         text = "".join(present)
-        is_plain = text.isascii() and text.isprintable() and " " not in text
-        if is_plain and max(map(len, present)) <= _LONGEST_ID:
+        is_plain = text.isascii() and text.isprintable() and " " not in text and "+" not in text
+        is_short = is_plain and max(map(len, present)) <= IDENTIFIER_LENGTH
+        if is_short and NO_IDENTIFIERS.isdisjoint(present):
             return values
     return [*map(read_external_id, values)]
 
