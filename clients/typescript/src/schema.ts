@@ -867,10 +867,10 @@ export interface components {
              *     - `not_x12`: The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.
              *     - `wrong_version`: The file is not an 834 of version 005010X220A1, or of 004010X095A1.
              *     - `wrong_order`: A segment is out of order.
-             *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "counts": "lenient" in the mapping.
+             *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts, and another SE02, pass with "counts": "lenient" in the mapping.
              *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: give the mode with the upload.
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
-             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or give the mode with the upload.
+             *     - `mixed_purposes`: The transactions of the file have different BGN08, or its interchanges different ISA15: send them as separate files, or give the mode with the upload.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
@@ -878,13 +878,14 @@ export interface components {
              *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
+             *     - `only_tested`: ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}
              *     - `all_refused`: The first 10,000 rows were all refused, so the rest was not read.
              *     - `too_many_rows`: The file could store more than the account may in a day, so nothing of it was applied: send it in parts on several days, or ask the operator for a larger quota.
              *     - `bad_mapping`: The mapping can't be used: correct the part that the message names.
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -2002,6 +2003,11 @@ export interface components {
              * @enum {string}
              */
             counts?: "strict" | "lenient";
+            /**
+             * @description What becomes of a test (ISA15 = T) in production.
+             * @enum {string}
+             */
+            tests?: "dry_run" | "apply";
         };
         /** @description What identifiers are made from: one way each for subscribers and dependents. */
         MemberWays: {
@@ -4625,8 +4631,9 @@ export interface operations {
              *     - `no_medical_coverage`: The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
              *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
+             *     - `gender_unknown`: DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
-             *     - `untidy_file`: The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older version, …
+             *     - `untidy_file`: The 834 has small faults with a clear meaning, which the hint names.
              *     - `not_found`: The account has no such plan.
              *     - `too_many_taken`: The row has a value of another account's record, and too many records of the account had one today; send the row again tomorrow (UTC).
              *     - `not_now`: Other requests keep changing the same record; send the row again.

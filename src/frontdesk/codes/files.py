@@ -94,8 +94,8 @@ WRONG_VERSION = _unreadable(
 WRONG_ORDER = _unreadable("wrong_order", "A segment is out of order.")
 WRONG_COUNT = _unreadable(
     "wrong_count",
-    "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts "
-    'pass with "counts": "lenient" in the mapping.',
+    "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts, and "
+    'another SE02, pass with "counts": "lenient" in the mapping.',
 )
 UNKNOWN_PURPOSE = _unreadable(
     "unknown_purpose", "BGN08 is neither blank nor 2, 4 or RX: give the mode with the upload."
@@ -103,8 +103,8 @@ UNKNOWN_PURPOSE = _unreadable(
 WRONG_DATE = _unreadable("wrong_date", "BGN03, the date of the file, is not a real date.")
 MIXED_PURPOSES = _unreadable(
     "mixed_purposes",
-    "The transactions of the file have different BGN08: send them as separate files, or give "
-    "the mode with the upload.",
+    "The transactions of the file have different BGN08, or its interchanges different ISA15: send "
+    "them as separate files, or give the mode with the upload.",
 )
 
 # Why a file is held until a person decides about it.
@@ -148,6 +148,11 @@ ONLY_COMPARED = _file(
     "only_compared",
     "BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If "
     'the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}',
+)
+ONLY_TESTED = _file(
+    "only_tested",
+    "ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, "
+    'ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}',
 )
 ALL_REFUSED = _file(
     "all_refused", "The first 10,000 rows were all refused, so the rest was not read."

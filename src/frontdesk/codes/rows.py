@@ -77,6 +77,11 @@ IDENTITY_CONFLICT = _row(
     "new, or name members in another way.",
     remedy=Remedy.RENAME_MEMBER,
 )
+GENDER_UNKNOWN = _row(
+    "gender_unknown",
+    "DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.",
+    field="gender",
+)
 ADDED_AND_ENDED = _row(
     "added_and_ended",
     "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
@@ -84,8 +89,7 @@ ADDED_AND_ENDED = _row(
 )
 UNTIDY_FILE = _row(
     "untidy_file",
-    "The 834 has small faults with a clear meaning: space, wrong counts, no BGN08, an older "
-    "version, …",
+    "The 834 has small faults with a clear meaning, which the hint names.",
     field="external_id",
 )
 NOT_FOUND = _row("not_found", "The account has no such plan.", field="plan")

@@ -20,9 +20,7 @@ from frontdesk.files.check import THRESHOLD_MEMBERS, CheckResult
 
 # Of the plan's open members for ends, else of the file's rows; and at least THRESHOLD_MEMBERS.
 THRESHOLD_PERCENT = 10
-PLACEHOLDERS_PERCENT = (
-    50  # of a column's values in the sampled rows; and more than THRESHOLD_MEMBERS
-)
+PLACEHOLDERS_PERCENT = 50  # of a column's values in the sampled rows
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
 LISTED_TOGETHER = 5000  # members, read only
 

@@ -331,7 +331,7 @@ def _outcome(
     if not isinstance(result, Enrolled):
         return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
     values = result.stored.values
-    warnings = [*map(MemberWarning.of, row.warnings), *result.warnings]
+    warnings = [*row.warnings, *result.warnings]
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         # A newer change kept the member from being ended, so the warning did not come true.
         warnings = []

@@ -18,6 +18,7 @@ DELETED = "002"
 OF_DEPENDENTS = "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
+MISSPELT_FAMILY = "REF*OF for REF*0F"
 # NM101 of a correction: the right values, and the old ones
 _CORRECTED = "74"
 _WRONG = "70"

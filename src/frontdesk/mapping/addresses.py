@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from frontdesk import codes
-from frontdesk.eligibility.model import ADDRESS, Action
+from frontdesk.eligibility.model import ADDRESS, Action, MemberWarning
 from frontdesk.errors import Fault
 from frontdesk.mapping.model import Row
 
@@ -76,7 +76,7 @@ class FamilyAddresses:
         if not address or address != before:
             row = replace(row, part=None, leans_on_other=True)
         if address:
-            warnings = (*row.warnings, codes.rows.ADDRESS_OF_SUBSCRIBER)
+            warnings = (*row.warnings, MemberWarning.of(codes.rows.ADDRESS_OF_SUBSCRIBER))
             return replace(row, values={**address, **row.values}, warnings=warnings)
         address_of = context.person.family if context.person else ""
         causes = (*context.causes, NO_ADDRESS)

@@ -140,6 +140,7 @@ class FileProblem(TypedDict):
         "overtaken",
         "needs_mapping",
         "only_compared",
+        "only_tested",
         "all_refused",
         "too_many_rows",
         "bad_mapping",
@@ -1128,6 +1129,8 @@ class MappingOf834(TypedDict):
     """The meaning of BGN08 = 4."""
     counts: NotRequired[Literal["strict", "lenient"]]
     """Whether wrong counts are refused."""
+    tests: NotRequired[Literal["dry_run", "apply"]]
+    """What becomes of a test (ISA15 = T) in production."""
 
 
 class MemberWays(TypedDict):
