@@ -170,8 +170,8 @@ STORED_FIELDS = tuple(
 )
 # The columns of the members table that come from the fields. E-mail addresses are compared in their
 # folded form. A member that was ended by absence keeps its earlier expiry_date
-# (eligibility.decide).
-STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence")
+# (eligibility.decide), and a dependent that shares the address of its subscriber is marked.
+STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence", "shares_home")
 
 # The unique fields, each with the column that is compared.
 UNIQUE = {

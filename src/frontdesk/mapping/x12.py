@@ -23,7 +23,7 @@ from frontdesk import codes
 from frontdesk.eligibility import field_kinds
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, MemberWarning, RowContext, StatedPerson
-from frontdesk.eligibility.persons import are_two_people, fold_name
+from frontdesk.eligibility.persons import are_two_people, fold_name, names_in
 from frontdesk.errors import Fault, fault_of
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
@@ -175,17 +175,20 @@ class MemberReader:
 
     def _take_from_subscriber(self, loop: MemberLoop) -> None:
         """Give a dependent without an address that of the subscriber before it, if both have one
-        REF*0F or one last name; without a coverage, those of a family.
+        last name; without a coverage, those of a family, if both have one REF*0F or one last name.
         """
         subscriber = self._subscriber
         if subscriber is None or subscriber.transaction is not loop.transaction:
             return
-        last_name = fold_name(loop.element("NM1", 3))
-        is_same_name = bool(last_name) and last_name == fold_name(subscriber.element("NM1", 3))
-        if not is_same_name and (not loop.family or loop.family != subscriber.family):
+        names = names_in(loop.element("NM1", 3))
+        is_same_name = not names.isdisjoint(names_in(subscriber.element("NM1", 3)))
+        is_same_family = bool(loop.family) and loop.family == subscriber.family
+        if not is_same_name and not is_same_family:
             return
         address = subscriber.address()
-        if not loop.element("N4", 3) and field_kinds.ZIPCODE_PATTERN.fullmatch(
+        if not is_same_name:
+            loop.has_no_home = True
+        elif not loop.element("N4", 3) and field_kinds.ZIPCODE_PATTERN.fullmatch(
             str(address.get("zipcode", ""))
         ):
             loop.address_before = address
@@ -249,7 +252,9 @@ class MemberReader:
         row = read_member(placed, self._names, part)
         if len(placed) > APART_LIMIT:
             row.faults += (model.REPEATED,)
-        yield from self._addresses.take(row, last.family, last.address_before)
+        yield from self._addresses.take(
+            row, last.family, last.address_before, has_no_home=last.has_no_home
+        )
 
 
 class LoopsApart:
