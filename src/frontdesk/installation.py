@@ -49,8 +49,9 @@ def run_options(config: Config, **more: Any) -> RunOptions:
     """The options for work on files. In a sandbox the outcome of some files is scripted by
     their names (docs/sandbox.md).
     """
-    if config.environment is Environment.SANDBOX:
+    is_sandbox = config.environment is Environment.SANDBOX
+    if is_sandbox:
         from frontdesk.sandbox import scripted
 
         more["before_rows"] = scripted.check_file
-    return RunOptions(config.uniqueness, **more)
+    return RunOptions(config.uniqueness, applies_tests=is_sandbox, **more)

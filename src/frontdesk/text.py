@@ -204,6 +204,8 @@ _SSN = re.compile(
     "[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}"
 )
 
+SSN_LENGTHS = (9, 11)
+
 
 def looks_like_ssn(text: str) -> bool:
     """True if the text looks like a social security number, as do nine of ten random numbers of

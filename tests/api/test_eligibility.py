@@ -34,6 +34,38 @@ def test_an_unknown_external_id_creates_a_member_and_a_known_one_updates_it(
     assert told == ["updated", "last_name", "none; reason=not_new"]
 
 
+def test_a_placeholder_is_left_out_and_the_warning_names_its_field(api: Api, path: str) -> None:
+    api.post(path, member_body(email="robin@example.com", phone="6175550100"))
+    sent = {"external_id": "AB 000001", "email": "none@none.com", "phone": "0000000000"}
+    answer = api.post(path, sent)
+    told = answer.headers["Eligibility-Outcome"], answer.headers["Eligibility-Warnings"]
+    assert told == ("unchanged", "placeholder;field=email,placeholder;field=phone")
+    [result] = api.post(f"{path}/batch", [sent]).json()["data"]
+    assert result["warnings"] == ["placeholder;field=email", "placeholder;field=phone"]
+
+
+def test_an_identifier_that_looks_like_another_makes_no_second_member(api: Api, path: str) -> None:
+    api.post(path, member_body(external_id="AB-1", email=None))
+    for hidden in ("AB\u20131", "AB\u00ad-1", "AB-\u200b1", "AB\u00a0-1"):
+        refused = api.post(path, member_body(external_id=hidden, member_id=hidden))
+        assert codes(refused) == {
+            "external_id": "lookalike_character",
+            "member_id": "lookalike_character",
+        }
+        assert "send it with plain ones" in refused.json()["errors"][0]["message"]
+    assert api.post(path, member_body(external_id="AB-1\u200b")).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["123-45-6789", "123456789"])
+def test_a_social_security_number_as_identifier_is_warned(api: Api, path: str, number: str) -> None:
+    first = api.post(path, member_body(external_id=number))
+    assert (first.status_code, first.headers["Eligibility-Warnings"]) == (201, "looks_like_ssn")
+    again = api.post(path, {"external_id": number, "city": "Boston"})
+    assert "Eligibility-Warnings" not in again.headers, "it is there already"
+    other = api.post(path, member_body(external_id="912345678", member_id="M2", email=None))
+    assert "looks_like_ssn" not in other.headers.get("Eligibility-Warnings", "")
+
+
 def test_a_member_moves_to_another_plan_and_keeps_the_id(
     api: Api, customer: Customer, path: str
 ) -> None:

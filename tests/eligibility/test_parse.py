@@ -14,7 +14,7 @@ from frontdesk import codes
 from frontdesk.codes import Where
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.field_kinds import parse_email
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import FIELDS, read_external_ids
 from frontdesk.eligibility.model import MemberRecord
 from frontdesk.text import Rejected
 
@@ -57,6 +57,19 @@ def read(**body: Any) -> MemberRecord:
         ("phone", None, None),
         ("external_id", "\u200bAB 1\u200b ", "AB 1"),
         ("phone", "\u202d6175550100\u202c", "6175550100"),
+        ("phone", "(617) 555\u20110100", "6175550100"),
+        ("phone", "+1\u00a0617\u2013555\u20120100", "6175550100"),
+        ("phone", "\u202a+1 (617) 555-\u200b0100\u202c", "6175550100"),
+        ("phone", "1-617-555-0100", "6175550100"),
+        ("phone", "9999999999", "9999999999"),
+        ("zipcode", "02134\u20131234", "02134-1234"),
+        ("zipcode", "02134 1234", "02134-1234"),
+        ("zipcode", "02134\u00a01234", "02134-1234"),
+        ("zipcode", "02134 \u2014 1234", "02134-1234"),
+        ("zipcode", "02134-", "02134"),
+        ("zipcode", "02134\u2011", "02134"),
+        ("external_id", "AB 1-2", "AB 1-2"),
+        ("member_id", "Č 1-2", "Č 1-2"),
     ],
 )
 def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) -> None:
@@ -87,6 +100,22 @@ def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) 
         ("phone", "617-555-CALL", "not_ten_digits"),
         ("phone", "26175550100", "not_ten_digits"),
         ("phone", 6175550100, "wrong_type"),
+        ("phone", "+49 30 901820", "not_ten_digits"),
+        ("phone", "+65 6123 4567", "not_ten_digits"),
+        ("phone", "+47 22 12 34 56", "not_ten_digits"),
+        ("phone", "+1 555 123 456", "not_ten_digits"),
+        ("phone", "1 555 123 456", "not_ten_digits"),
+        ("phone", "06 12 34 56 78", "not_ten_digits"),
+        ("phone", "617+555+0100", "not_ten_digits"),
+        ("zipcode", "0213\u20134", "malformed_zipcode"),
+        ("zipcode", "02134-12", "malformed_zipcode"),
+        ("external_id", "AB\u00a01", "lookalike_character"),
+        ("external_id", "AB\u00ad1", "lookalike_character"),
+        ("external_id", "AB\u200b1", "lookalike_character"),
+        ("external_id", "AB\u20131", "lookalike_character"),
+        ("member_id", "AB\u22121", "lookalike_character"),
+        ("member_id", "AB1\ufe0f", "lookalike_character"),
+        ("member_id", "AB\u31641", "lookalike_character"),
         ("zipcode", 2134, "wrong_type"),
         ("invite_immediately", "true", "wrong_type"),
         ("relationship_code_hipaa", True, "wrong_type"),
@@ -158,6 +187,64 @@ def test_a_likely_mistake_is_kept_and_warned_of(field: str, sent: str, warning: 
     assert record.faults == ()
     [found] = record.warnings
     assert (found.code, found.field) == (warning, field)
+
+
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [
+        ("email", "none@none.com"),
+        ("email", "NoEmail@corp.example.com"),
+        ("email", "no-email@example.com"),
+        ("email", "test@test.com"),
+        ("phone", "0000000000"),
+        ("phone", "(000) 000-0000"),
+        ("phone", "111-111-1111"),
+        ("phone", "555-555-5555"),
+        ("phone", "1234567890"),
+    ],
+)
+def test_a_placeholder_is_absent_and_warned_of(field: str, sent: str) -> None:
+    record = read(**{field: sent})
+    assert (record.faults, [*record.given]) == ((), ["external_id"])
+    [found] = record.warnings
+    assert (found.code, found.field) == ("placeholder", field)
+
+
+def test_an_address_that_resembles_a_placeholder_is_kept() -> None:
+    for email in ("nona@example.com", "robin@none.com", "na@example.com", "test@example.com"):
+        assert (read(email=email).given["email"], read(email=email).warnings) == (email, ())
+
+
+NO_IDENTIFIERS = [
+    "1.23457E+11",
+    "1.00002E+10",
+    "1E+15",
+    "#N/A",
+    "N/A",
+    "null",
+    "NULL",
+    "NaN",
+    "None",
+]
+
+
+@pytest.mark.parametrize("name", ["external_id", "member_id"])
+@pytest.mark.parametrize("sent", NO_IDENTIFIERS)
+def test_what_a_spreadsheet_leaves_of_an_identifier_refuses_the_row(name: str, sent: str) -> None:
+    record = parse_member({"external_id": "X", name: sent}, today=TODAY, lenient=True)
+    [fault] = record.faults
+    assert (fault.field, fault.code, name in record.given) == (name, "spreadsheet_value", False)
+    assert "spreadsheet" in fault.message
+    assert "format the column as text" in fault.message
+    assert read(**{name: sent}).faults == (), "a POST says what it means"
+
+
+def test_a_key_that_would_be_refused_counts_as_no_key() -> None:
+    sent = ["E-1", "AB\u20111", *NO_IDENTIFIERS, "E+1"]
+    expected = ["E-1", *[None] * (len(NO_IDENTIFIERS) + 1), "E+1"]
+    assert [*read_external_ids(sent)] == expected
+    for key, found in zip(sent, expected, strict=True):
+        assert [*read_external_ids([key])] == [found]
 
 
 def test_in_a_file_a_malformed_email_is_dropped_and_the_row_kept() -> None:

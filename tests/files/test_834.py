@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from frontdesk.config import read_config
 from frontdesk.files.model import EligibilityFile
 from frontdesk.files.tables import eligibility_files
 from frontdesk.formats.model import FileMode
+from frontdesk.installation import run_options
 from frontdesk.mapping.parser import parse_mapping
 from tests.files.loading import ON_SQLITE, Desk, csv_of, row
 from tests.formats.reading import ADD, IDENTIFY, MEMBER, file_834, person
@@ -22,6 +24,7 @@ pytestmark = ON_SQLITE
 Access = tuple[str, str | None, str]
 KEY = "FAMILY1-01"
 OPEN = ("2026-01-01", None, "Gold")
+CANCELLED = "HD*024**HLT*Gold~DTP*349*D8*20260630~"
 SUBSCRIBER = person(number="REF*17*01~")
 kim = partial(person, "Kim", "20150203", relation="19", number="REF*17*02~")
 
@@ -50,6 +53,36 @@ def test_an_834_says_itself_how_it_is_loaded_and_only_once(desk: Desk) -> None:
     )
     full = desk.load_834(other, purpose="RX")
     assert (full.mode, full.counts) == ("full", {"created": 1, "ended": 1, "warned": 1})
+
+
+def test_an_unknown_sex_is_stored_as_unknown_and_keeps_no_end_out(desk: Desk) -> None:
+    odd = SUBSCRIBER.replace("*F~HD", "*X~HD")
+    file = desk.load_834(odd)
+    assert desk.outcomes(file) == [(8, "created", ""), (8, "warned", "gender_unknown")]
+    assert desk.members()[KEY]["gender"] == "unknown"
+    desk.load_834(SUBSCRIBER)
+    ended = desk.load_834(odd.replace("*021*28", "*001*28").replace(ADD, CANCELLED))
+    assert desk.outcomes(ended) == [(8, "updated", ""), (8, "warned", "gender_unknown")]
+    assert access(desk)[1] == "2026-06-30"
+    assert desk.members()[KEY]["gender"] == "female", "a stored value stays"
+
+
+def test_a_test_file_changes_nothing_in_production(desk: Desk) -> None:
+    settings = {
+        "FRONTDESK_DATABASE_URL": "sqlite:///x.db",
+        "FRONTDESK_BASE_URL": "https://a.example",
+    }
+    assert run_options(read_config(settings)).applies_tests, "a sandbox"
+    desk.options = run_options(read_config({**settings, "FRONTDESK_ENVIRONMENT": "production"}))
+    dry = desk.load_834(SUBSCRIBER)
+    assert (dry.state, dry.dry_run, dry.counts) == ("done", True, {"created": 1})
+    assert (dry.problem or {})["code"] == "only_tested"
+    assert desk.members() == {}
+    applied = {"834": {**IDENTIFY, "tests": "apply"}}
+    assert desk.load_834(SUBSCRIBER, mapping=applied).dry_run is False
+    real = file_834(SUBSCRIBER).replace("*0*T*:", "*0*P*:").encode()
+    file = desk.load(real)
+    assert (file.dry_run, file.problem, file.counts) == (False, None, {"unchanged": 1})
 
 
 DENTAL = "HD*021**DEN*Teeth~DTP*348*D8*20200101~"

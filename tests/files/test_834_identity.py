@@ -205,7 +205,16 @@ HOMES: list[tuple[str, list[str], str | None]] = [
     ("family", [person(), dependent(family="FAMILY1")], "Boston"),
     ("family before", [dependent(family="FAMILY1"), person()], "Boston"),
     ("last name", [person(), dependent()], "Boston"),
+    ("a double name", [person(), dependent("Doe-Sample")], "Boston"),
     ("another name", [person(), dependent("Doe")], None),
+    ("family of another name", [person(), dependent("Doe", family="FAMILY1")], None),
+    ("family of another name before", [dependent("Doe", family="FAMILY1"), person()], None),
+    ("a particle in common", [person(last="van Dyke"), dependent("van Gogh")], None),
+    (
+        "another town",
+        [person(), dependent().replace("NM1*IL*1*Sample*Kim~", "NM1*IL*1*Sample*Kim~N4*Salem~")],
+        None,
+    ),
     ("no address", [person(home=""), dependent()], None),
     ("no zip", [person().replace("02134", "K1A 0B1"), dependent()], None),
     ("no subscriber", [person("Alex", relation="01"), dependent()], None),
@@ -240,6 +249,46 @@ def test_a_new_dependent_takes_the_address_of_the_stored_subscriber(desk: Desk) 
     other = interchange(transaction(person()), transaction(dependent(), control="0002"))
     apart = desk.codes(desk.load(other.encode(), mapping=BY_ROLE))
     assert apart[1:] == [("refused", "required")], "the subscriber of another transaction"
+
+
+@pytest.mark.parametrize("family", ["FAMILY1", "K7700A"])
+def test_a_stored_dependent_keeps_its_own_zip_when_its_subscriber_has_another(
+    desk: Desk, family: str
+) -> None:
+    own = dependent(family=family).replace("DMG", "N4*Salem*MA*01970~DMG")
+    load(desk, person(), own)
+    moved = person(home=HOME.replace("Boston*MA*02134", "Lynn*MA*01901"))
+    file = load(desk, moved, dependent(family=family, code="001"))
+    assert (file.counts, stored(desk, "Kim")["zipcode"]) == (
+        {"updated": 1, "unchanged": 1},
+        "01970",
+    )
+    assert "address_of_subscriber" not in file.codes
+
+
+def test_a_dependent_follows_its_subscriber_until_it_has_its_own_zip(desk: Desk) -> None:
+    kim = dependent(family="FAMILY1")
+    load(desk, person(), kim)
+    load(desk, person(home=HOME.replace("02134", "01901")), kim)
+    assert stored(desk, "Kim")["zipcode"] == "01901"
+    desk.post(external_id=stored(desk, "Kim")["external_id"], zipcode="01901")
+    file = load(desk, person(home=HOME.replace("02134", "01970")), kim)
+    assert (file.counts, stored(desk, "Kim")["zipcode"]) == (
+        {"updated": 1, "unchanged": 1},
+        "01901",
+    )
+    compared = load(desk, person(home=HOME), dependent(family="FAMILY1", code="030"), purpose="4")
+    assert compared.codes.get("differs") == 1, "the zip code of the subscriber"
+    shown = [each for line in desk.report(file) for each in line["changed"]]
+    assert shown == ["zipcode"]
+
+
+def test_a_stored_subscriber_of_another_name_gives_no_address(desk: Desk) -> None:
+    load(desk, person())
+    file = load(desk, dependent("Doe", family="FAMILY1"))
+    [line] = desk.report(file)
+    assert (line["outcome"], line["field"], line["code"]) == ("refused", "zipcode", "required")
+    assert "REF*0F and last name" in line["hint"]
 
 
 FAMILY_TIER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~"

@@ -288,3 +288,55 @@ def test_an_approved_file_resumes_after_its_last_chunk(desk: Desk) -> None:
     assert [line["row"] for line in desk.report(done)] == list(range(2, 62))
     assert desk.undo(done).counts == {"restored": 60}
     assert plans(desk) == {desk.customer.plan_ids[0]}
+
+
+NO_ADDRESS = "none@none.com"
+
+
+@pytest.mark.parametrize("field", ["email", "phone"])
+@pytest.mark.parametrize("write", [csv_of, lines_of])
+def test_a_file_full_of_placeholders_is_held_and_can_be_approved(
+    desk: Desk, field: str, write: Callable[..., bytes]
+) -> None:
+    good = {"email": "robin{}@example.com", "phone": "61755501{:02}"}[field]
+    empty = {"email": NO_ADDRESS, "phone": "0000000000"}[field]
+    columns = [*row(1), field]
+    rows = [row(n, **{field: empty if n % 2 else good.format(n)}) for n in range(60)]
+    half = rows[2:]
+    extra = (columns,) if write is csv_of else ()
+    assert desk.load(write(half, *extra)).counts == {"created": 58, "warned": 29}
+    more = [*rows, row(60, **{field: empty})]
+    held = desk.load(write(more, *extra))
+    said = f"31 of the first 61 values of {field} stand for none, such as none@none.com or "
+    said += "0000000000, and would be left out."
+    assert held.problem == {"code": "too_many_placeholders", "message": said, "place": None}
+    assert (held.state, held.counts) == ("held", {})
+    done = desk.approve(held)
+    assert (done.state, done.codes["placeholder"]) == ("done", 31)
+    assert {desk.members()["E00001"][field], desk.members()["E00060"][field]} == {None}
+    few = [row(n, **{field: empty}) for n in range(100, 125)]
+    assert desk.load(write(few, *extra)).state == "done", "25 are not many"
+
+
+def test_a_mapping_can_say_once_that_a_word_stands_for_none(desk: Desk) -> None:
+    content = csv_of(row(n, email=NO_ADDRESS) for n in range(30))
+    assert desk.load(content).state == "held"
+    mapping = {"fields": {"email": {"column": "email", "values": {NO_ADDRESS: ""}}}}
+    assert desk.load(content, mapping=mapping).counts == {"created": 30}
+    assert desk.load(content, mapping=mapping).counts == {"unchanged": 30}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "834"])
+def test_rounded_identifiers_hold_a_full_file(desk: Desk, kind: str) -> None:
+    desk.load(csv_of(row(n) for n in range(6)))
+    ruined = ["1.23457E+11", "1.00002E+10", "N/A", "null", "AB\u201300001"]
+    rows = [row(n, external_id=key) for n, key in enumerate(ruined)]
+    dry = desk.load(FORMATS[kind]([*rows, row(5)]), full=True, dry_run=True)
+    assert (dry.problem or {})["code"] == "too_many_ends"
+    assert "The external_id of 5 rows can't be read" in str(dry.problem)
+    assert dry.codes["spreadsheet_value"] == 4
+    assert dry.codes["lookalike_character"] == 1
+    refused = desk.load(FORMATS[kind]([*rows, row(5)]))
+    assert (refused.counts, len(desk.members())) == ({"refused": 5, "unchanged": 1}, 6)
+    [hint] = {line["hint"] for line in desk.report(refused) if line["code"] == "spreadsheet_value"}
+    assert "format the column as text" in hint

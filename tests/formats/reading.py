@@ -47,6 +47,10 @@ def codes(row: Row) -> list[tuple[str, str]]:
     return [(fault.field, fault.code) for fault in row.faults]
 
 
+def warned(row: Row) -> tuple[str, ...]:
+    return tuple(each.code for each in row.warnings)
+
+
 ISA = (
     "ISA*00*          *00*          *ZZ*SENDER         *ZZ*RECEIVER       "
     "*261120*0800*^*00501*000000007*0*T*:~"

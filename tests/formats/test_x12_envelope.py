@@ -21,6 +21,7 @@ from tests.formats.reading import (
     refused,
     rows_of,
     transaction,
+    warned,
 )
 
 GOOD = file_834()
@@ -43,7 +44,7 @@ def other_delimiters(text: str) -> str:
 )
 def test_the_isa_declares_the_delimiters_and_line_breaks_are_forgiven(text: str) -> None:
     [row] = rows_of(text)
-    assert (row.place, [row.values], row.warnings) == (8, TIDY, ())
+    assert (row.place, [row.values], warned(row)) == (8, TIDY, ())
 
 
 def test_places_count_segments_over_all_transactions_groups_and_interchanges() -> None:
@@ -160,7 +161,7 @@ OLDER = GOOD.replace("*005010X220A1~BGN", "~BGN").replace("00501*", "00401*")
 def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
     rows = rows_of(text)
     assert [row.values for row in rows] == TIDY
-    assert [row.warnings for row in rows] == [("untidy_file",)]
+    assert [warned(row) for row in rows] == [("untidy_file",)]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
@@ -173,7 +174,7 @@ def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
     for tag in ("REF", "DTP", "HD", "N4", "INS", "SE", "GE"):
         lines = lines.replace(f"~\r\n{tag}*", f"{line_end}{tag}*")
     [row] = rows_of(lines)
-    assert ([row.values], row.warnings) == (TIDY, ("untidy_file",))
+    assert ([row.values], warned(row)) == (TIDY, ("untidy_file",))
 
 
 @pytest.mark.parametrize("block", [11, 64 * 1024])
@@ -186,7 +187,7 @@ def test_lines_that_are_broken_anywhere_are_put_together(
         [row] = rows_of(
             ISA + "".join(f"{body[at : at + width]}\r\n" for at in range(0, len(body), width))
         )
-        assert ([row.values], row.warnings) == (TIDY, ())
+        assert ([row.values], warned(row)) == (TIDY, ())
 
 
 def test_without_a_date_of_its_own_a_transaction_has_that_of_its_group() -> None:
@@ -195,7 +196,7 @@ def test_without_a_date_of_its_own_a_transaction_has_that_of_its_group() -> None
         "REF1*20261120", "REF1*"
     )
     head, [row] = read(text)
-    assert (str(head.file_date), row.warnings) == ("2026-11-19", ("untidy_file",))
+    assert (str(head.file_date), warned(row)) == ("2026-11-19", ("untidy_file",))
     for wrong in ("*20261320*0800*3*X*", "**0800*3*X*"):
         found, said = refused(lambda: read(text.replace("*20261119*0800*3*X*", wrong)))  # noqa: B023
         assert (found, said[:17]) == ("wrong_date", "Segment 4: BGN03,")
@@ -207,9 +208,42 @@ def test_without_a_date_of_its_own_a_transaction_has_that_of_its_group() -> None
 def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new: str) -> None:
     lenient = {"834": {"counts": "lenient"}}
     [row] = rows_of(GOOD.replace(old, new), mapping=lenient)
-    assert row.warnings == ("untidy_file",)
-    wrong = GOOD.replace("SE*16*0001", "SE*16*0002")
-    assert refused(lambda: read(wrong, mapping=lenient))[0] == "wrong_count"
+    assert warned(row) == ("untidy_file",)
+    for wrong in (
+        GOOD.replace("GE*1*3", "GE*1*4"),
+        GOOD.replace("IEA*1*000000007", "IEA*1*000000008"),
+    ):
+        code, said = refused(lambda: read(wrong, mapping=lenient))  # noqa: B023
+        assert (code, "has to send the file again" in said) == ("wrong_count", True)
+
+
+def test_a_lenient_account_may_have_another_number_in_se02_than_in_st02() -> None:
+    text = GOOD.replace("SE*16*0001", "SE*16*0002")
+    code, said = refused(lambda: read(text))
+    assert (code, '{"counts": "lenient"}' in said) == ("wrong_count", True)
+    [row] = rows_of(text, mapping={"834": {"counts": "lenient"}})
+    assert [row.values] == TIDY
+    [warning] = row.warnings
+    assert warning.detail == "has another control number in SE02 than in ST02"
+
+
+def test_the_warning_of_an_untidy_file_names_each_small_fault_once() -> None:
+    text = GOOD.replace("SE*16*", "SE*15*").replace("****2~", "~").replace("~", "~\n \n")
+    [row] = rows_of(text[:-4], mapping={"834": {"counts": "lenient"}})
+    [warning] = row.warnings
+    assert warning.detail == (
+        "has space or blank segments between segments, no BGN08, a wrong count (SE01), "
+        "no terminator at its end"
+    )
+
+
+def test_interchanges_for_production_and_for_a_test_do_not_stand_in_one_file() -> None:
+    first = interchange(transaction(MEMBER))
+    assert read(first)[0].is_test
+    assert not read(first.replace("*0*T*:", "*0*P*:"))[0].is_test
+    assert not read(first, mapping={"834": {"tests": "apply"}})[0].is_test
+    code, said = refused(lambda: read(first + first.replace("*0*T*:", "*0*P*:")))
+    assert (code, "ISA15" in said) == ("mixed_purposes", True)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +255,7 @@ def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_early(
     blank: str, mode: str
 ) -> None:
     head, rows = read(GOOD.replace("****2~", blank + "~"))
-    assert (str(head.mode), [row.warnings for row in rows]) == (mode, [("untidy_file",)])
+    assert (str(head.mode), [warned(row) for row in rows]) == (mode, [("untidy_file",)])
 
 
 @pytest.mark.parametrize(("old", "new"), [each[:2] for each in WRONG if each[2] == "wrong_count"])
@@ -234,7 +268,7 @@ def test_a_wrong_count_is_wrong_for_pyx12_too(old: str, new: str) -> None:
 
 def test_a_file_in_small_letters_says_the_same() -> None:
     [small] = rows_of(GOOD.lower())
-    assert small.warnings == ("untidy_file",)
+    assert warned(small) == ("untidy_file",)
     told = [
         {name: str(value).casefold() for name, value in each.items()}
         for each in (small.values, *TIDY)

@@ -887,23 +887,25 @@ export interface components {
              *     - `not_x12`: The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.
              *     - `wrong_version`: The file is not an 834 of version 005010X220A1, or of 004010X095A1.
              *     - `wrong_order`: A segment is out of order.
-             *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "counts": "lenient" in the mapping.
+             *     - `wrong_count`: A count or control number of SE, GE or IEA does not agree with the file. Wrong counts, and another SE02, pass with "counts": "lenient" in the mapping.
              *     - `unknown_purpose`: BGN08 is neither blank nor 2, 4 or RX: say the mode of the file.
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
-             *     - `mixed_purposes`: The transactions of the file have different BGN08: send them as separate files, or say the mode of the file.
+             *     - `mixed_purposes`: The transactions of the file have different BGN08, or its interchanges different ISA15: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
+             *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
              *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
+             *     - `only_tested`: ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}
              *     - `all_refused`: The first 10,000 rows were all refused, so the rest was not read.
              *     - `too_many_rows`: The file could store more than the account may in a day, so nothing of it was applied: send it in parts on several days, or ask the operator for a larger quota.
              *     - `bad_mapping`: The mapping can't be used: correct the part that the message names.
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "overtaken" | "needs_mapping" | "only_compared" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -1183,12 +1185,12 @@ export interface components {
              */
             email?: string | null;
             /**
-             * @description 10 digits; punctuation and a leading 1 are dropped. null or blank clears it.
+             * @description 10 digits of North America; punctuation and a leading 1 are dropped. null or blank clears it.
              * @example 9999999999
              */
             phone?: string | null;
             /**
-             * @description 5, 9, or 5-4 digits. Required for a new member; never null or blank.
+             * @description 5, 9, or 5-4 digits, with any dash or space. Required for a new member; never null or blank.
              * @example 02134
              */
             zipcode: string;
@@ -1315,12 +1317,12 @@ export interface components {
              */
             email?: string | null;
             /**
-             * @description 10 digits; punctuation and a leading 1 are dropped. null or blank clears it.
+             * @description 10 digits of North America; punctuation and a leading 1 are dropped. null or blank clears it.
              * @example 9999999999
              */
             phone?: string | null;
             /**
-             * @description 5, 9, or 5-4 digits. Required for a new member; never null or blank.
+             * @description 5, 9, or 5-4 digits, with any dash or space. Required for a new member; never null or blank.
              * @example 02134
              */
             zipcode?: string;
@@ -1838,12 +1840,13 @@ export interface components {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `too_long`: The text is longer than the field allows.
              *     - `control_character`: The text contains a control character, a bidirectional one too, or half of a surrogate pair.
+             *     - `lookalike_character`: The identifier has an invisible character, or another dash or space than hyphen and space, so it would look like another member's.
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `in_the_future`: The date of birth is in the future.
              *     - `before_1900`: The date of birth is before 1900.
              *     - `expiry_before_effective`: expiry_date is before effective_date on the record as it would be.
              *     - `not_allowed`: The value is not one of the allowed ones.
-             *     - `not_ten_digits`: The phone number does not have 10 digits.
+             *     - `not_ten_digits`: The phone number does not have the 10 digits of a number of North America.
              *     - `malformed_email`: The e-mail address is malformed.
              *     - `malformed_zipcode`: The zip code is malformed.
              *     - `too_many_keys`: metadata has more than 50 keys.
@@ -1875,7 +1878,7 @@ export interface components {
              *     - `second_person_needed`: The account wants another client or operator than the uploader for this.
              * @enum {string}
              */
-            code: "required" | "wrong_type" | "too_long" | "control_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
+            code: "required" | "wrong_type" | "too_long" | "control_character" | "lookalike_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
             /** @description The rule in words; it never repeats the value. */
             message: string;
             /** @description The similar name of a field or parameter that exists. */
@@ -2039,6 +2042,11 @@ export interface components {
              * @enum {string}
              */
             counts?: "strict" | "lenient";
+            /**
+             * @description What becomes of a test (ISA15 = T) in production.
+             * @enum {string}
+             */
+            tests?: "dry_run" | "apply";
         };
         /** @description What identifiers are made from: one way each for subscribers and dependents. */
         MemberWays: {
@@ -2998,6 +3006,8 @@ export interface components {
          *     - `identity_changed`: First name and date of birth both changed: a recycled identifier, or a twin?
          *     - `state_not_recognised`: The state is neither a USPS code nor a state's name; it was kept as sent.
          *     - `relationship_code_hipaa_unknown`: The HIPAA relationship code is unknown; it was kept as sent.
+         *     - `placeholder`: The value stands for none, such as none@none.com or 0000000000; it was left out, and a stored value stays.
+         *     - `looks_like_ssn`: The external_id of the new member looks like a social security number, which is stored and shown as it is: use another number.
          *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
          *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
@@ -3469,12 +3479,13 @@ export interface operations {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `too_long`: The text is longer than the field allows.
              *     - `control_character`: The text contains a control character, a bidirectional one too, or half of a surrogate pair.
+             *     - `lookalike_character`: The identifier has an invisible character, or another dash or space than hyphen and space, so it would look like another member's.
              *     - `not_a_date`: The value is not a real date in ISO 8601 form.
              *     - `in_the_future`: The date of birth is in the future.
              *     - `before_1900`: The date of birth is before 1900.
              *     - `expiry_before_effective`: expiry_date is before effective_date on the record as it would be.
              *     - `not_allowed`: The value is not one of the allowed ones.
-             *     - `not_ten_digits`: The phone number does not have 10 digits.
+             *     - `not_ten_digits`: The phone number does not have the 10 digits of a number of North America.
              *     - `malformed_email`: The e-mail address is malformed.
              *     - `malformed_zipcode`: The zip code is malformed.
              *     - `too_many_keys`: metadata has more than 50 keys.
@@ -4086,6 +4097,7 @@ export interface operations {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `too_long`: The text is longer than the field allows.
              *     - `control_character`: The text contains a control character, a bidirectional one too, or half of a surrogate pair.
+             *     - `lookalike_character`: The identifier has an invisible character, or another dash or space than hyphen and space, so it would look like another member's.
              *     - `not_unique`: Another record carries this value already.
              *     - `unknown_field`: There is no such field (where unknown ones are refused).
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
@@ -4673,6 +4685,7 @@ export interface operations {
              *     - `bad_quoting`: The quotation marks of the row don't match: double those inside a cell.
              *     - `not_json`: The line is not one JSON object like a request body.
              *     - `cell_error`: A cell of the workbook holds an error of Excel, such as #N/A.
+             *     - `spreadsheet_value`: A spreadsheet has rounded the identifier (1.23457E+11), or written a word for a missing value (#N/A, N/A, null): format the column as text, fill it, and export it again.
              *     - `wrong_column_count`: The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.
              *     - `values_too_long`: The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.
              *     - `no_identifier`: The member lacks a value from which the mapping makes the identifier (identify): ask the sender for it, or name members in another way.
@@ -4684,8 +4697,9 @@ export interface operations {
              *     - `no_medical_coverage`: The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
              *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
+             *     - `gender_unknown`: DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
-             *     - `untidy_file`: The file has small faults with a clear meaning: an 834 space, wrong counts, no BGN08, an older version, …; a table its header again between the rows, which is skipped.
+             *     - `untidy_file`: The file has small faults with a clear meaning, which the hint names: an 834 wrong counts, a table its header again between the rows, which is skipped, …
              *     - `not_found`: The account has no such plan.
              *     - `too_many_taken`: The row has a value of another account's record, and too many records of the account had one today; send the row again tomorrow (UTC).
              *     - `not_now`: Other requests keep changing the same record; send the row again.

@@ -94,6 +94,7 @@ _NO_MISTAKES = {"country"}  # near to `county`, and something else
         codes.faults.WRONG_TYPE,
         codes.faults.TOO_LONG,
         codes.faults.CONTROL_CHARACTER,
+        codes.faults.LOOKALIKE_CHARACTER,
         codes.faults.NOT_A_DATE,
         codes.faults.IN_THE_FUTURE,
         codes.faults.BEFORE_1900,
@@ -224,6 +225,7 @@ async def end_member(app: App, request: Request) -> Response:
         codes.faults.WRONG_TYPE,
         codes.faults.TOO_LONG,
         codes.faults.CONTROL_CHARACTER,
+        codes.faults.LOOKALIKE_CHARACTER,
         codes.faults.NOT_UNIQUE,
         codes.faults.UNKNOWN_FIELD,
     ],
@@ -360,8 +362,15 @@ def changed_fields(enrolled: Enrolled) -> list[str]:
 
 
 def warnings_of(enrolled: Enrolled) -> list[str]:
-    """The codes of the warnings; that about a similar member has its id too."""
-    return [
-        f"{warning.code};member={warning.member_id}" if warning.member_id else warning.code
-        for warning in enrolled.warnings
-    ]
+    """The codes of the warnings; one about a similar member has its id too, and one that may be
+    about several fields has the field.
+    """
+    found = []
+    for warning in enrolled.warnings:
+        if warning.member_id:
+            found.append(f"{warning.code};member={warning.member_id}")
+        elif not warning.code.field:
+            found.append(f"{warning.code};field={warning.field}")
+        else:
+            found.append(warning.code)
+    return found

@@ -42,6 +42,17 @@ CONTROL_CHARACTER = _invalid(
     "The text contains a control character, a bidirectional one too, or half of a surrogate pair.",
     example=_member({"city": "Bos\x07ton"}, "city", "must not contain control characters"),
 )
+LOOKALIKE_CHARACTER = _invalid(
+    "lookalike_character",
+    "The identifier has an invisible character, or another dash or space than hyphen and space, so "
+    "it would look like another member's.",
+    example=_member(
+        {"member_id": "M\u20131001"},
+        "member_id",
+        "must not have invisible characters, nor other dashes and spaces than hyphen and space: it "
+        "would look like another identifier; send it with plain ones, or without them",
+    ),
+)
 NOT_A_DATE = _invalid(
     "not_a_date",
     "The value is not a real date in ISO 8601 form.",
@@ -81,7 +92,7 @@ NOT_ALLOWED = _invalid(
 )
 NOT_TEN_DIGITS = _invalid(
     "not_ten_digits",
-    "The phone number does not have 10 digits.",
+    "The phone number does not have the 10 digits of a number of North America.",
     example=_member({"phone": "555-0100"}, "phone", "must have exactly 10 digits"),
 )
 MALFORMED_EMAIL = _invalid(

@@ -105,8 +105,8 @@ WRONG_VERSION = _unreadable(
 WRONG_ORDER = _unreadable("wrong_order", "A segment is out of order.")
 WRONG_COUNT = _unreadable(
     "wrong_count",
-    "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts "
-    'pass with "counts": "lenient" in the mapping.',
+    "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts, and "
+    'another SE02, pass with "counts": "lenient" in the mapping.',
     remedy=Remedy.GIVE_MAPPING,
 )
 UNKNOWN_PURPOSE = _unreadable(
@@ -117,8 +117,8 @@ UNKNOWN_PURPOSE = _unreadable(
 WRONG_DATE = _unreadable("wrong_date", "BGN03, the date of the file, is not a real date.")
 MIXED_PURPOSES = _unreadable(
     "mixed_purposes",
-    "The transactions of the file have different BGN08: send them as separate files, or say "
-    "the mode of the file.",
+    "The transactions of the file have different BGN08, or its interchanges different ISA15: send "
+    "them as separate files, or say the mode of the file.",
     remedy=Remedy.SAY_MODE,
 )
 
@@ -140,6 +140,12 @@ TOO_MANY_ENDS = _file(
     "without a readable external_id may be one of them; a person has to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+TOO_MANY_PLACEHOLDERS = _file(
+    "too_many_placeholders",
+    "Most values of a column stand for none, such as none@none.com, and would be left out; name "
+    "another column, or approve the file.",
+    remedy=Remedy.APPROVE_FILE,
+)
 OVERTAKEN = _file(
     "overtaken",
     "A newer file of the plan was applied, so this one can only be cancelled.",
@@ -159,6 +165,12 @@ ONLY_COMPARED = _file(
     'the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}',
     remedy=Remedy.GIVE_MAPPING,
 )
+ONLY_TESTED = _file(
+    "only_tested",
+    "ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, "
+    'ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}',
+    remedy=Remedy.GIVE_MAPPING,
+)
 ALL_REFUSED = _file(
     "all_refused", "The first 10,000 rows were all refused, so the rest was not read."
 )
@@ -176,4 +188,4 @@ INTERNAL = _file(
     "internal", "A fault of the service; applied rows stay applied, and the report lists them."
 )
 
-BRAKES = (TOO_MANY_MOVES, TOO_MANY_SIMILAR, TOO_MANY_ENDS, OVERTAKEN)
+BRAKES = (TOO_MANY_MOVES, TOO_MANY_SIMILAR, TOO_MANY_PLACEHOLDERS, TOO_MANY_ENDS, OVERTAKEN)

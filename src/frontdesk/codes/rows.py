@@ -13,6 +13,11 @@ BAD_QUOTING = _row(
 )
 NOT_JSON = _row("not_json", "The line is not one JSON object like a request body.")
 CELL_ERROR = _row("cell_error", "A cell of the workbook holds an error of Excel, such as #N/A.")
+SPREADSHEET_VALUE = _row(
+    "spreadsheet_value",
+    "A spreadsheet has rounded the identifier (1.23457E+11), or written a word for a missing value "
+    "(#N/A, N/A, null): format the column as text, fill it, and export it again.",
+)
 WRONG_COLUMN_COUNT = _row(
     "wrong_column_count",
     "The row has more or fewer cells than the header has columns: quote a cell that holds the "
@@ -72,6 +77,11 @@ IDENTITY_CONFLICT = _row(
     "new, or name members in another way.",
     remedy=Remedy.RENAME_MEMBER,
 )
+GENDER_UNKNOWN = _row(
+    "gender_unknown",
+    "DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.",
+    field="gender",
+)
 ADDED_AND_ENDED = _row(
     "added_and_ended",
     "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
@@ -79,8 +89,8 @@ ADDED_AND_ENDED = _row(
 )
 UNTIDY_FILE = _row(
     "untidy_file",
-    "The file has small faults with a clear meaning: an 834 space, wrong counts, no BGN08, an "
-    "older version, …; a table its header again between the rows, which is skipped.",
+    "The file has small faults with a clear meaning, which the hint names: an 834 wrong counts, a "
+    "table its header again between the rows, which is skipped, …",
     field="external_id",
 )
 NOT_FOUND = _row("not_found", "The account has no such plan.", field="plan")

@@ -58,6 +58,18 @@ RELATIONSHIP_CODE_HIPAA_UNKNOWN = _warning(
     field="relationship_code_hipaa",
     example=_member({"relationship_code_hipaa": "77"}),
 )
+PLACEHOLDER = _warning(
+    "placeholder",
+    "The value stands for none, such as none@none.com or 0000000000; it was left out, and a stored "
+    "value stays.",
+    example=_member({"email": "none@none.com"}),
+)
+LOOKS_LIKE_SSN = _warning(
+    "looks_like_ssn",
+    "The external_id of the new member looks like a social security number, which is stored and "
+    "shown as it is: use another number.",
+    field="external_id",
+)
 SIMILAR_MEMBER = _warning(
     "similar_member",
     "A new member has the names and birth date of a stored one, or its family and birth date.",

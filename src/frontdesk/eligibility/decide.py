@@ -27,7 +27,7 @@ from frontdesk.eligibility.model import (
     StoredMember,
     Submission,
 )
-from frontdesk.eligibility.persons import Values, are_two_people, person_of
+from frontdesk.eligibility.persons import Values, are_two_people, names_in, person_of
 from frontdesk.eligibility.probes import Probes, TooManyTaken
 from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
@@ -40,7 +40,7 @@ from frontdesk.invitations.model import (
     QueuedReason,
 )
 from frontdesk.invitations.places import AccountPlaces
-from frontdesk.text import stored_time
+from frontdesk.text import SSN_LENGTHS, looks_like_ssn, stored_time
 
 NOT_ENROLLED = Fault(
     "external_id",
@@ -59,6 +59,9 @@ IDENTITY_CONFLICT = Fault(
 # Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an
 # expiry_date clears the mark: from then on the end is the sender's own (docs/decisions/0091).
 BEFORE_ABSENCE = "expiry_before_absence"
+# Marks a dependent that has the address of its subscriber: later rows without one follow that.
+HOME = "shares_home"
+_MARKS = {BEFORE_ABSENCE, HOME}
 OPEN = "9999-12-31"  # stands for an access without an end
 
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
@@ -287,6 +290,8 @@ class ChunkState:
         submission = self._row_of_stored(submission, stored)
         plan_id = submission.plan_id
         given, reopened = self._given_after_absence(submission, values)
+        if values[HOME] and _says_own_home(submission):
+            given = {**given, HOME: None}
         changed = {name: value for name, value in given.items() if values[name] != value}
         if changed or submission.record.faults:
             refusal = self._refusal(submission, {**values, **changed}, stored, taken)
@@ -305,7 +310,7 @@ class ChunkState:
         outcome = Outcome.UPDATED if submission.action is Action.ENROL else Outcome.ENDED
         if reopened or moved:
             outcome = Outcome.REOPENED if reopened else Outcome.MOVED
-        elif changed.keys() <= {BEFORE_ABSENCE}:  # clearing the mark is no change of the record
+        elif changed.keys() <= _MARKS:  # clearing a mark is no change of the record
             outcome = Outcome.UNCHANGED
         if changed:
             self.keys.change(stored, changed | {"updated_at": self.at})
@@ -323,9 +328,12 @@ class ChunkState:
         given = dict(context.given_of_new or {})
         warnings = record.warnings
         subscriber = self.subscribers.get(context.address_of)
-        if subscriber is not None and "zipcode" not in record.given:
+        if context.shares_home:
+            given[HOME] = True
+        elif subscriber is not None and _may_share_home(submission, subscriber.values):
             values = subscriber.values
             given |= {name: values[name] for name in model.ADDRESS if values[name] is not None}
+            given[HOME] = True
             warnings = (*warnings, MemberWarning.of(codes.rows.ADDRESS_OF_SUBSCRIBER))
         given |= record.given
         return submission._replace(record=replace(record, given=given, warnings=warnings))
@@ -339,6 +347,7 @@ class ChunkState:
         """
         if submission.file_id is None:
             return submission
+        submission = _with_own_home(submission, own)
         context = submission.context
         record = submission.record
         given = record.given
@@ -442,6 +451,9 @@ class ChunkState:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
+        if outcome is Outcome.CREATED and submission.file_id is None:
+            # Of a file the column is judged as a whole (files.check).
+            warnings += _ssn_warnings(values["external_id"])
         if (
             not self.plans[submission.plan_id]["accepting_patients"]
             and submission.action is Action.ENROL
@@ -535,6 +547,37 @@ def _invalid(faults: list[Fault]) -> Invalid:
     return Invalid(
         sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
     )
+
+
+def _with_own_home(submission: Submission, own: StoredMember) -> Submission:
+    """The row without the address of the subscriber if the stored member has one of its own."""
+    if not submission.context.shares_home or own.values[HOME]:
+        return submission
+    given = submission.record.given
+    kept = {name: value for name, value in given.items() if name not in model.ADDRESS}
+    return submission._replace(record=replace(submission.record, given=kept))
+
+
+def _says_own_home(submission: Submission) -> bool:
+    is_own = submission.action is Action.ENROL and not submission.context.shares_home
+    return is_own and "zipcode" in submission.record.given
+
+
+def _may_share_home(submission: Submission, subscriber: Values) -> bool:
+    """Whether a new dependent without a zip code may have the address of the stored subscriber."""
+    given = submission.record.given
+    names = names_in(given.get("last_name") or "")
+    return (
+        not given.keys() & set(model.ADDRESS)
+        and subscriber["account_id"] == submission.account_id
+        and not names.isdisjoint(names_in(subscriber["last_name"]))
+    )
+
+
+def _ssn_warnings(external_id: str) -> tuple[MemberWarning, ...]:
+    if len(external_id) in SSN_LENGTHS and looks_like_ssn(external_id):
+        return (MemberWarning.of(codes.warnings.LOOKS_LIKE_SSN),)
+    return ()
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[MemberWarning, ...]:

@@ -18,6 +18,7 @@ from email_validator import validate_email
 
 from frontdesk import codes
 from frontdesk.eligibility.model import MemberWarning
+from frontdesk.eligibility.placeholders import PLACEHOLDER_PHONES, is_placeholder_email
 from frontdesk.text import (
     ENCODED_WORD,
     NotStrict,
@@ -146,6 +147,7 @@ STATE_CODES = {
 
 EARLIEST_DOB = "1900-01-01"
 EMAIL_LENGTH = 254
+IDENTIFIER_LENGTH = 255
 METADATA_KEYS = 50
 METADATA_KEY_LENGTH = 40
 METADATA_VALUE_LENGTH = 500
@@ -158,8 +160,35 @@ DATE_PATTERN = re.compile(
     "(?:[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
     "(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
 )
-PHONE_PATTERN = re.compile("[ ().+/-]*(?:1[ ().+/-]*)?(?:[0-9][ ().+/-]*){10}")
-ZIPCODE_PATTERN = re.compile("[0-9]{5}(?:-?[0-9]{4})?")
+# Parts of a class of characters: the dashes of Unicode (general category Pd, and the minus sign),
+# its spaces (Zs), and invisible characters that word processors and address books add.
+_DASHES = (
+    r"\u2010-\u2015\u2212\u058a\u05be\u1400\u1806\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030"
+    r"\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d"
+)
+_SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_BETWEEN_DIGITS = rf"[ ().\/{_DASHES}{_SPACES}{_UNSEEN}\-]"
+# Ten digits, as docs/interface.md has them. With signs between them the first one is 2 to 9, perhaps
+# behind a 1 or +1: other countries group their numbers, too. And what stands for no number.
+PHONE_PATTERN = re.compile(
+    f"{_BETWEEN_DIGITS}*(?:(?:[+]{_BETWEEN_DIGITS}*1{_BETWEEN_DIGITS}*|1{_BETWEEN_DIGITS}*)?"
+    f"[2-9]{_BETWEEN_DIGITS}*(?:[0-9]{_BETWEEN_DIGITS}*){{9}}"
+    f"|(?:0{_BETWEEN_DIGITS}*){{10}}|(?:1{_BETWEEN_DIGITS}*){{10}}|[01][0-9]{{9}})"
+)
+ZIPCODE_PATTERN = re.compile(f"[0-9]{{5}}[ {_DASHES}{_SPACES}{_UNSEEN}\\-]{{0,3}}(?:[0-9]{{4}})?")
+_STORED_ZIPCODE = re.compile("[0-9]{5}(?:-?[0-9]{4})?")
+_NO_DIGITS = re.compile("[^0-9]+")
+# In an identifier: with one of them it looks like that of another member, and is none. The fillers
+# of Hangul, the blank of Braille and the selectors of variants are invisible too.
+_LOOK_ALIKE = re.compile(
+    rf"[{_DASHES}{_SPACES}{_UNSEEN}\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164"
+    r"\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+_PLAIN_CHARACTERS = (
+    "must not have invisible characters, nor other dashes and spaces than hyphen and space: it "
+    "would look like another identifier; send it with plain ones, or without them"
+)
 # A part of what email-validator accepts, for which its 60 µs are saved. The library decides about
 # everything else.
 _PLAIN_EMAIL = re.compile(
@@ -179,6 +208,10 @@ UNMAILABLE_ENDS = frozenset(
 )
 # Begins the ASCII form of a label, which has at least a character for each of its letters.
 _PUNYCODE_MARK = "xn--"
+
+
+class Placeholder(Exception):
+    """The value stands for none, so the field is absent."""
 
 
 @dataclass(slots=True)
@@ -299,25 +332,38 @@ def parse_email(value: object) -> str:
     raise _malformed_email()
 
 
+def _read_email(value: object, _context: FieldContext) -> str:
+    email = parse_email(value)
+    if is_placeholder_email(email):
+        raise Placeholder
+    return email
+
+
 def _read_phone(value: object, _context: FieldContext) -> str:
     phone = _text(value)
-    if len(phone) == 10 and phone.isascii() and phone.isdigit():
-        return phone
-    if not PHONE_PATTERN.fullmatch(trimmed(phone)):
-        raise Rejected(codes.faults.NOT_TEN_DIGITS, "must have exactly 10 digits")
-    return re.sub("[^0-9]", "", phone)[-10:]
+    if not (len(phone) == 10 and phone.isascii() and phone.isdigit()):
+        if not PHONE_PATTERN.fullmatch(trimmed(phone)):
+            raise Rejected(codes.faults.NOT_TEN_DIGITS, "must have exactly 10 digits")
+        phone = _NO_DIGITS.sub("", phone)[-10:]
+    if phone in PLACEHOLDER_PHONES:
+        raise Placeholder
+    return phone
 
 
 def _read_zipcode(value: object, _context: FieldContext) -> str:
+    """Digits as they were sent, with a hyphen for any dash or space between them."""
     zipcode = _text(value, "must be a string, so that leading zeros are kept")
     if len(zipcode) == 5 and zipcode.isascii() and zipcode.isdigit():
         return zipcode
     zipcode = trimmed(zipcode)
+    if _STORED_ZIPCODE.fullmatch(zipcode):
+        return zipcode
     if not ZIPCODE_PATTERN.fullmatch(zipcode):
         raise Rejected(
             codes.faults.MALFORMED_ZIPCODE, "must have 5 or 9 digits, or 5 and 4 with a hyphen"
         )
-    return zipcode
+    digits = _NO_DIGITS.sub("", zipcode)
+    return f"{digits[:5]}-{digits[5:]}" if len(digits) > 5 else digits
 
 
 def _read_state(value: object, context: FieldContext) -> str:
@@ -338,6 +384,16 @@ def _read_relationship(value: object, context: FieldContext) -> str:
     if code not in HIPAA_RELATIONSHIPS:
         context.warnings.append(MemberWarning.of(codes.warnings.RELATIONSHIP_CODE_HIPAA_UNKNOWN))
     return code
+
+
+def parse_identifier(value: object) -> str:
+    """The identifier in its stored form. Raises Rejected, also for characters with which it would
+    look like another identifier.
+    """
+    text = parse_text(value, limit=IDENTIFIER_LENGTH)
+    if not text.isascii() and _LOOK_ALIKE.search(text):
+        raise Rejected(codes.faults.LOOKALIKE_CHARACTER, _PLAIN_CHARACTERS)
+    return text
 
 
 def _read_boolean(value: object, _context: FieldContext) -> bool:
@@ -460,6 +516,7 @@ def _object_from_text(text: str) -> object:
 
 
 SHORT_TEXT = _text_kind(255)
+IDENTIFIER = replace(SHORT_TEXT, read=lambda value, _: parse_identifier(value))
 NAME = _text_kind(100)
 FIRST_DAY = FieldKind(
     _day_reader(codes.warnings.EFFECTIVE_DATE_NOT_MIDNIGHT),
@@ -471,7 +528,7 @@ FIRST_DAY = FieldKind(
 LAST_DAY = replace(FIRST_DAY, read=_day_reader(codes.warnings.EXPIRY_DATE_NOT_MIDNIGHT))
 DATE_OF_BIRTH = replace(FIRST_DAY, read=_read_dob)
 GENDER = replace(_choice_kind(*GENDERS), stored={"type": "string", "enum": [*GENDERS]})
-EMAIL = replace(_text_kind(EMAIL_LENGTH), plain_length=0, read=lambda value, _: parse_email(value))
+EMAIL = replace(_text_kind(EMAIL_LENGTH), plain_length=0, read=_read_email)
 PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
 ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
 STATE = replace(SHORT_TEXT, plain_length=0, read=_read_state)

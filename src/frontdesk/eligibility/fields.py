@@ -6,7 +6,7 @@ depend on other records.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from frontdesk.eligibility.field_kinds import (
     FIRST_DAY,
     GENDER,
     HIPAA_RELATIONSHIP,
+    IDENTIFIER,
+    IDENTIFIER_LENGTH,
     LAST_DAY,
     METADATA,
     NAME,
@@ -31,11 +33,14 @@ from frontdesk.eligibility.field_kinds import (
     ZIPCODE,
     FieldContext,
     FieldKind,
+    Placeholder,
     Storage,
+    parse_identifier,
 )
 from frontdesk.eligibility.model import MemberRecord, MemberWarning
-from frontdesk.errors import Fault, unknown_faults
-from frontdesk.text import Rejected, RejectedParts, fold_email, is_plain, parse_text, trimmed
+from frontdesk.eligibility.placeholders import NO_IDENTIFIERS, is_no_identifier
+from frontdesk.errors import Fault, fault_of, unknown_faults
+from frontdesk.text import Rejected, RejectedParts, fold_email, is_plain, trimmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Field:
 _TABLE = (
     Field(
         "external_id",
-        SHORT_TEXT,
+        IDENTIFIER,
         "Global identifier and match key.",
         example="AB 123356",
         required=True,
@@ -64,7 +69,7 @@ _TABLE = (
     ),
     Field(
         "member_id",
-        SHORT_TEXT,
+        IDENTIFIER,
         "Member or program identifier.",
         example="M-100200",
         required=True,
@@ -95,9 +100,18 @@ _TABLE = (
         unique=True,
     ),
     Field(
-        "phone", PHONE, "10 digits; punctuation and a leading 1 are dropped.", example="9999999999"
+        "phone",
+        PHONE,
+        "10 digits of North America; punctuation and a leading 1 are dropped.",
+        example="9999999999",
     ),
-    Field("zipcode", ZIPCODE, "5, 9, or 5-4 digits.", example="02134", required=True),
+    Field(
+        "zipcode",
+        ZIPCODE,
+        "5, 9, or 5-4 digits, with any dash or space.",
+        example="02134",
+        required=True,
+    ),
     Field("city", SHORT_TEXT, "City.", example="Boston"),
     Field("county", SHORT_TEXT, "County.", example="Suffolk"),
     Field("state", STATE, "State: USPS code or full name.", example="MA"),
@@ -159,8 +173,8 @@ STORED_FIELDS = tuple(
 )
 # The columns of the members table that come from the fields. E-mail addresses are compared in their
 # folded form. A member that was ended by absence keeps its earlier expiry_date
-# (eligibility.decide).
-STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence")
+# (eligibility.decide), and a dependent that shares the address of its subscriber is marked.
+STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence", "shares_home")
 
 # The unique fields, each with the column that is compared.
 UNIQUE = {
@@ -168,8 +182,6 @@ UNIQUE = {
     for name, each in FIELDS.items()
     if each.unique
 }
-
-_LONGEST_ID = 255
 
 # Shapes of refused texts, by the code of the fault: the first pattern that matches the whole text,
 # without letter case. They see the first 101 characters only (docs/decisions/0008).
@@ -194,6 +206,9 @@ _LOOKS = {
         "[0-9]{3,4}(?:-?[0-9]{4})?": "it looks like a zip without its leading zeros",
     },
     "not_ten_digits": {
+        "[01][^0-9]*(?:[0-9][^0-9]*){9}": (
+            "it begins with 0 or 1, as no number of North America does"
+        ),
         "[0-9](?:[.,][0-9]+)?e[+]?[0-9]{1,2}": "it looks like a number that a spreadsheet has rounded",
         r".*[0-9]\D*(?:ext|x|#)\D*[0-9]{1,6}": "it looks like a number with an extension",
         "[+](?!1).*": "it looks like a number outside North America",
@@ -221,7 +236,8 @@ def parse_member(
     the latest day that it may be where the member lives.
 
     Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out
-    of `given`, and so do fields of DROPPED that can't be used when `lenient`: they are warned of.
+    of `given`, and so do placeholders, and fields of DROPPED that can't be used when `lenient`, as
+    for a row of a file: they are warned of.
     """
     context = FieldContext(today)
     given: dict[str, Any] = {}
@@ -234,6 +250,8 @@ def parse_member(
             continue
         try:
             given[name] = _read(field, value, context)
+        except Placeholder:
+            context.warnings.append(MemberWarning(codes.warnings.PLACEHOLDER, name))
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
                 [(_, _, message), *_] = _faults(name, rejected, value)
@@ -244,6 +262,8 @@ def parse_member(
         faults.append(
             Fault("external_id", codes.faults.REQUIRED, "is required: it is the match key")
         )
+    if lenient:
+        faults += _take_no_identifiers(given)
     if strict:
         faults += unknown_faults(ignored)
     if "email" in given:
@@ -274,12 +294,21 @@ def _read(field: Field, value: Any, context: FieldContext) -> Any:
     return kind.read(value, context)
 
 
+def _take_no_identifiers(given: dict[str, Any]) -> Iterator[Fault]:
+    """Take what a spreadsheet has left of an identifier out of the values of a file's row."""
+    for name in ("external_id", "member_id"):
+        if name in given and is_no_identifier(given[name]):
+            del given[name]
+            yield fault_of(codes.rows.SPREADSHEET_VALUE)._replace(field=name)
+
+
 def read_external_id(value: object) -> str | None:
-    """The match key in its stored form; None when it is missing or not valid."""
+    """The match key of a file's row in its stored form; None when it is missing or not valid."""
     try:
-        return parse_text(value, limit=_LONGEST_ID) or None if type(value) is str else None
+        text = parse_identifier(value)
     except Rejected:
         return None
+    return None if not text or is_no_identifier(text) else text
 
 
 def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
@@ -287,8 +316,9 @@ def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
     if None not in values and all(values):
         present = cast(Sequence[str], values)
         text = "".join(present)
-        is_plain = text.isascii() and text.isprintable() and " " not in text
-        if is_plain and max(map(len, present)) <= _LONGEST_ID:
+        is_plain = text.isascii() and text.isprintable() and " " not in text and "+" not in text
+        is_short = is_plain and max(map(len, present)) <= IDENTIFIER_LENGTH
+        if is_short and NO_IDENTIFIERS.isdisjoint(present):
             return values
     return [*map(read_external_id, values)]
 

@@ -111,7 +111,8 @@ class RowContext(NamedTuple):
     `given_of_new` is for new members only; without a zip code they take the address of the stored
     subscriber with the family digest `address_of`. With `ends_access`, an end before the first day
     of access is an end on that day; with `keeps_earlier_end` the row names no day, and an earlier
-    end stays. `former_id` is the identifier before a correction.
+    end stays. `former_id` is the identifier before a correction. With `shares_home`, the
+    address is that of the family's subscriber.
     """
 
     causes: tuple[Fault, ...] = ()
@@ -121,6 +122,7 @@ class RowContext(NamedTuple):
     keeps_earlier_end: bool = False
     person: StatedPerson | None = None
     former_id: str = ""
+    shares_home: bool = False
 
 
 NO_CONTEXT = RowContext()

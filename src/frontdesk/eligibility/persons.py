@@ -23,6 +23,17 @@ _NEWBORN = re.compile(
     r"|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
 )
 
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_SHORTEST_WORD = 3
+# Parts of last names that many families have.
+_NO_NAMES = frozenset(
+    (
+        *("del", "della", "las", "los", "san", "saint", "santa", "mac", "bin", "ibn"),
+        *("van", "von", "vom", "vander", "der", "den", "ten", "ter", "zum", "zur"),
+        *("junior", "senior", "iii", "2nd", "3rd", "4th", "phd", "dds", "dmd", "esq", "cpa"),
+    )
+)
+
 Values = Mapping[str, Any]
 
 
@@ -30,6 +41,18 @@ def fold_name(name: str) -> str:
     """A name without letter case, spaces and punctuation."""
     folded = name.casefold()
     return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+
+
+def names_in(last_name: str) -> frozenset[str]:
+    """The last name, and each of its longer words: those of a family have one of them in common,
+    such as Sample and Sample-Lee. Empty without a name.
+
+    >>> sorted(names_in("Sample-Lee"))
+    ['lee', 'sample', 'samplelee']
+    """
+    words = _BETWEEN_WORDS.split(last_name.casefold())
+    long_words = (word for word in words if len(word) >= _SHORTEST_WORD and word not in _NO_NAMES)
+    return frozenset(filter(None, (fold_name(last_name), *long_words)))
 
 
 def are_two_people(person: StatedPerson, other: StatedPerson) -> bool:

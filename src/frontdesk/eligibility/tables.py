@@ -37,6 +37,9 @@ members = sa.Table(
     # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for
     # none (eligibility.decide).
     *optional(IsoDate(), "expiry_before_absence"),
+    # True for a dependent whose address was taken from its subscriber; a record with an address of
+    # its own clears the mark.
+    *optional(sa.Boolean(), "shares_home"),
     # The digest of a file's row that agrees with the record (docs/decisions/0075). Every write sets
     # or clears it.
     *optional(sa.String(32), "row_digest"),

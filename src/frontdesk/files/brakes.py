@@ -2,7 +2,8 @@
 approves it as a whole (docs/files.md).
 
 Examples are a full file that lost half of its rows, a file for another plan, and a sender that has
-renumbered its members. The same limit applies to all three.
+renumbered its members. The same limit applies to all three. A file is also held if most values of a
+column stand for none, since its export may have lost them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from frontdesk.files.check import THRESHOLD_MEMBERS, CheckResult
 
 # Of the plan's open members for ends, else of the file's rows; and at least THRESHOLD_MEMBERS.
 THRESHOLD_PERCENT = 10
+PLACEHOLDERS_PERCENT = 50  # of a column's values in the sampled rows
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
 LISTED_TOGETHER = 5000  # members, read only
 
@@ -71,6 +73,11 @@ def _reasons_of_rows(rows: int, check: CheckResult) -> list[Reason]:
         remedy = "If the sender renumbered them, rename the stored members first."
         reason = f"{text} that it omits, {rule}. {remedy}"
         reasons.append((codes.files.TOO_MANY_SIMILAR, reason))
+    for field, found, of in check.placeholders:
+        if found > max(of * PLACEHOLDERS_PERCENT // 100, THRESHOLD_MEMBERS):
+            text = f"{found} of the first {of} values of {field} stand for none, such as "
+            text += "none@none.com or 0000000000, and would be left out."
+            reasons.append((codes.files.TOO_MANY_PLACEHOLDERS, text))
     return reasons
 
 

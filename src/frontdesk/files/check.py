@@ -64,10 +64,19 @@ class KnownMembers(NamedTuple):
     similar: Sequence[tuple[int, int]]
 
 
+class Placeholders(NamedTuple):
+    """How many values of a field stand for none (`found`), of those in the sampled rows (`of`)."""
+
+    field: str
+    found: int
+    of: int
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of the first reading. `mode` is the caller's, else the file's; `unnamed` counts
     the rows without a readable identifier. `met`, `moving` and `similar` are as in KnownMembers.
+    `placeholders` are those of the first SAMPLED_ROWS rows.
 
     `contradictory` are the hashes of identifiers on differing rows of a table. Of an 834 `apart`
     are the numbers of rows whose member has other rows elsewhere in the file, and `families`
@@ -82,6 +91,7 @@ class CheckResult:
     met: Sequence[int]
     moving: Sequence[int]
     similar: Sequence[tuple[int, int]]
+    placeholders: Sequence[Placeholders]
     contradictory: frozenset[int]
     apart: Sequence[int]
     families: FamilyRecogniser | None
@@ -224,6 +234,7 @@ class _FileCheck:
             met=known.met,
             moving=known.moving,
             similar=known.similar,
+            placeholders=_placeholders_in(reading.sample),
             contradictory=contradictory,
             apart=apart,
             families=None if apart else families,
@@ -312,6 +323,17 @@ class _FileCheck:
             for position, key in enumerate(keys_of(item)):
                 if key is not None and hash(key) in key_hashes:
                     yield key, item.row(position)
+
+
+def _placeholders_in(sample: Sequence[Row]) -> list[Placeholders]:
+    found = []
+    for name in ("email", "phone"):
+        values = [row.values.get(name) for row in sample]
+        texts = [value for value in values if isinstance(value, str) and value.strip()]
+        records = [eligibility.parse_member({name: text}, today="") for text in texts]
+        count = sum(bool(record.warnings) for record in records)
+        found.append(Placeholders(name, count, len(texts)))
+    return found
 
 
 def _hash_of(row: Row) -> int:

@@ -63,6 +63,7 @@ class RunOptions:
     `chunk_rows` the chunk suits the database. Unless it is renewed, a claim lapses after
     `lease_seconds`. `before_rows(file)` is called before the first row of a file is applied; in a sandbox
     it raises what becomes of some files. `tell(event, **values)` writes a line of the log.
+    Without `applies_tests`, as in production, a file that says that it is a test is a dry run.
     """
 
     uniqueness: Uniqueness
@@ -72,6 +73,7 @@ class RunOptions:
     lease_seconds: float = LEASE_SECONDS
     before_rows: Callable[[EligibilityFile], None] = lambda _file: None
     tell: Callable[..., Any] = lambda *_, **__: None
+    applies_tests: bool = True
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""

@@ -24,7 +24,7 @@ from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility.decide import NOT_ENROLLED, FileTerms
+from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.meaning import row_meaning
@@ -225,7 +225,9 @@ class RowRecogniser:
         hasher = self._hasher.copy()
         try:
             person = row.context.person and tuple(row.context.person)
-            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, person)))
+            shares_home = row.context.shares_home
+            said = (plan_id, row.values, row.values_of_new, person, shares_home)
+            hasher.update(orjson.dumps(said))
         except TypeError:  # half of a surrogate pair, or a number that no field takes
             return None
         return hasher.hexdigest()
@@ -233,7 +235,7 @@ class RowRecogniser:
     def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
         if row.skipped:
-            warnings = model.stored_warnings(map(MemberWarning.of, row.warnings))
+            warnings = model.stored_warnings(row.warnings)
             return model.RowOutcome(row.place, None, model.SKIPPED, warnings=warnings)
         values = row.values
         context = row.context
@@ -330,7 +332,9 @@ def _outcome(
     if not isinstance(result, Enrolled):
         return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
     values = result.stored.values
-    warnings = [*map(MemberWarning.of, row.warnings), *result.warnings]
+    warnings = [*row.warnings, *result.warnings]
+    if not values[HOME]:  # the stored member keeps an address of its own
+        warnings = [each for each in warnings if each.code != codes.rows.ADDRESS_OF_SUBSCRIBER]
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         # A newer change kept the member from being ended, so the warning did not come true.
         warnings = []

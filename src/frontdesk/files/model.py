@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk import codes
-from frontdesk.codes import Code, Kind, Remedy
+from frontdesk.codes import Kind, Remedy
 from frontdesk.eligibility.model import MemberWarning, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, fault_of
 from frontdesk.formats.model import FileMode, Format
@@ -200,7 +200,7 @@ class ChunkRow:
     place: int | None
     external_id: str | None
     submission: Submission
-    warnings: Sequence[Code] = ()
+    warnings: Sequence[MemberWarning] = ()
 
 
 StoredWarning = Sequence[Any]  # as JSON: field, code, and of some a detail and a member's id

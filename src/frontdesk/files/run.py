@@ -120,9 +120,10 @@ def run_file(claim: FileClaim) -> None:
 
 def _run_steps(claim: FileClaim) -> Ending:
     """Do the remaining steps; returns how the file ends. Raises Stopped, LostClaim, Unavailable."""
+    is_test = False
     try:
         if claim.file.undoes_id is None:
-            _load(claim)
+            is_test = _load(claim)
         else:
             undo_rows(claim, claim.file.undoes_id)
     except Unreadable as error:
@@ -141,14 +142,20 @@ def _run_steps(claim: FileClaim) -> Ending:
     is_834 = file.format is Format.X12
     if is_834 and file.mode is FileMode.COMPARE and file.asked_mode is None:
         return Ending(model.FileState.DONE, codes.files.ONLY_COMPARED)
+    if is_test:
+        return Ending(model.FileState.DONE, codes.files.ONLY_TESTED)
     return Ending(model.FileState.DONE)
 
 
-def _load(claim: FileClaim) -> None:
-    """Check the file, apply its rows, end the members that it omits. Raises Unreadable, Invalid,
+def _load(claim: FileClaim) -> bool:
+    """Check the file, apply its rows, end the members that it omits; whether it was a dry run only
+    because it says that it is a test. Raises Unreadable, Invalid,
     MappingNeeded, ApprovalNeeded, Stopped, LostClaim, Unavailable.
     """
     check = check_file(claim)
+    is_test = check.header.is_test and not claim.options.applies_tests
+    if is_test:
+        claim.update(dry_run=True)
     with claim.write() as tx:
         _save_check(tx, claim, check)
     claim.options.before_rows(claim.file)
@@ -165,6 +172,7 @@ def _load(claim: FileClaim) -> None:
             _hold_if_needed(claim, check, writer)
         elif check.mode is FileMode.FULL:
             _end_missing(claim, check, writer)
+    return is_test
 
 
 def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:

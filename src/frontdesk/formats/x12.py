@@ -38,11 +38,12 @@ _VERSIONS = {"005010", "004010"}
 # Each tag: the level at which it may stand, and the level to which it leads.
 _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1), "IEA": (1, 0)}
 _INTERCHANGE = 1
+_TEST = "T"
 _TRANSACTION = 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
-_SEND_AGAIN = "the sender has to send the file again"
-_LENIENT = 'If the sender counts wrongly, say so in the mapping: {"834": {"counts": "lenient"}}'
+_SEND_AGAIN = "The sender has to send the file again"
+_LENIENT = 'If the sender always does so, say so in the mapping: {"834": {"counts": "lenient"}}'
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 
@@ -99,7 +100,7 @@ class SegmentReader:
     which `note` is told of. Raises Unreadable.
     """
 
-    def __init__(self, source: Source, note: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, source: Source, note: Callable[[str], None] = lambda _what: None) -> None:
         self._source = source
         self._note = note
         self._number = 0
@@ -134,7 +135,7 @@ class SegmentReader:
                     return terminator.join((*rest, *given[at + 1 :], begun))
             block = self._block(begun)
             if not block and _LAST_SEGMENT.fullmatch(begun.strip(_FILLER)):
-                self._note()
+                self._note("no terminator at its end")
                 begun = begun.rstrip(_FILLER)
                 block = terminator
             if not block:
@@ -158,7 +159,7 @@ class SegmentReader:
         pieces = part.split(self._terminator) if part else []
         for at, piece in enumerate(pieces):
             if not piece or piece[0] <= " ":
-                self._note()
+                self._note("space or blank segments between segments")
                 piece = piece.lstrip()  # noqa: PLW2901 - the segment begins there
                 if not piece:
                     continue
@@ -167,7 +168,7 @@ class SegmentReader:
                 self._source.check(piece, place=self._number, unit="Segment")
             elements = piece.split(self._separator)
             if not elements[0].isupper():
-                self._note()
+                self._note("tags in small letters")
                 elements[0] = elements[0].upper()
             yield self._number, elements, None
             if elements[0] == "IEA":
@@ -206,7 +207,7 @@ class SegmentReader:
             missing = rf"{before}[ \t]*[{breaks}][ \t{breaks}]*(?={tag})"
             text, count = re.subn(missing, lambda _: terminator, text)
             if count:
-                self._note()
+                self._note("lines without a terminator")
             text = text.translate(dict.fromkeys(map(ord, breaks)))
         return text
 
@@ -226,7 +227,7 @@ class SegmentReader:
         terminator = rest[1:2]
         is_padded = [len(each) for each in fixed] == _ISA_WIDTHS
         if not is_padded:
-            self._note()
+            self._note("an ISA without its padding")
         fits = len(fixed) == len(_ISA_WIDTHS) and all(
             len(each.strip()) <= width for each, width in zip(fixed, _ISA_WIDTHS, strict=True)
         )
@@ -250,7 +251,7 @@ class SegmentReader:
 class Envelope:
     """Checks that ISA/IEA, GS/GE and ST/SE stand in order and agree in counts and control numbers."""
 
-    def __init__(self, note: Callable[[], None], *, refuses_counts: bool = True) -> None:
+    def __init__(self, note: Callable[[str], None], *, refuses_counts: bool = True) -> None:
         """A wrong count is refused or reported to `note`; an older version is reported."""
         self._note = note
         self._refuses_counts = refuses_counts
@@ -259,6 +260,7 @@ class Envelope:
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
         self._began_at = 0
         self.day = ""  # on which the group was made, as YYYY-MM-DD
+        self.usage = ""  # ISA15: P for production, T for a test
         self.is_foreign = False  # the group is of another kind, such as acknowledgements (999)
 
     def check(self, number: int, segment: Segment) -> None:
@@ -275,7 +277,9 @@ class Envelope:
         self._count[next_level] = 0
         self._count[level] += 1
         self._began_at = number
-        if tag != "ISA":
+        if tag == "ISA":
+            self._check_usage(number, segment)
+        else:
             self._check_version(number, segment)
 
     def check_in_transaction(self, number: int) -> None:
@@ -283,6 +287,15 @@ class Envelope:
             raise at_segment(
                 number, codes.files.WRONG_ORDER, "stands outside of any transaction (ST to SE)"
             )
+
+    def _check_usage(self, number: int, segment: Segment) -> None:
+        usage = element(segment, 15).upper()
+        if self.usage not in ("", usage):
+            message = (
+                "ISA15 differs among the interchanges of the file: send them as separate files"
+            )
+            raise at_segment(number, codes.files.MIXED_PURPOSES, message)
+        self.usage = usage
 
     def _check_version(self, number: int, segment: Segment) -> None:
         """A group may name the version only, or be of another kind; a transaction names the guide,
@@ -295,7 +308,7 @@ class Envelope:
             self.day = x12_date(element(segment, 4))
             self.is_foreign = element(segment, 1).upper() not in ("", KIND) and not is_ours
             if not version.startswith(GUIDE):
-                self._note()
+                self._note(f"another version than {GUIDE}A1 (GS08)")
             is_ours |= version in _VERSIONS
         else:
             what = "ST01, ST03"
@@ -314,10 +327,14 @@ class Envelope:
                 what = _WHAT_IS_COUNTED[tag]
                 message = f"{tag}01 is not the number of {what}, which is {counted}. {_LENIENT}"
                 raise at_segment(number, codes.files.WRONG_COUNT, message)
-            self._note()
+            self._note(f"a wrong count ({tag}01)")
         if element(segment, 2).lstrip("0") != self._control[level].lstrip("0"):
-            message = f"{tag}02 is not the control number that was opened; {_SEND_AGAIN}"
-            raise at_segment(number, codes.files.WRONG_COUNT, message)
+            # A group or an interchange with another number may be put together of two files.
+            if tag != "SE" or self._refuses_counts:
+                remedy = _LENIENT if tag == "SE" else _SEND_AGAIN
+                message = f"{tag}02 is not the control number that was opened. {remedy}"
+                raise at_segment(number, codes.files.WRONG_COUNT, message)
+            self._note("another control number in SE02 than in ST02")
 
 
 class X12Reader:
@@ -337,13 +354,18 @@ class X12Reader:
         self._asked_mode = mode
         self._mode = mode
         self._modes = MODES | ({"4": FileMode.FULL} if verifies_full else {})
-        self._envelope = Envelope(self._note, refuses_counts=not is_lenient)
+        self._envelope = Envelope(self.note, refuses_counts=not is_lenient)
         self._transaction: Transaction | None = None
-        self._segments = iter(SegmentReader(source, self._note))
-        self.is_untidy = False  # the file has small faults
+        self._segments = iter(SegmentReader(source, self.note))
+        self.untidy = dict[str, None]()  # the small faults of the file so far, each once
 
-    def _note(self) -> None:
-        self.is_untidy = True
+    @property
+    def is_test(self) -> bool:
+        return self._envelope.usage == _TEST
+
+    def note(self, fault: str) -> None:
+        """Note a small fault with a clear meaning; `fault` is what the file has, in words."""
+        self.untidy[fault] = None
 
     def begin(self) -> Transaction:
         """The first transaction. Without a mode, all of them must have the same BGN08. Raises
@@ -404,7 +426,7 @@ class X12Reader:
                 self._transaction = None
             return
         if tag == "TA1" and self._envelope.level <= _INTERCHANGE:
-            self._note()
+            self.note("an acknowledgement (TA1)")
             return
         self._envelope.check_in_transaction(number)
         if self._envelope.is_foreign:
@@ -427,7 +449,7 @@ class X12Reader:
         self._mode = mode
         day = x12_date(element(segment, 3))
         if not day:
-            self._note()
+            self.note("no date in BGN03")
             day = self._envelope.day
         if not (re.fullmatch("[0-9-]{10}", day) and day_exists(day)):
             # Members that are ended without a date of their own end on this day.
@@ -441,6 +463,6 @@ class X12Reader:
         """
         if purpose := element(segment, 8).upper():
             return self._modes.get(purpose)
-        self._note()
+        self.note("no BGN08")
         early = (self._modes.get(element(segment, position).upper()) for position in (7, 6))
         return next(filter(None, early), FileMode.CHANGE)

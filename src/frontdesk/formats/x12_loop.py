@@ -18,6 +18,7 @@ DELETED = "002"
 OF_DEPENDENTS = "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
+MISSPELT_FAMILY = "REF*OF for REF*0F"
 # NM101 of a correction: the right values, and the old ones
 _CORRECTED = "74"
 _WRONG = "70"
@@ -68,7 +69,8 @@ class MemberLoop:
 
     `key` is its identifier by the mapping. `nested` are the positions of names inside LS and LE, in
     segments from the INS on: a dependent there would need an INS loop of its own. `address_before`
-    is the address of the subscriber before a dependent without one, `covered_by` the level (HD05)
+    is the address of the subscriber before a dependent without one, which `has_no_home` if that is
+    the subscriber of its family with another last name; `covered_by` is the level (HD05)
     of the subscriber's coverage that may cover a dependent without one. `action` is None for an
     unknown code.
     """
@@ -85,6 +87,7 @@ class MemberLoop:
     has_two_names: bool = False
     nested: list[int] = field(default_factory=list)
     address_before: dict[str, object] = field(default_factory=dict)
+    has_no_home: bool = False
     covered_by: str = ""
     key: str = ""
     action: Action | None = None

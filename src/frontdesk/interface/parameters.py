@@ -454,7 +454,11 @@ ELIGIBILITY_WARNINGS = _header(
     "Likely mistakes that are no faults; the record is written."
     + explained(sentences(Where.WARNING)),
     Annotated[
-        str, Keywords(pattern="^[a-z_]+(?:;member=[0-9]+)?(?:,[a-z_]+(?:;member=[0-9]+)?)*$")
+        str,
+        Keywords(
+            pattern="^[a-z_]+(?:;member=[0-9]+|;field=[a-z_]+)?"
+            "(?:,[a-z_]+(?:;member=[0-9]+|;field=[a-z_]+)?)*$"
+        ),
     ],
 )
 INVITATION = _header(

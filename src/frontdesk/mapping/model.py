@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frontdesk import codes
-from frontdesk.codes import Code
 from frontdesk.eligibility.fields import read_external_id, read_external_ids
-from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
+from frontdesk.eligibility.model import NO_CONTEXT, Action, MemberWarning, RowContext
 from frontdesk.errors import Fault, fault_of
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.formats.x12 import Family
@@ -33,7 +32,7 @@ class Row:
     action: Action = Action.ENROL
     plan: str | None = None
     faults: tuple[Fault, ...] = ()
-    warnings: tuple[Code, ...] = ()
+    warnings: tuple[MemberWarning, ...] = ()
     values_of_new: Mapping[str, object] | None = None
     context: RowContext = NO_CONTEXT
     skipped: bool = False
@@ -50,7 +49,7 @@ class Row:
         """True if the report has a warning about the row in every load (not
         `address_of_subscriber`).
         """
-        return any(code != codes.rows.ADDRESS_OF_SUBSCRIBER for code in self.warnings)
+        return any(each.code != codes.rows.ADDRESS_OF_SUBSCRIBER for each in self.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,8 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """The data at the beginning of a file. `file_date` is `YYYY-MM-DD`.
+    """The data at the beginning of a file. `file_date` is `YYYY-MM-DD`. `is_test`: it says that it is
+    a test (ISA15 of an 834).
 
     `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no
     field. `columns` are what a table's rows are read by: its delimiter and the names of its
@@ -134,6 +134,7 @@ class FileHeader:
     ignored: Sequence[str] = field(default=())
     columns: Sequence[str] = ()
     encoding: str | None = None
+    is_test: bool = False
 
 
 REPEATED = fault_of(codes.rows.REPEATED_DIFFERENTLY)

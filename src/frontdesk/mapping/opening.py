@@ -97,7 +97,7 @@ def _some_of(items: Iterable[ReadItem], nothing: str) -> Iterator[ReadItem]:
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:
     """The rows of a table with families: one without a zip code has the address of its family."""
-    addresses = FamilyAddresses(needs_role=False)
+    addresses = FamilyAddresses(is_table=True)
     for row in read_rows(items):
         if row.skipped or row.faults or not row.family:
             yield row

@@ -24,6 +24,8 @@ UNRELATED = "unrelated"
 PLAIN = "plain"  # social security numbers are to be stored as they are
 VERIFY_WORDS = ("compare", "full")
 COUNTS_WORDS = ("strict", "lenient")
+APPLIED = "apply"
+TESTS_WORDS = ("dry_run", APPLIED)
 FAMILY_WORDS = ("own", "subscriber")
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 SECTION_834 = "834"
@@ -88,7 +90,7 @@ class FileMapping:
     held), `person_code` is the reference that holds it, `lines` are the insurance lines (HD03) of
     the coverages that count, None if all do; `family_coverage` says whether the coverage of a
     subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are
-    refused where they are strict.
+    refused where they are strict; `tests` says what becomes of files with ISA15 = T in production.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class FileMapping:
     family_coverage: str = "own"
     verify: str = "compare"
     counts: str = "strict"
+    tests: str = "dry_run"
 
 
 NO_MAPPING = FileMapping()
@@ -437,6 +440,7 @@ _PARTS_834 = {
     "family_coverage": _choice(*FAMILY_WORDS),
     "verify": _choice(*VERIFY_WORDS),
     "counts": _choice(*COUNTS_WORDS),
+    "tests": _choice(*TESTS_WORDS),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from frontdesk import codes
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import Action, RowContext
+from frontdesk.eligibility.model import Action, MemberWarning, RowContext
 from frontdesk.errors import Fault
 from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
@@ -33,6 +33,7 @@ _ENDS = RowContext(ends_access=True)
 _CELL_ERROR = Fault(
     "row", codes.rows.CELL_ERROR, "a cell that is read holds an error of Excel, such as #N/A"
 )
+_HEADER_AGAIN = MemberWarning.of(codes.rows.UNTIDY_FILE, detail="is the header again")
 _FIELD_TWICE = Fault("row", codes.rows.NOT_JSON, "two keys of the object hold one field")
 _TOO_LONG_RULE = f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
 _TOO_LONG = Fault("row", codes.rows.VALUES_TOO_LONG, _TOO_LONG_RULE)
@@ -205,7 +206,7 @@ class TableColumns:
         if _applies(self._skips, cells):
             return Row(place, {}, skipped=True)
         if self._is_header(cells):
-            return Row(place, {}, skipped=True, warnings=(codes.rows.UNTIDY_FILE,))
+            return Row(place, {}, skipped=True, warnings=(_HEADER_AGAIN,))
         if fault is None and len(cells) != self.width:
             message = (
                 f"has {len(cells)} cells where the header has {self.width} columns: "

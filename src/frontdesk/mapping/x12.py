@@ -21,13 +21,20 @@ from typing import IO, Any
 from frontdesk import codes
 from frontdesk.eligibility import field_kinds
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import Action, RowContext, StatedPerson
-from frontdesk.eligibility.persons import are_two_people, fold_name
+from frontdesk.eligibility.model import Action, MemberWarning, RowContext, StatedPerson
+from frontdesk.eligibility.persons import are_two_people, fold_name, names_in
 from frontdesk.errors import Fault, fault_of
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
 from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
-from frontdesk.formats.x12_loop import ADD, LONGEST_PERSON_CODE, PADDING, SSN_QUALIFIER, MemberLoop
+from frontdesk.formats.x12_loop import (
+    ADD,
+    LONGEST_PERSON_CODE,
+    MISSPELT_FAMILY,
+    PADDING,
+    SSN_QUALIFIER,
+    MemberLoop,
+)
 from frontdesk.mapping import model
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.coverages import (
@@ -41,6 +48,7 @@ from frontdesk.mapping.coverages import (
 )
 from frontdesk.mapping.digests import person_digest
 from frontdesk.mapping.parser import (
+    APPLIED,
     DOB,
     FIRST_NAME,
     PERSON_CODE,
@@ -52,6 +60,7 @@ from frontdesk.mapping.parser import (
 from frontdesk.mapping.suggest.identity import suggest_identity
 from frontdesk.text import looks_like_ssn
 
+UNKNOWN_GENDER = "unknown"
 _NINE_DIGITS = re.compile("[0-9]{9}")
 # 80 bits, since a whole account may be called by them
 _SSN_PREFIX = "ssn1-"
@@ -97,9 +106,9 @@ def read_x12(
     is_lenient = mapping.counts == "lenient"
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
-    return model.FileHeader(Format.X12, first.mode, first.file_date), _items(
-        reader, mapping, options
-    )
+    is_test = reader.is_test and mapping.tests != APPLIED
+    header = model.FileHeader(Format.X12, first.mode, first.file_date, is_test=is_test)
+    return header, _items(reader, mapping, options)
 
 
 def _items(
@@ -158,24 +167,28 @@ class MemberReader:
         """
         of_apart = chain.from_iterable(map(self._rows_of, self._apart.members()))
         for row in chain(self._flush(), of_apart, self._addresses.rest()):
-            if self._reader.is_untidy:
-                row.warnings += (codes.rows.UNTIDY_FILE,)
-                self._reader.is_untidy = False
+            if self._reader.untidy:
+                detail = f"has {', '.join(self._reader.untidy)}"
+                row.warnings += (MemberWarning.of(codes.rows.UNTIDY_FILE, detail=detail),)
+                self._reader.untidy.clear()
             yield row
 
     def _take_from_subscriber(self, loop: MemberLoop) -> None:
         """Give a dependent without an address that of the subscriber before it, if both have one
-        REF*0F or one last name; without a coverage, those of a family.
+        last name; without a coverage, those of a family, if both have one REF*0F or one last name.
         """
         subscriber = self._subscriber
         if subscriber is None or subscriber.transaction is not loop.transaction:
             return
-        last_name = fold_name(loop.element("NM1", 3))
-        is_same_name = bool(last_name) and last_name == fold_name(subscriber.element("NM1", 3))
-        if not is_same_name and (not loop.family or loop.family != subscriber.family):
+        names = names_in(loop.element("NM1", 3))
+        is_same_name = not names.isdisjoint(names_in(subscriber.element("NM1", 3)))
+        is_same_family = bool(loop.family) and loop.family == subscriber.family
+        if not is_same_name and not is_same_family:
             return
         address = subscriber.address()
-        if not loop.element("N4", 3) and field_kinds.ZIPCODE_PATTERN.fullmatch(
+        if not is_same_name:
+            loop.has_no_home = True
+        elif not loop.element("N4", 3) and field_kinds.ZIPCODE_PATTERN.fullmatch(
             str(address.get("zipcode", ""))
         ):
             loop.address_before = address
@@ -191,7 +204,8 @@ class MemberReader:
         """Fold the loop with those of the same member just before it, unless it repeats one letter
         by letter.
         """
-        self._reader.is_untidy |= loop.is_untidy
+        if loop.is_untidy:
+            self._reader.note(MISSPELT_FAMILY)
         loop.key = self._names.external_id(loop)
         if loop.is_subscriber:
             self._subscriber = loop
@@ -238,7 +252,9 @@ class MemberReader:
         row = read_member(placed, self._names, part)
         if len(placed) > APART_LIMIT:
             row.faults += (model.REPEATED,)
-        yield from self._addresses.take(row, last.family, last.address_before)
+        yield from self._addresses.take(
+            row, last.family, last.address_before, has_no_home=last.has_no_home
+        )
 
 
 class LoopsApart:
@@ -410,6 +426,10 @@ def read_member(
     if is_deleted or (not counted and mapping.lines is not None):
         context = context._replace(causes=(_no_coverage(last),))
     warnings = []
+    values_of_new = _constants(mapping) | dates_of_new
+    if "gender" not in values and any(loop.element("DMG", 3) for loop in loops):
+        values_of_new = {"gender": UNKNOWN_GENDER} | values_of_new
+        warnings.append(codes.rows.GENDER_UNKNOWN)
     if not counted and any(loop.coverages for loop in loops):
         warnings.append(codes.rows.NO_MEDICAL_COVERAGE)
     if are_ended and any(loop.ins[3] == ADD for loop in loops):
@@ -422,8 +442,8 @@ def read_member(
         action or Action.COMPARE,
         plan,
         tuple(faults),
-        tuple(warnings),
-        _constants(mapping) | dates_of_new or None,
+        tuple(map(MemberWarning.of, warnings)),
+        values_of_new or None,
         context,
         part=part,
     )
@@ -486,7 +506,7 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
         "last_name": f"{name[3].strip()} {'' if name[7].strip().isdigit() else name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
         "dob": loop.dob,
-        "gender": field_kinds.X12_GENDERS.get(sex, sex),
+        "gender": field_kinds.X12_GENDERS.get(sex),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
         "payor_name": loop.transaction.payor_name,

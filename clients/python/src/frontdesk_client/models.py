@@ -136,9 +136,11 @@ class FileProblem(TypedDict):
         "too_many_moves",
         "too_many_similar",
         "too_many_ends",
+        "too_many_placeholders",
         "overtaken",
         "needs_mapping",
         "only_compared",
+        "only_tested",
         "all_refused",
         "too_many_rows",
         "bad_mapping",
@@ -390,9 +392,9 @@ class NewMember(TypedDict):
     email: NotRequired[str | None]
     """E-mail address; unique whatever its letter case. null or blank clears it."""
     phone: NotRequired[str | None]
-    """10 digits; punctuation and a leading 1 are dropped. null or blank clears it."""
+    """10 digits of North America; punctuation and a leading 1 are dropped. null or blank clears it."""
     zipcode: str
-    """5, 9, or 5-4 digits. Required for a new member; never null or blank."""
+    """5, 9, or 5-4 digits, with any dash or space. Required for a new member; never null or blank."""
     city: NotRequired[str | None]
     """City. null or blank clears it."""
     county: NotRequired[str | None]
@@ -447,9 +449,9 @@ class MemberChange(TypedDict):
     email: NotRequired[str | None]
     """E-mail address; unique whatever its letter case. null or blank clears it."""
     phone: NotRequired[str | None]
-    """10 digits; punctuation and a leading 1 are dropped. null or blank clears it."""
+    """10 digits of North America; punctuation and a leading 1 are dropped. null or blank clears it."""
     zipcode: NotRequired[str]
-    """5, 9, or 5-4 digits. Required for a new member; never null or blank."""
+    """5, 9, or 5-4 digits, with any dash or space. Required for a new member; never null or blank."""
     city: NotRequired[str | None]
     """City. null or blank clears it."""
     county: NotRequired[str | None]
@@ -952,6 +954,7 @@ class Fault(TypedDict):
         "wrong_type",
         "too_long",
         "control_character",
+        "lookalike_character",
         "not_a_date",
         "in_the_future",
         "before_1900",
@@ -1155,6 +1158,8 @@ class MappingOf834(TypedDict):
     """The meaning of BGN08 = 4."""
     counts: NotRequired[Literal["strict", "lenient"]]
     """Whether wrong counts are refused."""
+    tests: NotRequired[Literal["dry_run", "apply"]]
+    """What becomes of a test (ISA15 = T) in production."""
 
 
 class MemberWays(TypedDict):

@@ -25,6 +25,7 @@ from frontdesk.mapping.parser import (
     MOST_WORDS,
     REFERENCE,
     SOURCES,
+    TESTS_WORDS,
     VERIFY_WORDS,
     WAY,
 )
@@ -260,6 +261,9 @@ class MappingOf834(TypedDict):
     ]
     verify: NotRequired[Annotated[str, one_of(VERIFY_WORDS), "The meaning of BGN08 = 4."]]
     counts: NotRequired[Annotated[str, one_of(COUNTS_WORDS), "Whether wrong counts are refused."]]
+    tests: NotRequired[
+        Annotated[str, one_of(TESTS_WORDS), "What becomes of a test (ISA15 = T) in production."]
+    ]
 
 
 @closed()
