@@ -60,7 +60,7 @@ from frontdesk.invitations.enqueue import decide_invitation, find_invitation_con
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
-from frontdesk.mail.smtp import enhanced_code
+from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan

@@ -124,7 +124,7 @@ class InvitationStep(DescribedEnum):
     )
     PUT_ASIDE = (
         "put_aside",
-        "Others go first: this message may be what breaks the connection to the relay.",
+        "Others go first: the relay is out of order, or this message is what it refuses.",
     )
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from frontdesk.mail.smtp import read_status
+from frontdesk.mail.status import read_status
 
 MailProvider = Literal["ses", "sendgrid", "postmark"]
 # and purposes of tokens: a link's token opens no address of theirs

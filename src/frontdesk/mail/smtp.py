@@ -28,17 +28,6 @@ _MAX_LINES = 100
 _MAX_LINE_LENGTH = 2000
 # RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
 _REPLY_LINE = re.compile(rb"([0-9]{3})([ -]|$)(.*)", re.DOTALL)
-_STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")  # RFC 3463
-
-
-def read_status(text: str) -> str | None:
-    """The enhanced status code; None when the text is none."""
-    return text if _STATUS.fullmatch(text) else None
-
-
-def enhanced_code(words: str | None) -> str | None:
-    """The enhanced status code that a relay's words begin with; None when they don't."""
-    return read_status((words or "").partition(" ")[0])
 
 
 @dataclass(frozen=True, slots=True)
