@@ -1473,7 +1473,7 @@ export interface components {
              *     - `refused`: The relay refuses the message for good.
              *     - `too_many_attempts`: The relay did not take the message in the attempts allowed.
              *     - `answer_lost`: The message was sent, but the relay's answer was lost: it may have taken it.
-             *     - `put_aside`: Others go first: this message may be what breaks the connection to the relay.
+             *     - `put_aside`: Others go first: the relay is out of order, or this message is what it refuses.
              *     - `not_offered`: The worker gave it back before anything was sent.
              *     - `lease_lapsed`: The lease of its worker ran out.
              *     - `once_more`: It was not settled in time: it is sent once more, with the same Message-ID.

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from frontdesk.cli.bulk_resend import resend_failed
 from frontdesk.cli.command_group import (
     CommandContext,
     CommandGroup,
@@ -36,12 +37,13 @@ from frontdesk.cli.options import (
     id_argument,
     option,
     read_text,
+    start_of,
 )
-from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
+from frontdesk.cli.output import MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.eligibility import list_history
+from frontdesk.eligibility import find_addresses, list_history
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, Invalid
@@ -56,6 +58,7 @@ from frontdesk.invitations import (
     suppress,
     unsuppress,
 )
+from frontdesk.invitations import resend as resending
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
@@ -142,10 +145,39 @@ def cancel(context: CommandContext, invitation_id: InvitationId) -> Output:
     return _recorded(context, "invitation.cancelled", invitation_id)
 
 
-@invitations.change("resend", "1")
-def resend(context: CommandContext, invitation_id: InvitationId) -> Output:
-    """Enqueue an invitation again, a day after the last mail to its address at the earliest."""
-    delivery.resend_invitation(context.tx, invitation_id, now=context.now)
+@invitations.standalone("resend", "--state failed --since 2026-11-20 --code 554")
+def resend(
+    invitation_id: Annotated[
+        int | None, id_argument("ID", "Id of the invitation (see `invitations list`).")
+    ] = None,
+    *,
+    state: Annotated[
+        Literal["failed"] | None, option("Instead of an id: all in this state.")
+    ] = None,
+    since: Annotated[
+        datetime | None, option("Only what failed then or later.", parser=start_of, metavar="WHEN")
+    ] = None,
+    code: Annotated[
+        int | None, option("Only with this reply code of the relay.", min=200, max=599)
+    ] = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """Enqueue an invitation again, or all that failed since a time; a day after the last mail to an
+    address at the earliest. A run that was ended goes on when it is called again.
+    """
+    of_many = (state, since, code, account)
+    if invitation_id is not None and of_many == (None, None, None, None):
+        return change(partial(_resend_one, invitation_id=invitation_id))
+    if invitation_id is not None or state is None or since is None:
+        fail("Give either ID, or --state failed with --since.", status=MISUSED)
+    now = system_clock()
+    return resend_failed(model.FailedSince(since, now, account, code))
+
+
+def _resend_one(context: CommandContext, invitation_id: int) -> Output:
+    resending.resend_invitation(
+        context.tx, invitation_id, now=context.now, find_addresses=find_addresses
+    )
     return _recorded(context, "invitation.resent", invitation_id)
 
 

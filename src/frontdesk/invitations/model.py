@@ -187,6 +187,24 @@ class Invitation(NamedTuple):
     mailbox_at: datetime | None
 
 
+class FailedSince(NamedTuple):
+    """Which failed invitations are asked for: settled in the time, of the account and with the
+    relay's code, None for any.
+    """
+
+    since: datetime
+    until: datetime
+    account_id: int | None = None
+    relay_code: int | None = None
+
+
+class FailedPlace(NamedTuple):
+    """The last invitation of a page, in the order of an index."""
+
+    account_id: int
+    id: int
+
+
 class InvitationChange(NamedTuple):
     """The last change of an invitation. `reason` is None until a worker first claims it,
     `address_folded` once it is erased.
