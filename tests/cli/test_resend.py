@@ -125,7 +125,7 @@ def test_a_run_that_was_killed_goes_on_and_mails_no_member_twice(
     monkeypatch.setattr(resend, "PAGE_ROWS", 4)
     fail_all(desk, 10)
     whole = resend.resend_failed
-    pages = []
+    pages: list[resend.ResentPage] = []
 
     def killed(*arguments: object, **more: object) -> resend.ResentPage:
         if len(pages) == 2:

@@ -24,7 +24,7 @@ def resend_failed(asked: model.FailedSince) -> Output:
             page = change_in(db, partial(_resend_page, asked=asked, place=place))
             resent += sum(page.resent.values())
             refused.update(page.refused)
-            bar.advance(task, page.count)
+            bar.advance(task, page.total)
             place = page.place
     sentence = f"{resent} of {resent + refused.total()} failed invitations are pending again."
     rows = [{"refused": code, "invitations": count} for code, count in sorted(refused.items())]

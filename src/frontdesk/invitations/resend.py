@@ -58,7 +58,7 @@ class ResentPage(NamedTuple):
     place: FailedPlace | None
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return sum(self.resent.values()) + sum(self.refused.values())
 
 
