@@ -463,7 +463,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook endpoint a new secret
-         * @description For 24 hours webhooks are signed with the one before too.
+         * @description Webhooks are signed with those before it too, each for 24 hours after it was replaced.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1718,7 +1718,7 @@ export interface components {
              */
             state: "unverified" | "active" | "paused";
             /**
-             * @description `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no test with 2xx for a day.
+             * @description `asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; `unverified`: it answered no test with 2xx for a day.
              * @enum {string|null}
              */
             paused_reason: "asked" | "gone" | "failing" | "unverified" | null;

@@ -154,7 +154,7 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
     """Give a webhook endpoint a new secret.
 
-    For 24 hours webhooks are signed with the one before too.
+    Webhooks are signed with those before it too, each for 24 hours after it was replaced.
     """
     return await _reveal_secret(app, _act(app, request, endpoints.rotate, show=_with_salt))
 

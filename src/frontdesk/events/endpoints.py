@@ -17,16 +17,18 @@ from frontdesk.events.model import (
     EndpointState,
     EventPlace,
     NewEvent,
+    OldSecret,
     PauseReason,
     WebhookEndpoint,
     due_after,
 )
 from frontdesk.events.signature import new_salt
 from frontdesk.events.target import parse_target
-from frontdesk.text import wire_time
+from frontdesk.text import stored_time, wire_time
 
 MOST_ENDPOINTS = 10  # of an account
 OLD_SECRET_HOURS = 24
+MOST_OLD_SECRETS = 5  # of an endpoint: each one is a signature of every webhook
 SUBSCRIBED = tuple(
     str(type_) for type_ in AccountEventType if type_ is not AccountEventType.WEBHOOK_TEST
 )
@@ -163,11 +165,14 @@ def _to_be_verified(endpoint: WebhookEndpoint, changed: Values, now: datetime) -
 
 
 def rotate(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
-    """Give the endpoint a new secret. The one before signs too, for 24 hours; one before that no
-    longer.
+    """Give the endpoint a new secret. Those before it sign too, each for 24 hours after it was
+    replaced, the newest MOST_OLD_SECRETS at most.
     """
-    until = requester.now + timedelta(hours=OLD_SECRET_HOURS)
-    salts = {"salt": new_salt(), "old_salt": endpoint.salt, "old_salt_until": until}
+    now = requester.now
+    replaced = OldSecret(endpoint.salt, now + timedelta(hours=OLD_SECRET_HOURS))
+    kept = [replaced, *(old for old in endpoint.old_secrets if now < old.until)]
+    old_salts = [[old.salt, stored_time(old.until)] for old in kept[:MOST_OLD_SECRETS]]
+    salts = {"salt": new_salt(), "old_salts": old_salts}
     return _change(tx, endpoint, requester, "webhook.rotated", salts)
 
 

@@ -126,7 +126,7 @@ class EndpointState(StrEnum):
 
 class PauseReason(StrEnum):
     ASKED = "asked"  # by a PATCH
-    GONE = "gone"  # it answered 410
+    GONE = "gone"  # it answered 410 for five minutes
     FAILING = "failing"  # for five days
     UNVERIFIED = "unverified"  # it has answered no test with 2xx for a day
 
@@ -137,6 +137,13 @@ class DueEndpoint(NamedTuple):
     id: int
     account_id: int
     url: str
+
+
+class OldSecret(NamedTuple):
+    """A secret that was replaced: it signs too, until then."""
+
+    salt: str
+    until: datetime
 
 
 class WebhookEndpoint(NamedTuple):
@@ -152,8 +159,7 @@ class WebhookEndpoint(NamedTuple):
     state: EndpointState
     paused_reason: PauseReason | None
     salt: str
-    old_salt: str | None
-    old_salt_until: datetime | None
+    old_salts: list[list[str]]
     place_xid: int
     place_id: int
     epoch: int
@@ -170,6 +176,11 @@ class WebhookEndpoint(NamedTuple):
     @property
     def place(self) -> EventPlace:
         return EventPlace(self.place_xid, self.place_id)
+
+    @property
+    def old_secrets(self) -> list[OldSecret]:
+        """The secrets before the present one, the newest first."""
+        return [OldSecret(salt, datetime.fromisoformat(until)) for salt, until in self.old_salts]
 
     def wants(self, event: Event) -> bool:
         if event.endpoint_id is not None:

@@ -205,10 +205,9 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "webhook_endpoints": _columns(
         id=["id", "account_id"],
         account=["url", "event_types"],
-        proof=["salt", "old_salt"],
+        proof=["salt", "old_salts"],
         fact=["state", "paused_reason", "place_xid", "place_id", "epoch", "attempts", "last_error"],
         time=[
-            "old_salt_until",
             "lease_until",
             "next_at",
             "turn_at",

@@ -847,8 +847,8 @@ class WebhookTarget(TypedDict):
     """`unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`,
     events wait for it, for 30 days at most."""
     paused_reason: Literal["asked", "gone", "failing", "unverified"] | None
-    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no
-    test with 2xx for a day."""
+    """`asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; `unverified`:
+    it answered no test with 2xx for a day."""
     attempts: int
     """Attempts of the next event that have failed."""
     next_attempt_at: str | None

@@ -103,7 +103,7 @@ class WebhookTargetBody(TypedDict):
     ]
     paused_reason: Annotated[
         PauseReason | None,
-        "`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; "
+        "`asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; "
         "`unverified`: it answered no test with 2xx for a day.",
     ]
     attempts: Annotated[Count, "Attempts of the next event that have failed."]

@@ -74,13 +74,13 @@ def readdress(tx: Tx, addresses: Mapping[int, str]) -> None:
     if not addresses:
         return
     hasher = keyed_hasher(tx, size=DIGEST_BYTES, person=b"mailbox")
-    rows = []
+    rows: list[dict[str, object]] = []
     for id_, address in addresses.items():
         folded = fold_email(address)
         digest = keyed_hash(mailbox_of(folded), hasher)
         rows.append({"key": id_, "to": address, "folded": folded, "digest": digest})
     changed = update(invitations).where(_i.id == bindparam("key"))
-    values = {
+    values: dict[str, object] = {
         "address": bindparam("to"),
         "address_folded": bindparam("folded"),
         "mailbox_digest": bindparam("digest"),
