@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * List the account's events
-         * @description Answers a page of them, the oldest first; `links.next` has the next page while more events follow. Ask again later with the `id` of the last event that you have: no event is left out, and none comes twice. The first request begins the feed; earlier changes are not in it. Events are kept for 30 days.
+         * @description Answers a page of them, the oldest first; `links.next` has the next page while more events follow. Ask again later with the `id` of the last event that you have: no event is left out, and none comes twice. The first request begins the feed; earlier changes are not in it. Events are kept for 30 days, and the newest one for longer. A place whose next event is deleted, and one that the feed never had, is answered with 410: read the members anew then, and the feed from its start.
          */
         get: operations["listEvents"];
         put?: never;
@@ -1634,6 +1634,8 @@ export interface components {
             plan_id?: number;
             /** @description The plan that a moved member left. */
             from_plan_id?: number;
+            /** @description The member that a merged member leads to. */
+            kept_id?: number;
             /** @description The eligibility file; null for a member that a request changed. */
             file_id?: number | null;
             /** @description The invitation. */
@@ -1651,8 +1653,11 @@ export interface components {
              * @description - `member.created`: A member is new.
              *     - `member.updated`: Fields of a member changed; an undo restored them, or the member.
              *     - `member.moved`: A member moved from `from_plan_id` to `plan_id`.
-             *     - `member.ended`: A file ended a member's access; an undo or a merge removed the member.
+             *     - `member.ended`: The last day of a member's access came nearer, by a request, a file or an undo.
              *     - `member.reopened`: A member that was absent from a full file is listed again.
+             *     - `member.withdrawn`: The file that created a member was undone: there is no such member any more.
+             *     - `member.merged`: A member was merged into the member `kept_id`, which its external_id leads to.
+             *     - `member.erased`: A member was erased: no value of it is left.
              *     - `invitation.sent`: The relay has taken the invitation of a member.
              *     - `invitation.bounced`: The invitation of a member failed for good.
              *     - `invitation.suppressed`: A hard bounce or a complaint ended mail to a member.
@@ -1664,7 +1669,7 @@ export interface components {
              *     - `webhook.test`: You asked for a test of a webhook endpoint; it is not in the feed.
              * @enum {string}
              */
-            type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed" | "webhook.test";
+            type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed" | "webhook.test";
             /**
              * Format: date-time
              * @description When it happened.
@@ -1677,7 +1682,7 @@ export interface components {
             /** @description An https address on the internet. A sandbox on your own machine takes http on that machine too. */
             url: string;
             /** @description Types of the events that are sent; empty, which is the default, for all. */
-            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `active`: it is sent events once it has answered a `webhook.test` with 2xx. `paused`: nothing is sent, events wait.
              * @enum {string}
@@ -1689,7 +1694,7 @@ export interface components {
             /** @description An https address on the internet. */
             url?: string;
             /** @description Types of the events that are sent; empty for all. */
-            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `active`: what has waited is sent at once, to an address that is not verified after a test.
              * @enum {string}
@@ -1711,7 +1716,7 @@ export interface components {
             type: "webhook_endpoints";
             url: string;
             /** @description Empty for all. */
-            event_types: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`, events wait for it, for 30 days at most.
              * @enum {string}
@@ -1833,10 +1838,12 @@ export interface components {
              *     - `other_plan`: The member is under another plan of the account, and the request moves none (409).
              *     - `idempotency_in_flight`: A request with this idempotency key is under way; send it again (409).
              *     - `wrong_state`: The thing is in a state in which that can't be done to it.
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start (410).
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start (410).
              *     - `second_person_needed`: The account wants another client or operator than the uploader for this.
              * @enum {string}
              */
-            code: "required" | "wrong_type" | "too_long" | "control_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
+            code: "required" | "wrong_type" | "too_long" | "control_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "cursor_too_old" | "cursor_unknown" | "second_person_needed";
             /** @description The rule in words; it never repeats the value. */
             message: string;
             /** @description The similar name of a field or parameter that exists. */
@@ -1858,7 +1865,7 @@ export interface components {
         };
         /** @description Problem details (RFC 9457). */
         Problem: {
-            /** @description Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`, `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`, `headers_too_large`, `internal`, `unavailable`. */
+            /** @description Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`, `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`, `gone`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`, `headers_too_large`, `internal`, `unavailable`. */
             type: string;
             title: string;
             detail: string;
@@ -2471,6 +2478,27 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description No longer there. The feed of events does not go on from this place; a code in `errors` says why. */
+        Gone: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                Pragma: components["headers"]["Pragma"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /**
          * @description The token's scope is too narrow. The token lacks the scope of this endpoint.
          *
@@ -3063,6 +3091,7 @@ export type ResponseNoSuchFile = components['responses']['NoSuchFile'];
 export type ResponseNoSuchMapping = components['responses']['NoSuchMapping'];
 export type ResponseSuspended = components['responses']['Suspended'];
 export type ResponseLacksEventsRead = components['responses']['LacksEventsRead'];
+export type ResponseGone = components['responses']['Gone'];
 export type ResponseLacksWebhooksManage = components['responses']['LacksWebhooksManage'];
 export type ResponseNoSuchEndpoint = components['responses']['NoSuchEndpoint'];
 export type ResponseLacksPlansRead = components['responses']['LacksPlansRead'];
@@ -5617,11 +5646,14 @@ export interface operations {
             403: components["responses"]["LacksEventsRead"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
+            410: components["responses"]["Gone"];
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start.
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
@@ -6287,6 +6319,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
             409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             /**
@@ -6296,6 +6329,8 @@ export interface operations {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start.
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */

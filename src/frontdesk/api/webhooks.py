@@ -196,7 +196,10 @@ async def test_webhook_endpoint(app: App, request: Request) -> Response:
         codes.faults.WRONG_TYPE,
         codes.faults.NOT_ALLOWED,
         codes.faults.UNKNOWN_FIELD,
+        codes.faults.CURSOR_TOO_OLD,
+        codes.faults.CURSOR_UNKNOWN,
     ],
+    problems=[Kind.GONE],
 )
 async def replay_webhook_endpoint(app: App, request: Request) -> Response:
     """Send events to a webhook endpoint again.

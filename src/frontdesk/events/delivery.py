@@ -26,7 +26,7 @@ from frontdesk.events.model import (
 
 READ_TOGETHER = 100  # events
 RETRY_SECONDS = (0.2, 1.0, 5.0)  # the first pauses; each later one is twice as long
-MAX_RETRY_SECONDS = 4 * 3600
+MAX_RETRY_SECONDS = 4 * 3600.0
 GIVE_UP_AFTER = timedelta(days=3)  # of one event
 PAUSE_AFTER = timedelta(days=5)  # of an endpoint
 GONE_AFTER = timedelta(minutes=5)  # between two answers 410, and no other; then it is paused
@@ -138,12 +138,12 @@ def retry_seconds(attempts: int) -> float:
     """The pause after so many failed attempts of an event, without the jitter.
 
     >>> [retry_seconds(attempts) for attempts in (1, 2, 3, 4, 5, 40)]
-    [0.2, 1.0, 5.0, 10.0, 20.0, 14400]
+    [0.2, 1.0, 5.0, 10.0, 20.0, 14400.0]
     """
     if attempts <= len(RETRY_SECONDS):
         return RETRY_SECONDS[attempts - 1]
     doublings = min(attempts - len(RETRY_SECONDS), 20)
-    return min(MAX_RETRY_SECONDS, RETRY_SECONDS[-1] * 2**doublings)
+    return min(MAX_RETRY_SECONDS, RETRY_SECONDS[-1] * 2.0**doublings)
 
 
 def _reason_to_pause(

@@ -11,6 +11,7 @@ from frontdesk.codes import Kind
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, FrontdeskError, Invalid, unknown_faults
 from frontdesk.events import store
+from frontdesk.events.cursors import CursorGone, check_place, check_time
 from frontdesk.events.model import (
     AT_ONCE,
     AccountEventType,
@@ -202,23 +203,23 @@ def replay(
     tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, asked: Values
 ) -> WebhookEndpoint:
     """Send one event again, behind those that wait, or all since a time, in their order, before
-    those that wait. Raises Invalid.
+    those that wait. Raises Invalid, CursorGone.
     """
     if len(asked) != 1:
         raise Invalid(
             [Fault("event_id", codes.faults.REQUIRED, "must be there, or since instead of it")]
         )
     if place := asked.get("event_id"):
+        check_place(tx, endpoint.account_id, place, field="event_id")
         if not store.copy_event(tx, endpoint.account_id, place, endpoint.id):
-            rule = "must be the id of an event of the last 30 days"
-            raise Invalid([Fault("event_id", codes.faults.NOT_ALLOWED, rule)])
+            raise CursorGone(codes.faults.CURSOR_UNKNOWN, "event_id")  # of a test or a replay
         return _change(tx, endpoint, requester, "webhook.replayed", {}, event_id=place.event_id)
-    first = store.first_place_since(tx, endpoint.account_id, asked["since"])
+    since = asked["since"]
+    check_time(tx, endpoint.account_id, since, now=requester.now, field="since")
+    first = store.first_place_since(tx, endpoint.account_id, since)
     # Never forward, past events that wait. What a worker has sent since its last commit is void.
     back = due_after(min(endpoint.place, first._replace(id=first.id - 1))) if first else {}
-    return _change(
-        tx, endpoint, requester, "webhook.replayed", back, since=wire_time(asked["since"])
-    )
+    return _change(tx, endpoint, requester, "webhook.replayed", back, since=wire_time(since))
 
 
 def _change(

@@ -27,12 +27,21 @@ class AccountEventType(DescribedEnum):
     MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
     MEMBER_ENDED = (
         "member.ended",
-        "A file ended a member's access; an undo or a merge removed the member.",
+        "The last day of a member's access came nearer, by a request, a file or an undo.",
     )
     MEMBER_REOPENED = (
         "member.reopened",
         "A member that was absent from a full file is listed again.",
     )
+    MEMBER_WITHDRAWN = (
+        "member.withdrawn",
+        "The file that created a member was undone: there is no such member any more.",
+    )
+    MEMBER_MERGED = (
+        "member.merged",
+        "A member was merged into the member `kept_id`, which its external_id leads to.",
+    )
+    MEMBER_ERASED = "member.erased", "A member was erased: no value of it is left."
     INVITATION_SENT = "invitation.sent", "The relay has taken the invitation of a member."
     INVITATION_BOUNCED = "invitation.bounced", "The invitation of a member failed for good."
     INVITATION_SUPPRESSED = (

@@ -713,6 +713,8 @@ class EventData(TypedDict):
     """The plan, of a member the one after the event."""
     from_plan_id: NotRequired[int]
     """The plan that a moved member left."""
+    kept_id: NotRequired[int]
+    """The member that a merged member leads to."""
     file_id: NotRequired[int | None]
     """The eligibility file; null for a member that a request changed."""
     invitation_id: NotRequired[int]
@@ -734,6 +736,9 @@ class Event(TypedDict):
         "member.moved",
         "member.ended",
         "member.reopened",
+        "member.withdrawn",
+        "member.merged",
+        "member.erased",
         "invitation.sent",
         "invitation.bounced",
         "invitation.suppressed",
@@ -763,6 +768,9 @@ class NewWebhookEndpoint(TypedDict):
                 "member.moved",
                 "member.ended",
                 "member.reopened",
+                "member.withdrawn",
+                "member.merged",
+                "member.erased",
                 "invitation.sent",
                 "invitation.bounced",
                 "invitation.suppressed",
@@ -793,6 +801,9 @@ class WebhookEndpointPatch(TypedDict):
                 "member.moved",
                 "member.ended",
                 "member.reopened",
+                "member.withdrawn",
+                "member.merged",
+                "member.erased",
                 "invitation.sent",
                 "invitation.bounced",
                 "invitation.suppressed",
@@ -832,6 +843,9 @@ class WebhookTarget(TypedDict):
             "member.moved",
             "member.ended",
             "member.reopened",
+            "member.withdrawn",
+            "member.merged",
+            "member.erased",
             "invitation.sent",
             "invitation.bounced",
             "invitation.suppressed",
@@ -962,6 +976,8 @@ class Fault(TypedDict):
         "other_plan",
         "idempotency_in_flight",
         "wrong_state",
+        "cursor_too_old",
+        "cursor_unknown",
         "second_person_needed",
     ]
     """`required`: The field is missing, null or blank, and must not be."""
@@ -1008,7 +1024,7 @@ class Problem(TypedDict):
     type: str
     """Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`,
     `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`,
-    `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`,
+    `gone`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`,
     `headers_too_large`, `internal`, `unavailable`."""
     title: str
     detail: str

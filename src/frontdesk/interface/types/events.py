@@ -21,6 +21,7 @@ class EventData(TypedDict):
     eligibility_id: NotRequired[Annotated[int, "The member."]]
     plan_id: NotRequired[Annotated[int, "The plan, of a member the one after the event."]]
     from_plan_id: NotRequired[Annotated[int, "The plan that a moved member left."]]
+    kept_id: NotRequired[Annotated[int, "The member that a merged member leads to."]]
     file_id: NotRequired[
         Annotated[int | None, "The eligibility file; null for a member that a request changed."]
     ]
