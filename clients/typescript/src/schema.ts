@@ -6319,7 +6319,27 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
             409: components["responses"]["Conflict"];
-            410: components["responses"]["Gone"];
+            /** @description No longer there. The feed of events does not go on from this place; a code in `errors` says why. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Pragma: components["headers"]["Pragma"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                    "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                    "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             /**

@@ -265,7 +265,9 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     found = find_of_members(tx, ids)
     own = next((each for each in found if each.member_id == member["id"]), None)
     address = (own and own.address_folded) or member["email_folded"] or ""
-    suppression = next(iter(list_suppressions(tx, limit=1, address=address)), None)
+    suppression = next(
+        iter(list_suppressions(tx, limit=1, address=address, account_id=member["account_id"])), None
+    )
     if own is None:
         reason, why = _why_not_invited(tx, member, address)
     elif own.state is model.InvitationState.PENDING:
@@ -429,11 +431,17 @@ def list_suppressed(
         int, option("Most addresses to list, in their order.", min=1, max=1_000_000)
     ] = 100,
 ) -> Output:
-    """List the suppressed addresses, each with its reason."""
+    """List the suppressed addresses, each with its reason; one that unsubscribed, with the account."""
     name, shown = ("address", str) if full else ("address_masked", masked)
     found = list_suppressions(tx, limit=limit)
-    items = [{name: shown(each.address)} | picked(each, "reason created_at") for each in found]
-    return listing(items, f"{name} reason created_at", nothing="No address is suppressed.")
+    items = [
+        {name: shown(each.address)}
+        | picked(each, "reason created_at")
+        | {"account_id": each.only_account_id or None}
+        for each in found
+    ]
+    columns = f"{name} reason account_id created_at"
+    return listing(items, columns, nothing="No address is suppressed.")
 
 
 def _addresses(argument: str) -> Iterator[str]:

@@ -114,7 +114,9 @@ def _resend(
     asked = set(folded.values())
     # Another resend to one of them waits here, and then sees these invitations pending.
     lock_names(tx, asked)
-    suppressed = {address for _, address in suppressions.find_suppressed(tx, asked)()}
+    blocked = suppressions.find_blocked(
+        tx, {(each.account_id, folded[each.id]) for each in found if each.id in folded}
+    )
     # Counted per address: other members, of other accounts too, may have the same one. Those in
     # line come first: one that leaves between the two reads is then among those that were offered.
     queued = resends.find_queued(tx, asked)
@@ -127,7 +129,7 @@ def _resend(
             is_erased = not invitation.address
             code = codes.operators.ERASED if is_erased else codes.operators.NO_ADDRESS
             refusals[invitation.id] = code
-        elif address in suppressed:
+        elif (invitation.account_id, address) in blocked:
             refusals[invitation.id] = codes.operators.SUPPRESSED
         elif address in queued:
             refusals[invitation.id] = codes.operators.ALREADY_PENDING

@@ -83,7 +83,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         fact=["enabled", "batch_size", "batch_interval_seconds", "hourly_limit"],
     ),
     "suppressions": _columns(
-        id=["account_id"], person=["address_folded"], fact=["reason"], time=["created_at"]
+        id=["account_id", "only_account_id"],
+        person=["address_folded"],
+        fact=["reason"],
+        time=["created_at"],
     ),
     "invitations": _columns(
         id=["id", "account_id", "plan_id", "member_id", "message_id"],
