@@ -319,6 +319,8 @@ CALLS: tuple[tuple[set[str], str, Call | dict[str, Any]], ...] = (
     ({"testWebhookEndpoint"}, "202/example", {}),
     ({"replayWebhookEndpoint"}, "202/example", {"json": request("replayWebhookEndpoint")}),
     ({"testWebhookEndpoint"}, "409/wrong_state", with_a_paused_endpoint),
+    ({"listEvents"}, "410/cursor_unknown", {"query": "?page[after]=evt_871_42"}),
+    ({"replayWebhookEndpoint"}, "410/cursor_unknown", {"json": {"event_id": "evt_871_42"}}),
     ({"deleteWebhookEndpoint"}, "204/", {}),
     (OF_ENDPOINT, "404/not_found", {"endpoint": 999_999, "json": {}}),
     ({"listEvents"}, "200/page", with_two_events),

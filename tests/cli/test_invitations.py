@@ -77,7 +77,7 @@ def test_the_day_counts_per_address_over_all_invitations(cli: CommandLine, desk:
     # Another member has the address now, in capitals.
     run(
         desk,
-        "UPDATE invitations SET address = (SELECT upper(address) FROM invitations WHERE id = 1) WHERE id = 2",
+        "UPDATE members SET email = (SELECT upper(address) FROM invitations WHERE id = 1) WHERE id = 2",
     )
     assert "less than 24 hours ago" in cli.refused("invitations", "resend", "2")
     yesterday = stored_time(system_clock() - timedelta(hours=25))

@@ -37,6 +37,16 @@ def read(reader: Api, query: str = "") -> list[Any]:
     return found
 
 
+def refusal(reader: Api, after: str) -> str:
+    """The code of the 410 for this place."""
+    answer = reader.get(PATH, params={"page[after]": after})
+    problem = answer.json()
+    assert (answer.status_code, problem["type"].partition("#")[2]) == (410, "gone")
+    [fault] = problem["errors"]
+    assert fault["field"] == "page[after]"
+    return str(fault["code"])
+
+
 def test_each_change_of_a_member_is_an_event_without_a_value(
     api: Api, reader: Api, customer: Customer
 ) -> None:
@@ -84,14 +94,15 @@ def test_a_file_its_undo_and_a_merge_are_told(
     of_members = (event for event in read(reader) if event["type"].startswith("member."))
     found = [(event["type"].partition(".")[2], event["data"]["file_id"]) for event in of_members]
     kinds = [kind for kind, _ in found]
-    assert kinds == ["created"] * 3 + ["ended", "reopened", "created", "ended"]
+    assert kinds == ["created"] * 3 + ["ended", "reopened", "created", "withdrawn"]
     assert found[3] == ("ended", ending.id)
     assert len({file for _, file in found}) == 5
     with db.write() as tx:
         kept, gone = lock_pair(tx, rows[0]["external_id"], rows[1]["external_id"], None)
         merge(tx, kept, gone, Requester("cli:x", "merging", NOW))
     last = read(reader)[-1]
-    assert (last["type"], last["data"]["eligibility_id"]) == ("member.ended", gone["id"])
+    assert (last["type"], last["data"]["eligibility_id"]) == ("member.merged", gone["id"])
+    assert last["data"]["kept_id"] == kept["id"]
 
 
 def test_an_undo_that_restores_a_member_is_told(
@@ -146,7 +157,8 @@ def test_an_account_reads_its_own_events_only(
     assert read(reader) == read(other) == []
     other.post(f"/v2/plans/{stranger.plan_ids[0]}/eligibility", member_body(1))
     [theirs] = read(other)
-    assert read(reader) == read(reader, f"?page[after]={theirs['id']}") == []
+    assert read(reader) == []
+    assert refusal(reader, theirs["id"]) == "cursor_unknown"
     assert api.get(PATH).status_code == 403  # `customer` alone does not read events
 
 
@@ -188,17 +200,60 @@ def test_an_event_that_commits_late_is_not_passed_over(db: Database, customer: C
     assert numbers() == [1, 3, 2]
 
 
-def test_events_go_after_thirty_days(
-    api: Api, reader: Api, db: Database, customer: Customer, clock: SetClock, config: Config
-) -> None:
-    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-    assert read(reader) == []
-    with db.write() as tx:
-        events.publish(tx, [new(customer, 1)], now=NOW - timedelta(days=31))
-    api.post(path, member_body(1))
+def prune(db: Database, clock: SetClock, config: Config) -> int:
+    """Delete what is older than thirty days; returns how many events that were."""
     turn = RetentionTurn(db, clock, retention_days(config), Requester("retention", "r", clock()))
-    assert turn.run() == {RetentionKind.EVENTS: 1}
-    assert [event["type"] for event in read(reader)] == ["member.created"]
+    return turn.run().get(RetentionKind.EVENTS, 0)
+
+
+def publish(db: Database, customer: Customer, *days: int) -> None:
+    """An event of each of the days before today, numbered by them."""
+    with db.write() as tx:
+        for day in days:
+            events.publish(tx, [new(customer, day)], now=NOW - timedelta(days=day))
+
+
+def test_events_go_after_thirty_days(
+    reader: Api, db: Database, customer: Customer, clock: SetClock, config: Config
+) -> None:
+    assert read(reader) == []
+    publish(db, customer, 40, 35, 31, 2)
+    assert prune(db, clock, config) == 2
+    assert [event["data"]["eligibility_id"] for event in read(reader)] == [31, 2]
+    assert prune(db, clock, config) == 0
+
+
+def test_a_reader_of_a_quiet_feed_goes_on_after_months(
+    reader: Api, db: Database, customer: Customer, clock: SetClock, config: Config
+) -> None:
+    """It has read the last event, which is old by now: nothing was missed."""
+    assert read(reader) == []
+    publish(db, customer, 90, 80)
+    last = read(reader)[-1]["id"]
+    prune(db, clock, config)
+    assert read(reader, f"?page[after]={last}") == []
+    publish(db, customer, 1)
+    prune(db, clock, config)
+    later = read(reader, f"?page[after]={last}")
+    assert [event["data"]["eligibility_id"] for event in later] == [1]
+
+
+def test_a_place_before_deleted_events_is_too_old(
+    reader: Api, db: Database, customer: Customer, clock: SetClock, config: Config
+) -> None:
+    """Its reader would miss them without a sign."""
+    assert read(reader) == []
+    publish(db, customer, 50, 40, 35, 1)
+    first = read(reader)[0]["id"]
+    assert len(read(reader, f"?page[after]={first}")) == 3
+    prune(db, clock, config)
+    assert refusal(reader, first) == "cursor_too_old"
+
+
+def test_a_place_that_never_was_is_unknown(reader: Api, db: Database, customer: Customer) -> None:
+    assert read(reader) == []
+    publish(db, customer, 1)
+    assert refusal(reader, "evt_999999999999_999999999999") == "cursor_unknown"
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.eligibility import find_expired
+from frontdesk.eligibility import find_addresses, find_expired
 from frontdesk.errors import FrontdeskError
 from frontdesk.files.model import WrongState
-from frontdesk.invitations.delivery import resend_invitation
+from frontdesk.invitations.resend import resend_invitation
 from tests.conftest import Api, SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, as_in_a_real_run, csv_of, examples, lines_of, row
@@ -67,7 +67,7 @@ def test_invitations_of_withdrawn_members_are_never_sent(desk: Desk) -> None:
             "SELECT from_state, to_state, reason FROM invitation_events"
         ).all()
         assert [tuple(step) for step in steps] == [("pending", "cancelled", "withdrawn")] * 2
-        resend_invitation(tx, invitation.id, now=desk.clock())
+        resend_invitation(tx, invitation.id, now=desk.clock(), find_addresses=find_addresses)
         assert find_expired(tx, ids, datetime(2026, 6, 1, 12, tzinfo=UTC)) == set(ids[1:])
 
 

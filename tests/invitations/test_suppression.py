@@ -5,15 +5,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.eligibility.field_kinds import parse_email
-from frontdesk.invitations import list_suppressions, suppress, unsuppress
+from frontdesk.invitations import hash_suppressions, list_suppressions, suppress, unsuppress
 from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.store.suppressions import find_blocked
+from frontdesk.invitations.tables import invitations
 from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api
 from tests.factories import NOW, Customer, make_customer, member_body
+from tests.worker.conftest import Post, post
+
+__all__ = ["post"]
 
 SPELLINGS = [
     ("Alice@Example.COM", "alice@example.com"),
@@ -71,6 +77,7 @@ def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_sta
             "unsubscribe",
             NOW,
         )
+        assert found.only_account_id == 0
         assert unsuppress(tx, "rObin@example.com")
         assert not unsuppress(tx, "robin@example.com")
         assert list_suppressions(tx, limit=10) == []
@@ -115,3 +122,58 @@ def test_only_the_account_whose_mail_caused_it_learns_of_a_suppression(
         unsuppress(tx, "robin.1@example.com")
     known = {"external_id": "AB 000001", "member_id": "M-000001"}
     assert invitation(api, customer, 5, "robin.1@example.com", **known) == "none; reason=not_new"
+
+
+def test_an_unsubscribing_and_a_bounce_are_each_on_the_list(
+    db: Database, customer: Customer
+) -> None:
+    """Each is on the list by itself: a bounce for everybody, an unsubscribing for one account."""
+    account_id = customer.account_id
+    with db.write() as tx:
+        own = {"now": NOW, "account_id": account_id}
+        assert suppress(tx, "robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
+        assert not suppress(tx, "Robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
+        assert suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, **own)
+        found = [(each.reason, each.only_account_id) for each in list_suppressions(tx, limit=9)]
+        assert found == [("hard_bounce", 0), ("unsubscribe", account_id)]
+        assert hash_suppressions(tx, {"robin@example.com"}) == 1
+        assert not suppress(tx, "robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
+        assert find_blocked(tx, {(account_id, "robin@example.com")})
+        assert unsuppress(tx, "robin@example.com")
+        assert not find_blocked(tx, {(account_id, "robin@example.com")})
+
+
+def test_who_unsubscribes_from_one_account_gets_the_mails_of_others(post: Post) -> None:
+    """Both mail the same person, and so does a third that the reader complains about."""
+    others = [make_customer(post.db, name=name) for name in ("Second", "Third")]
+    posts = [post, *map(post.as_customer, others)]
+    for number, each in enumerate(posts):
+        each.enrol(
+            email=f"robin+{number}@example.com", external_id=f"E-{number}", member_id=f"M-{number}"
+        )
+    with post.db.write() as tx:
+        tx.execute(
+            update(invitations).values(
+                address="robin@example.com", address_folded="robin@example.com"
+            )
+        )
+        suppress(
+            tx,
+            "robin@example.com",
+            SuppressionReason.UNSUBSCRIBE,
+            now=NOW,
+            account_id=others[0].account_id,
+        )
+    post.worker(connections=1).turn()
+    assert post.states() == ["sent", "cancelled", "sent"]
+    with post.db.write() as tx:
+        tx.execute(update(invitations).values(state="pending", due_at=NOW))
+        suppress(
+            tx,
+            "robin@example.com",
+            SuppressionReason.COMPLAINT,
+            now=NOW,
+            account_id=others[1].account_id,
+        )
+    post.worker(connections=1).turn()
+    assert post.states() == ["cancelled"] * 3

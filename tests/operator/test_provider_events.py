@@ -210,8 +210,44 @@ EVENTS: list[tuple[str, Make, InvitationState, str | None]] = [
     ("ses", lambda id_: ses(id_, "Bounce", **bounce("Transient", "General", "")), AMBIGUOUS, None),
     (
         "ses",
-        lambda id_: ses(id_, "Bounce", **bounce("Undetermined", "Undetermined")),
+        lambda id_: ses(id_, "Bounce", **bounce("Transient", "General", "4.0.0")),
         AMBIGUOUS,
+        None,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Transient", "General", "5.1.1")),
+        FAILED,
+        HARD,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Transient", "General", "5.1.8")),
+        FAILED,
+        None,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Transient", "General", "4.4.7")),
+        FAILED,
+        None,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Undetermined", "Undetermined", "5.1.1")),
+        FAILED,
+        HARD,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Undetermined", "Undetermined", "5.2.2")),
+        FAILED,
+        None,
+    ),
+    (
+        "ses",
+        lambda id_: ses(id_, "Bounce", **bounce("Undetermined", "Undetermined", "")),
+        FAILED,
         None,
     ),
     (

@@ -16,6 +16,7 @@ from frontdesk.db import Database
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.log_output import LogOutput
+from frontdesk.mail.model import Mailer
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
@@ -43,8 +44,10 @@ class Post:
         fault: FaultInjector | None = None,
         stop_seconds: float = 10.0,
         idle_seconds: float = 0.02,
+        mailer: Mailer | None = None,
         **policy: Any,
     ) -> DeliveryWorker:
+        """It delivers to the post's own mailer, or to another."""
         self.mailer.fault = fault or self.mailer.fault
         options = WorkerOptions(
             connections=connections,
@@ -59,7 +62,7 @@ class Post:
             read_time=lambda _tx: self.clock(),
             log=LogOutput(self.log),
         )
-        worker = DeliveryWorker(self.config, self.db, self.mailer, options)
+        worker = DeliveryWorker(self.config, self.db, mailer or self.mailer, options)
         self._workers.append(worker)
         return worker
 

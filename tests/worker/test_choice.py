@@ -14,10 +14,13 @@ from frontdesk.access.model import AccountState
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.db.engine import write_alone
+from frontdesk.eligibility import find_addresses
+from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.undo import UndoRequest, restore
 from frontdesk.errors import FrontdeskError, Suspended
 from frontdesk.invitations import delivery, suppress
 from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.resend import resend_invitation
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, close_plan, make_customer, member_body
@@ -169,9 +172,7 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
     post.enrol(2)
     first, second = (int(row["id"]) for row in post.rows())
     with post.db.write() as tx:
-        tx.execute(
-            update(invitations).values(address="one@example.com", address_folded="one@example.com")
-        )
+        tx.execute(update(members).values(email="one@example.com"))
         for id_ in (first, second):
             delivery.cancel_invitation(tx, id_, now=post.clock())
     answers: list[str] = []
@@ -179,14 +180,17 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
     def resend_second() -> None:
         try:
             write_alone(
-                post.db, lambda tx: delivery.resend_invitation(tx, second, now=post.clock())
+                post.db,
+                lambda tx: resend_invitation(
+                    tx, second, now=post.clock(), find_addresses=find_addresses
+                ),
             )
         except FrontdeskError as error:
             answers.append(error.detail)
 
     other = threading.Thread(target=resend_second)
     with post.db.write() as tx:
-        delivery.resend_invitation(tx, first, now=post.clock())
+        resend_invitation(tx, first, now=post.clock(), find_addresses=find_addresses)
         other.start()
         other.join(1)  # on neither database can it be answered before this commit
     other.join()

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from frontdesk.eligibility import find_expired
-from frontdesk.invitations import delivery
+from frontdesk.eligibility import find_addresses, find_expired
 from frontdesk.invitations.daily_limit import DAILY_LIMIT, DAY, mailbox_of, next_place
 from frontdesk.invitations.model import InvitationState
 from frontdesk.invitations.protocol import claim
+from frontdesk.invitations.resend import resend_invitation
 from frontdesk.mail.model import MailMessage, RelayRefused
 from tests.factories import NOW, make_customer, member_body
 from tests.invitations.mails import enrol_members
@@ -190,7 +190,7 @@ def test_an_operators_resend_counts_too(post: Post) -> None:
     worker.turn()
     first = post.rows()[0]
     with post.db.write() as tx:
-        delivery.resend_invitation(tx, first["id"], now=post.clock())
+        resend_invitation(tx, first["id"], now=post.clock(), find_addresses=find_addresses)
     worker.turn()
     row = post.rows()[0]
     assert (row["state"], row["reason"]) == (InvitationState.PENDING, "mailbox_limit")

@@ -34,7 +34,7 @@ export class FileNotLoaded extends FrontdeskError {
 /** The kinds of problems, and the words of RFC 6749 for a refused token. */
 export type ProblemKind =
   | "malformed" | "unauthorized" | "forbidden" | "second_person_needed" | "suspended" | "not_found" | "method_not_allowed"
-  | "not_acceptable" | "timeout" | "conflict" | "wrong_state" | "precondition_failed" | "too_large"
+  | "not_acceptable" | "timeout" | "conflict" | "wrong_state" | "gone" | "precondition_failed" | "too_large"
   | "unsupported_media_type" | "invalid" | "rate_limited" | "headers_too_large" | "internal" | "unavailable"
   | OAuthError["error"];
 

@@ -389,7 +389,7 @@ export interface paths {
         };
         /**
          * List the account's events
-         * @description Answers a page of them, the oldest first; `links.next` has the next page while more events follow. Ask again later with the `id` of the last event that you have: no event is left out, and none comes twice. The first request begins the feed; earlier changes are not in it. Events are kept for 30 days.
+         * @description Answers a page of them, the oldest first; `links.next` has the next page while more events follow. Ask again later with the `id` of the last event that you have: no event is left out, and none comes twice. The first request begins the feed; earlier changes are not in it. Events are kept for 30 days, and the newest one for longer. A place whose next event is deleted, and one that the feed never had, is answered with 410: read the members anew then, and the feed from its start.
          */
         get: operations["listEvents"];
         put?: never;
@@ -463,7 +463,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook endpoint a new secret
-         * @description For 24 hours webhooks are signed with the one before too.
+         * @description Webhooks are signed with those before it too, each for 24 hours after it was replaced.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1498,7 +1498,7 @@ export interface components {
              *     - `refused`: The relay refuses the message for good.
              *     - `too_many_attempts`: The relay did not take the message in the attempts allowed.
              *     - `answer_lost`: The message was sent, but the relay's answer was lost: it may have taken it.
-             *     - `put_aside`: Others go first: this message may be what breaks the connection to the relay.
+             *     - `put_aside`: Others go first: the relay is out of order, or this message is what it refuses.
              *     - `not_offered`: The worker gave it back before anything was sent.
              *     - `lease_lapsed`: The lease of its worker ran out.
              *     - `once_more`: It was not settled in time: it is sent once more, with the same Message-ID.
@@ -1661,6 +1661,8 @@ export interface components {
             plan_id?: number;
             /** @description The plan that a moved member left. */
             from_plan_id?: number;
+            /** @description The member that a merged member leads to. */
+            kept_id?: number;
             /** @description The eligibility file; null for a member that a request changed. */
             file_id?: number | null;
             /** @description The invitation. */
@@ -1678,8 +1680,11 @@ export interface components {
              * @description - `member.created`: A member is new.
              *     - `member.updated`: Fields of a member changed; an undo restored them, or the member.
              *     - `member.moved`: A member moved from `from_plan_id` to `plan_id`.
-             *     - `member.ended`: A file ended a member's access; an undo or a merge removed the member.
+             *     - `member.ended`: The last day of a member's access came nearer, by a request, a file or an undo.
              *     - `member.reopened`: A member that was absent from a full file is listed again.
+             *     - `member.withdrawn`: The file that created a member was undone: there is no such member any more.
+             *     - `member.merged`: A member was merged into the member `kept_id`, which its external_id leads to.
+             *     - `member.erased`: A member was erased: no value of it is left.
              *     - `invitation.sent`: The relay has taken the invitation of a member.
              *     - `invitation.bounced`: The invitation of a member failed for good.
              *     - `invitation.suppressed`: A hard bounce or a complaint ended mail to a member.
@@ -1691,7 +1696,7 @@ export interface components {
              *     - `webhook.test`: You asked for a test of a webhook endpoint; it is not in the feed.
              * @enum {string}
              */
-            type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed" | "webhook.test";
+            type: "member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed" | "webhook.test";
             /**
              * Format: date-time
              * @description When it happened.
@@ -1704,7 +1709,7 @@ export interface components {
             /** @description An https address on the internet. A sandbox on your own machine takes http on that machine too. */
             url: string;
             /** @description Types of the events that are sent; empty, which is the default, for all. */
-            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `active`: it is sent events once it has answered a `webhook.test` with 2xx. `paused`: nothing is sent, events wait.
              * @enum {string}
@@ -1716,7 +1721,7 @@ export interface components {
             /** @description An https address on the internet. */
             url?: string;
             /** @description Types of the events that are sent; empty for all. */
-            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types?: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `active`: what has waited is sent at once, to an address that is not verified after a test.
              * @enum {string}
@@ -1738,14 +1743,14 @@ export interface components {
             type: "webhook_endpoints";
             url: string;
             /** @description Empty for all. */
-            event_types: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
+            event_types: ("member.created" | "member.updated" | "member.moved" | "member.ended" | "member.reopened" | "member.withdrawn" | "member.merged" | "member.erased" | "invitation.sent" | "invitation.bounced" | "invitation.suppressed" | "file.done" | "file.held" | "file.failed" | "plan.queue.opened" | "plan.queue.closed")[];
             /**
              * @description `unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`, events wait for it, for 30 days at most.
              * @enum {string}
              */
             state: "unverified" | "active" | "paused";
             /**
-             * @description `asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no test with 2xx for a day.
+             * @description `asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; `unverified`: it answered no test with 2xx for a day.
              * @enum {string|null}
              */
             paused_reason: "asked" | "gone" | "failing" | "unverified" | null;
@@ -1875,10 +1880,12 @@ export interface components {
              *     - `other_plan`: The member is under another plan of the account, and the request moves none (409).
              *     - `idempotency_in_flight`: A request with this idempotency key is under way; send it again (409).
              *     - `wrong_state`: The thing is in a state in which that can't be done to it.
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start (410).
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start (410).
              *     - `second_person_needed`: The account wants another client or operator than the uploader for this.
              * @enum {string}
              */
-            code: "required" | "wrong_type" | "too_long" | "control_character" | "lookalike_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "second_person_needed";
+            code: "required" | "wrong_type" | "too_long" | "control_character" | "lookalike_character" | "not_a_date" | "in_the_future" | "before_1900" | "expiry_before_effective" | "not_allowed" | "not_ten_digits" | "malformed_email" | "malformed_zipcode" | "too_many_keys" | "empty_key" | "unknown_field" | "not_enrolled" | "not_unique" | "read_only" | "repeated" | "unknown_parameter" | "empty" | "too_many_records" | "too_many_blank_lines" | "unknown_encoding" | "idempotency_key_reused" | "too_many_uploads" | "too_many_files" | "too_many_bytes" | "too_many_taken" | "storage_used_up" | "suggestion_open" | "too_many_at_once" | "report_open" | "no_such_member" | "member_exists" | "other_plan" | "idempotency_in_flight" | "wrong_state" | "cursor_too_old" | "cursor_unknown" | "second_person_needed";
             /** @description The rule in words; it never repeats the value. */
             message: string;
             /** @description The similar name of a field or parameter that exists. */
@@ -1900,7 +1907,7 @@ export interface components {
         };
         /** @description Problem details (RFC 9457). */
         Problem: {
-            /** @description Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`, `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`, `headers_too_large`, `internal`, `unavailable`. */
+            /** @description Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`, `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`, `gone`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`, `headers_too_large`, `internal`, `unavailable`. */
             type: string;
             title: string;
             detail: string;
@@ -2502,6 +2509,27 @@ export interface components {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                Pragma: components["headers"]["Pragma"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No longer there. The feed of events does not go on from this place; a code in `errors` says why. */
+        Gone: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Pragma: components["headers"]["Pragma"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3124,6 +3152,7 @@ export type ResponseNoSuchFile = components['responses']['NoSuchFile'];
 export type ResponseNoSuchMapping = components['responses']['NoSuchMapping'];
 export type ResponseSuspended = components['responses']['Suspended'];
 export type ResponseLacksEventsRead = components['responses']['LacksEventsRead'];
+export type ResponseGone = components['responses']['Gone'];
 export type ResponseLacksWebhooksManage = components['responses']['LacksWebhooksManage'];
 export type ResponseNoSuchEndpoint = components['responses']['NoSuchEndpoint'];
 export type ResponseLacksPlansRead = components['responses']['LacksPlansRead'];
@@ -5696,11 +5725,14 @@ export interface operations {
             403: components["responses"]["LacksEventsRead"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
+            410: components["responses"]["Gone"];
             /**
              * @description Some fields are not valid. `errors` names every field at fault.
              *
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `repeated`: A query parameter is given more than once.
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start.
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              */
             422: {
@@ -6366,6 +6398,27 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["Timeout"];
             409: components["responses"]["Conflict"];
+            /** @description No longer there. The feed of events does not go on from this place; a code in `errors` says why. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Pragma: components["headers"]["Pragma"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Ignored-Fields": components["headers"]["Ignored-Fields"];
+                    "Ignored-Parameters": components["headers"]["Ignored-Parameters"];
+                    "Did-You-Mean": components["headers"]["Did-You-Mean"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             /**
@@ -6375,6 +6428,8 @@ export interface operations {
              *     - `wrong_type`: The value has another JSON type than the field's.
              *     - `not_allowed`: The value is not one of the allowed ones.
              *     - `unknown_field`: There is no such field (where unknown ones are refused).
+             *     - `cursor_too_old`: Events after this place are deleted already: read the members anew, and the feed from its start.
+             *     - `cursor_unknown`: The feed has no such event: read the members anew, and the feed from its start.
              *     - `unknown_parameter`: There is no such query parameter (where unknown ones are refused; always of an upload and a mapping).
              *     - `idempotency_key_reused`: The idempotency key was sent before, with another request.
              */

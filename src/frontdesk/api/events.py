@@ -5,8 +5,10 @@ from frontdesk.access.model import Scope
 from frontdesk.api.envelope import enveloped_page
 from frontdesk.api.paths import Path
 from frontdesk.app import App
+from frontdesk.codes import Kind
 from frontdesk.db import Tx
-from frontdesk.events.model import EVENTS_PER_PAGE, FEED_START, EventPlace
+from frontdesk.events.cursors import check_place
+from frontdesk.events.model import EVENTS_PER_PAGE, FEED_START, Event, EventPlace
 from frontdesk.interface import present
 from frontdesk.interface.operations import Answer, Group
 from frontdesk.interface.parameters import EVENT_PAGE_AFTER, EVENT_PAGE_SIZE
@@ -24,7 +26,13 @@ GROUP = Group("Events", "What has happened, for programs that keep a copy.")
     is_bulk=True,
     parameters=[EVENT_PAGE_SIZE, EVENT_PAGE_AFTER],
     answers={200: Answer("The events, the oldest first.", types.Events)},
-    faults=[codes.faults.NOT_ALLOWED, codes.faults.REPEATED],
+    problems=[Kind.GONE],
+    faults=[
+        codes.faults.NOT_ALLOWED,
+        codes.faults.REPEATED,
+        codes.faults.CURSOR_TOO_OLD,
+        codes.faults.CURSOR_UNKNOWN,
+    ],
 )
 async def list_events(app: App, request: Request) -> Response:
     """List the account's events.
@@ -32,7 +40,9 @@ async def list_events(app: App, request: Request) -> Response:
     Answers a page of them, the oldest first; `links.next` has the next page while more events
     follow. Ask again later with the `id` of the last event that you have: no event is left out, and
     none comes twice. The first request begins the feed; earlier changes are not in it. Events are
-    kept for 30 days.
+    kept for 30 days, and the newest one for longer. A place whose next event is deleted, and one
+    that the feed never had, is answered with 410: read the members anew then, and the feed from its
+    start.
     """
     query = request.parameters
     account_id = request.account_id
@@ -46,9 +56,13 @@ async def list_events(app: App, request: Request) -> Response:
         await app.write(begin)
     size = query.get("page[size]", EVENTS_PER_PAGE)
     after = EventPlace.parse(query["page[after]"]) if "page[after]" in query else FEED_START
-    found = await app.ask_much(
-        lambda tx: events.list_events(tx, account_id, after=after, limit=size + 1)
-    )
+
+    def read(tx: Tx) -> list[Event]:
+        if after != FEED_START:
+            check_place(tx, account_id, after, field="page[after]")
+        return events.list_events(tx, account_id, after=after, limit=size + 1)
+
+    found = await app.ask_much(read)
     shown = [present.event(event) for event in found[:size]]
     after_id = shown[-1]["id"] if len(found) > size else None
     return await enveloped_page(app, request, shown, size=size, after=after_id)

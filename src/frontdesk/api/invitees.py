@@ -24,7 +24,7 @@ GROUP = Group("Invitations", "Pages for invited people. They are not in the Open
 _PAGE = Content(("text/html",))
 _ASK = Markup(
     "<h1>Get no more invitations?</h1>\n"
-    "<p>Your address will be put on a list of addresses that this service sends nothing to.</p>\n"
+    "<p>The sender of the invitation will send nothing more to your address.</p>\n"
     '<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click">'
     '<button type="submit">Send me nothing more</button></form>'
 )

@@ -154,7 +154,7 @@ async def delete_webhook_endpoint(app: App, request: Request) -> Response:
 async def rotate_webhook_secret(app: App, request: Request) -> Response:
     """Give a webhook endpoint a new secret.
 
-    For 24 hours webhooks are signed with the one before too.
+    Webhooks are signed with those before it too, each for 24 hours after it was replaced.
     """
     return await _reveal_secret(app, _act(app, request, endpoints.rotate, show=_with_salt))
 
@@ -196,7 +196,10 @@ async def test_webhook_endpoint(app: App, request: Request) -> Response:
         codes.faults.WRONG_TYPE,
         codes.faults.NOT_ALLOWED,
         codes.faults.UNKNOWN_FIELD,
+        codes.faults.CURSOR_TOO_OLD,
+        codes.faults.CURSOR_UNKNOWN,
     ],
+    problems=[Kind.GONE],
 )
 async def replay_webhook_endpoint(app: App, request: Request) -> Response:
     """Send events to a webhook endpoint again.

@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from frontdesk.cli.bulk_resend import resend_failed
 from frontdesk.cli.command_group import (
     CommandContext,
     CommandGroup,
@@ -36,12 +37,13 @@ from frontdesk.cli.options import (
     id_argument,
     option,
     read_text,
+    start_of,
 )
-from frontdesk.cli.output import Output, describe, fail, listing, opened_file, settings
+from frontdesk.cli.output import MISUSED, Output, describe, fail, listing, opened_file, settings
 from frontdesk.clock import account_day, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_expired, list_history
+from frontdesk.eligibility import find_addresses, find_expired, list_history
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, Invalid
@@ -56,11 +58,12 @@ from frontdesk.invitations import (
     suppress,
     unsuppress,
 )
+from frontdesk.invitations import resend as resending
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
-from frontdesk.mail.smtp import enhanced_code
+from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import find_owners, get_plan
@@ -142,10 +145,39 @@ def cancel(context: CommandContext, invitation_id: InvitationId) -> Output:
     return _recorded(context, "invitation.cancelled", invitation_id)
 
 
-@invitations.change("resend", "1")
-def resend(context: CommandContext, invitation_id: InvitationId) -> Output:
-    """Enqueue an invitation again, a day after the last mail to its address at the earliest."""
-    delivery.resend_invitation(context.tx, invitation_id, now=context.now)
+@invitations.standalone("resend", "--state failed --since 2026-11-20 --code 554")
+def resend(
+    invitation_id: Annotated[
+        int | None, id_argument("ID", "Id of the invitation (see `invitations list`).")
+    ] = None,
+    *,
+    state: Annotated[
+        Literal["failed"] | None, option("Instead of an id: all in this state.")
+    ] = None,
+    since: Annotated[
+        datetime | None, option("Only what failed then or later.", parser=start_of, metavar="WHEN")
+    ] = None,
+    code: Annotated[
+        int | None, option("Only with this reply code of the relay.", min=200, max=599)
+    ] = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """Enqueue an invitation again, or all that failed since a time; a day after the last mail to an
+    address at the earliest. A run that was ended goes on when it is called again.
+    """
+    of_many = (state, since, code, account)
+    if invitation_id is not None and of_many == (None, None, None, None):
+        return change(partial(_resend_one, invitation_id=invitation_id))
+    if invitation_id is not None or state is None or since is None:
+        fail("Give either ID, or --state failed with --since.", status=MISUSED)
+    now = system_clock()
+    return resend_failed(model.FailedSince(since, now, account, code))
+
+
+def _resend_one(context: CommandContext, invitation_id: int) -> Output:
+    resending.resend_invitation(
+        context.tx, invitation_id, now=context.now, find_addresses=find_addresses
+    )
     return _recorded(context, "invitation.resent", invitation_id)
 
 
@@ -233,7 +265,9 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     found = find_of_members(tx, ids)
     own = next((each for each in found if each.member_id == member["id"]), None)
     address = (own and own.address_folded) or member["email_folded"] or ""
-    suppression = next(iter(list_suppressions(tx, limit=1, address=address)), None)
+    suppression = next(
+        iter(list_suppressions(tx, limit=1, address=address, account_id=member["account_id"])), None
+    )
     if own is None:
         reason, why = _why_not_invited(tx, member, address)
     elif own.state is model.InvitationState.PENDING:
@@ -398,11 +432,17 @@ def list_suppressed(
         int, option("Most addresses to list, in their order.", min=1, max=1_000_000)
     ] = 100,
 ) -> Output:
-    """List the suppressed addresses, each with its reason."""
+    """List the suppressed addresses, each with its reason; one that unsubscribed, with the account."""
     name, shown = ("address", str) if full else ("address_masked", masked)
     found = list_suppressions(tx, limit=limit)
-    items = [{name: shown(each.address)} | picked(each, "reason created_at") for each in found]
-    return listing(items, f"{name} reason created_at", nothing="No address is suppressed.")
+    items = [
+        {name: shown(each.address)}
+        | picked(each, "reason created_at")
+        | {"account_id": each.only_account_id or None}
+        for each in found
+    ]
+    columns = f"{name} reason account_id created_at"
+    return listing(items, columns, nothing="No address is suppressed.")
 
 
 def _addresses(argument: str) -> Iterator[str]:

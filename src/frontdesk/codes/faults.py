@@ -320,6 +320,16 @@ WRONG_STATE = _fault(
     "The thing is in a state in which that can't be done to it.",
     kind=Kind.WRONG_STATE,
 )
+CURSOR_TOO_OLD = _fault(
+    "cursor_too_old",
+    "Events after this place are deleted already: read the members anew, and the feed from its start.",
+    kind=Kind.GONE,
+)
+CURSOR_UNKNOWN = _fault(
+    "cursor_unknown",
+    "The feed has no such event: read the members anew, and the feed from its start.",
+    kind=Kind.GONE,
+)
 SECOND_PERSON_NEEDED = _fault(
     "second_person_needed",
     "The account wants another client or operator than the uploader for this.",

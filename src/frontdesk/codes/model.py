@@ -40,6 +40,7 @@ class Kind(StrEnum):
     TIMEOUT = "timeout"
     CONFLICT = "conflict"
     WRONG_STATE = "wrong_state"
+    GONE = "gone"
     PRECONDITION_FAILED = "precondition_failed"
     TOO_LARGE = "too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"

@@ -37,6 +37,7 @@ MALFORMED_MAPPING = _operator("malformed_mapping", "The mapping is not a JSON ob
 NEWER_REVISION = _operator(
     "newer_revision", "The database has a newer revision than this version of the service."
 )
+NO_ADDRESS = _operator("no_address", "The member has no e-mail address.")
 NO_LINK_SECRET = _operator(
     "no_link_secret", "The secret that signs links of invitations is not set."
 )

@@ -9,6 +9,7 @@ from frontdesk.eligibility.similar import find_look_alikes as find_look_alikes
 from frontdesk.eligibility.store import count_members_open_after as count_members_open_after
 from frontdesk.eligibility.store import external_ids_of as external_ids_of
 from frontdesk.eligibility.store import find_access as find_access
+from frontdesk.eligibility.store import find_addresses as find_addresses
 from frontdesk.eligibility.store import find_digests_of as find_digests_of
 from frontdesk.eligibility.store import find_expired as find_expired
 from frontdesk.eligibility.store import find_known as find_known

@@ -46,7 +46,7 @@ EVENT_OF = {
     Outcome.ENDED: AccountEventType.MEMBER_ENDED,
     Outcome.REOPENED: AccountEventType.MEMBER_REOPENED,
     Outcome.RESTORED: AccountEventType.MEMBER_UPDATED,
-    Outcome.WITHDRAWN: AccountEventType.MEMBER_ENDED,
+    Outcome.WITHDRAWN: AccountEventType.MEMBER_WITHDRAWN,
 }
 # It changes with an undo only, and is part of three indexes.
 SELDOM_CHANGED = frozenset({"uniqueness_scope"})
@@ -266,15 +266,38 @@ def _trail(accepted: Iterable[Accepted]) -> list[AuditEntry]:
 def _events(accepted: Iterable[Accepted]) -> Iterator[NewEvent]:
     """The events of the changes, with ids and names of fields only."""
     for by, result in accepted:
-        type_ = EVENT_OF.get(result.outcome)
-        if type_ is None:
-            continue
-        data: dict[str, Any] = {"eligibility_id": result.stored.values["id"], "plan_id": by.plan_id}
-        if type_ is AccountEventType.MEMBER_MOVED:
-            data["from_plan_id"] = result.left_plan_id
-        data["fields"] = [name for name in result.changes if name in FIELDS]
-        data["file_id"] = by.file_id
-        yield NewEvent(by.account_id, type_, data, by.request_id)
+        for type_ in event_types(result.outcome, result.changes):
+            data: dict[str, Any] = {
+                "eligibility_id": result.stored.values["id"],
+                "plan_id": by.plan_id,
+            }
+            if type_ is AccountEventType.MEMBER_MOVED:
+                data["from_plan_id"] = result.left_plan_id
+            data["fields"] = [name for name in result.changes if name in FIELDS]
+            data["file_id"] = by.file_id
+            yield NewEvent(by.account_id, type_, data, by.request_id)
+
+
+def event_types(
+    outcome: Outcome, changes: Mapping[str, Sequence[Any]]
+) -> tuple[AccountEventType, ...]:
+    """The events of an outcome: `member.ended` whenever the last day came nearer, whatever the way.
+
+    >>> event_types(Outcome.UPDATED, {"expiry_date": [None, "2026-12-31"]})
+    (<AccountEventType.MEMBER_ENDED: 'member.ended'>,)
+    >>> event_types(Outcome.ENDED, {"expiry_date": ["2026-11-30", "2026-12-31"]})
+    (<AccountEventType.MEMBER_UPDATED: 'member.updated'>,)
+    """
+    type_ = EVENT_OF.get(outcome)
+    if type_ is None:
+        return ()
+    before, after = changes.get("expiry_date", (None, None))
+    comes_nearer = after is not None and (before is None or after < before)
+    if type_ is AccountEventType.MEMBER_MOVED and comes_nearer:
+        return type_, AccountEventType.MEMBER_ENDED
+    if type_ in (AccountEventType.MEMBER_UPDATED, AccountEventType.MEMBER_ENDED):
+        return (AccountEventType.MEMBER_ENDED if comes_nearer else AccountEventType.MEMBER_UPDATED,)
+    return (type_,)
 
 
 def _invitations(accepted: Iterable[Accepted]) -> list[NewInvitation]:

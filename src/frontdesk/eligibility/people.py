@@ -235,16 +235,11 @@ def merge(tx: Tx, kept: Values, dropped: Values, requester: Requester) -> None:
         (dropped, lost),
     )
     cancel_of_members(tx, [dropped["id"]], now=requester.now, reason=InvitationStep.MERGED)
-    gone = {
-        "eligibility_id": dropped["id"],
-        "plan_id": dropped["plan_id"],
-        "fields": [],
-        "file_id": None,
-    }
-    ended = NewEvent(
-        dropped["account_id"], AccountEventType.MEMBER_ENDED, gone, requester.request_id
+    gone = {"eligibility_id": dropped["id"], "plan_id": dropped["plan_id"], "kept_id": kept["id"]}
+    merged = NewEvent(
+        dropped["account_id"], AccountEventType.MEMBER_MERGED, gone, requester.request_id
     )
-    events.publish(tx, [ended], now=requester.now)
+    events.publish(tx, [merged], now=requester.now)
 
 
 def unmerge(

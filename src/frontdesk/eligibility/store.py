@@ -343,6 +343,12 @@ def find_expired(tx: Tx, member_ids: Collection[int], now: datetime) -> set[int]
     return {row["id"] for row in found if not is_open(row, days[row["plan_id"]].earliest)}
 
 
+def find_addresses(tx: Tx, member_ids: Collection[int]) -> dict[int, str]:
+    """The e-mail addresses of those of the members that have one, by id."""
+    found = sets.find_set(tx, members, "id", member_ids, columns=("id", "email"))
+    return {row["id"]: row["email"] for row in found.rows if row["email"] is not None}
+
+
 def is_open(values: Mapping[str, Any], today: str) -> bool:
     """Whether the member has access today or later, and is neither withdrawn, merged nor erased."""
     is_there = values["uniqueness_scope"] >= 0 and values["merged_into"] is None

@@ -25,11 +25,13 @@ from frontdesk.events.model import (
 )
 
 READ_TOGETHER = 100  # events
-FIRST_RETRY_SECONDS = 5
-MAX_RETRY_SECONDS = 4 * 3600
+RETRY_SECONDS = (0.2, 1.0, 5.0)  # the first pauses; each later one is twice as long
+MAX_RETRY_SECONDS = 4 * 3600.0
 GIVE_UP_AFTER = timedelta(days=3)  # of one event
 PAUSE_AFTER = timedelta(days=5)  # of an endpoint
+GONE_AFTER = timedelta(minutes=5)  # between two answers 410, and no other; then it is paused
 VERIFY_WITHIN = timedelta(days=1)  # an address; then the endpoint is paused
+_GONE = "status_410"
 INTERNAL_ERROR = "internal_error"  # a fault of this service, which its log names
 
 
@@ -71,9 +73,7 @@ def test_of_address(endpoint: WebhookEndpoint) -> Event:
 
 def secrets_of(endpoint: WebhookEndpoint, link_secret: str, now: datetime) -> list[bytes]:
     """The secrets that sign now, the newest first."""
-    salts = [endpoint.salt]
-    if endpoint.old_salt and endpoint.old_salt_until and now < endpoint.old_salt_until:
-        salts.append(endpoint.old_salt)
+    salts = [endpoint.salt, *(old.salt for old in endpoint.old_secrets if now < old.until)]
     return [signature.derive_secret(link_secret, salt) for salt in salts]
 
 
@@ -115,8 +115,8 @@ def _after_failure(
     attempts = 1 if is_first else endpoint.attempts + 1
     head_failed_at = now if is_first else endpoint.head_failed_at or now
     failing_since = now if progress.delivered else endpoint.failing_since or now
-    pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 20))
-    next_at = now + timedelta(seconds=pause * random.uniform(1.0, 1.25))  # noqa: S311 - a pause
+    pause = retry_seconds(attempts) * random.uniform(1.0, 1.25)  # noqa: S311 - a pause
+    next_at = now + timedelta(seconds=pause)
     values = {
         "attempts": attempts,
         "head_failed_at": head_failed_at,
@@ -134,11 +134,25 @@ def _after_failure(
     return values, None
 
 
+def retry_seconds(attempts: int) -> float:
+    """The pause after so many failed attempts of an event, without the jitter.
+
+    >>> [retry_seconds(attempts) for attempts in (1, 2, 3, 4, 5, 40)]
+    [0.2, 1.0, 5.0, 10.0, 20.0, 14400.0]
+    """
+    if attempts <= len(RETRY_SECONDS):
+        return RETRY_SECONDS[attempts - 1]
+    doublings = min(attempts - len(RETRY_SECONDS), 20)
+    return min(MAX_RETRY_SECONDS, RETRY_SECONDS[-1] * 2.0**doublings)
+
+
 def _reason_to_pause(
     endpoint: WebhookEndpoint, error: str | None, failing_since: datetime, now: datetime
 ) -> PauseReason | None:
     """Why a failed attempt is the last one for now; None if the endpoint is tried again."""
-    if error == "status_410":
+    # A proxy answers 410 for a moment, while a program is deployed.
+    is_gone = error == endpoint.last_error == _GONE
+    if is_gone and now - failing_since >= GONE_AFTER:
         return PauseReason.GONE
     unverified_since = endpoint.unverified_since
     if unverified_since is not None and now - unverified_since >= VERIFY_WITHIN:

@@ -11,22 +11,25 @@ from frontdesk.codes import Kind
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, FrontdeskError, Invalid, unknown_faults
 from frontdesk.events import store
+from frontdesk.events.cursors import CursorGone, check_place, check_time
 from frontdesk.events.model import (
     AT_ONCE,
     AccountEventType,
     EndpointState,
     EventPlace,
     NewEvent,
+    OldSecret,
     PauseReason,
     WebhookEndpoint,
     due_after,
 )
 from frontdesk.events.signature import new_salt
 from frontdesk.events.target import parse_target
-from frontdesk.text import wire_time
+from frontdesk.text import stored_time, wire_time
 
 MOST_ENDPOINTS = 10  # of an account
 OLD_SECRET_HOURS = 24
+MOST_OLD_SECRETS = 5  # of an endpoint: each one is a signature of every webhook
 SUBSCRIBED = tuple(
     str(type_) for type_ in AccountEventType if type_ is not AccountEventType.WEBHOOK_TEST
 )
@@ -163,11 +166,14 @@ def _to_be_verified(endpoint: WebhookEndpoint, changed: Values, now: datetime) -
 
 
 def rotate(tx: Tx, endpoint: WebhookEndpoint, requester: Requester) -> WebhookEndpoint:
-    """Give the endpoint a new secret. The one before signs too, for 24 hours; one before that no
-    longer.
+    """Give the endpoint a new secret. Those before it sign too, each for 24 hours after it was
+    replaced, the newest MOST_OLD_SECRETS at most.
     """
-    until = requester.now + timedelta(hours=OLD_SECRET_HOURS)
-    salts = {"salt": new_salt(), "old_salt": endpoint.salt, "old_salt_until": until}
+    now = requester.now
+    replaced = OldSecret(endpoint.salt, now + timedelta(hours=OLD_SECRET_HOURS))
+    kept = [replaced, *(old for old in endpoint.old_secrets if now < old.until)]
+    old_salts = [[old.salt, stored_time(old.until)] for old in kept[:MOST_OLD_SECRETS]]
+    salts = {"salt": new_salt(), "old_salts": old_salts}
     return _change(tx, endpoint, requester, "webhook.rotated", salts)
 
 
@@ -197,23 +203,23 @@ def replay(
     tx: Tx, endpoint: WebhookEndpoint, requester: Requester, *, asked: Values
 ) -> WebhookEndpoint:
     """Send one event again, behind those that wait, or all since a time, in their order, before
-    those that wait. Raises Invalid.
+    those that wait. Raises Invalid, CursorGone.
     """
     if len(asked) != 1:
         raise Invalid(
             [Fault("event_id", codes.faults.REQUIRED, "must be there, or since instead of it")]
         )
     if place := asked.get("event_id"):
+        check_place(tx, endpoint.account_id, place, field="event_id")
         if not store.copy_event(tx, endpoint.account_id, place, endpoint.id):
-            rule = "must be the id of an event of the last 30 days"
-            raise Invalid([Fault("event_id", codes.faults.NOT_ALLOWED, rule)])
+            raise CursorGone(codes.faults.CURSOR_UNKNOWN, "event_id")  # of a test or a replay
         return _change(tx, endpoint, requester, "webhook.replayed", {}, event_id=place.event_id)
-    first = store.first_place_since(tx, endpoint.account_id, asked["since"])
+    since = asked["since"]
+    check_time(tx, endpoint.account_id, since, now=requester.now, field="since")
+    first = store.first_place_since(tx, endpoint.account_id, since)
     # Never forward, past events that wait. What a worker has sent since its last commit is void.
     back = due_after(min(endpoint.place, first._replace(id=first.id - 1))) if first else {}
-    return _change(
-        tx, endpoint, requester, "webhook.replayed", back, since=wire_time(asked["since"])
-    )
+    return _change(tx, endpoint, requester, "webhook.replayed", back, since=wire_time(since))
 
 
 def _change(

@@ -27,12 +27,21 @@ class AccountEventType(DescribedEnum):
     MEMBER_MOVED = "member.moved", "A member moved from `from_plan_id` to `plan_id`."
     MEMBER_ENDED = (
         "member.ended",
-        "A file ended a member's access; an undo or a merge removed the member.",
+        "The last day of a member's access came nearer, by a request, a file or an undo.",
     )
     MEMBER_REOPENED = (
         "member.reopened",
         "A member that was absent from a full file is listed again.",
     )
+    MEMBER_WITHDRAWN = (
+        "member.withdrawn",
+        "The file that created a member was undone: there is no such member any more.",
+    )
+    MEMBER_MERGED = (
+        "member.merged",
+        "A member was merged into the member `kept_id`, which its external_id leads to.",
+    )
+    MEMBER_ERASED = "member.erased", "A member was erased: no value of it is left."
     INVITATION_SENT = "invitation.sent", "The relay has taken the invitation of a member."
     INVITATION_BOUNCED = "invitation.bounced", "The invitation of a member failed for good."
     INVITATION_SUPPRESSED = (
@@ -126,7 +135,7 @@ class EndpointState(StrEnum):
 
 class PauseReason(StrEnum):
     ASKED = "asked"  # by a PATCH
-    GONE = "gone"  # it answered 410
+    GONE = "gone"  # it answered 410 for five minutes
     FAILING = "failing"  # for five days
     UNVERIFIED = "unverified"  # it has answered no test with 2xx for a day
 
@@ -137,6 +146,13 @@ class DueEndpoint(NamedTuple):
     id: int
     account_id: int
     url: str
+
+
+class OldSecret(NamedTuple):
+    """A secret that was replaced: it signs too, until then."""
+
+    salt: str
+    until: datetime
 
 
 class WebhookEndpoint(NamedTuple):
@@ -152,8 +168,7 @@ class WebhookEndpoint(NamedTuple):
     state: EndpointState
     paused_reason: PauseReason | None
     salt: str
-    old_salt: str | None
-    old_salt_until: datetime | None
+    old_salts: list[list[str]]
     place_xid: int
     place_id: int
     epoch: int
@@ -170,6 +185,11 @@ class WebhookEndpoint(NamedTuple):
     @property
     def place(self) -> EventPlace:
         return EventPlace(self.place_xid, self.place_id)
+
+    @property
+    def old_secrets(self) -> list[OldSecret]:
+        """The secrets before the present one, the newest first."""
+        return [OldSecret(salt, datetime.fromisoformat(until)) for salt, until in self.old_salts]
 
     def wants(self, event: Event) -> bool:
         if event.endpoint_id is not None:

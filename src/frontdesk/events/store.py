@@ -135,6 +135,28 @@ def copy_event(tx: Tx, account_id: int, place: EventPlace, endpoint_id: int) -> 
     return tx.execute(copied).first() is not None
 
 
+def has_event(tx: Tx, account_id: int, place: EventPlace) -> bool:
+    """Whether the account has the event, of the feed or of one endpoint. After a backup was
+    restored its number may be 0 by now (`number_anew`).
+    """
+    known = (_columns.xid.in_((place.xid, 0)), _columns.id == place.id)
+    query = select(_columns.id).where(_columns.account_id == account_id, *known).limit(1)
+    return tx.execute(query).first() is not None
+
+
+def first_place(tx: Tx, account_id: int) -> EventPlace | None:
+    """The place of the account's oldest event."""
+    query = select(_columns.xid, _columns.id).order_by(*_ORDER).limit(1)
+    row = tx.execute(query.where(_columns.account_id == account_id)).first()
+    return EventPlace(*row) if row else None
+
+
+def feed_since(tx: Tx, account_id: int) -> datetime | None:
+    """When the account's feed began."""
+    query = select(event_feeds.c.since).where(event_feeds.c.account_id == account_id)
+    return tx.execute(query).scalar()
+
+
 def _beyond(tx: Tx, account_id: int, after: EventPlace) -> tuple[ColumnElement[bool], ...]:
     """A range of the index in its own order (eligibility.store.list_ids_under has the reason for
     two forms). A place with a transaction that is still to come is one of before a restored backup

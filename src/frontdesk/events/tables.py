@@ -50,10 +50,9 @@ webhook_endpoints = sa.Table(
     *required(Json, "event_types"),  # empty: all
     *required(words(EndpointState, 10), "state"),
     *optional(words(PauseReason, 10), "paused_reason"),
-    # Of the secret (signature.derive_secret), and of the one before it until it ends.
+    # Of the secret (signature.derive_secret), and [salt, until] of those before it that still sign.
     *required(sa.String(64), "salt"),
-    *optional(sa.String(64), "old_salt"),
-    *optional(UtcTime(), "old_salt_until"),
+    *required(Json, "old_salts", server_default="[]"),
     *required(Id, "place_xid", "place_id"),
     *required(Id, "epoch"),
     *optional(UtcTime(), "lease_until"),

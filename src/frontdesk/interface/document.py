@@ -236,6 +236,7 @@ def _problems(
     the operation's own.
     """
     path = re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path)
+    place = "page[after]" if operation.method == "GET" else "event_id"  # of the feed of events
     invalid = examples["faults"].get(operation.id) or examples["faults"]["others"]
     for kind in problem_kinds(operation):
         status = str(PROBLEMS[kind].status)
@@ -255,6 +256,7 @@ def _problems(
                 Kind.INVALID: invalid,
                 Kind.WRONG_STATE: [("state", shown, detail)],
                 Kind.SECOND_PERSON_NEEDED: [("approver", shown, detail)],
+                Kind.GONE: [(place, example, detail)],
             }.get(shown)
             remedy = None
             if example in codes.faults.INTENT:

@@ -1,5 +1,5 @@
-"""What operators and files decide about invitations (cancel, resend, settle, keep back), the
-forecast and the statistics.
+"""What operators and files decide about invitations (cancel, settle, keep back; `resend` is beside
+it), the forecast and the statistics.
 """
 
 from collections import deque
@@ -7,15 +7,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from heapq import nlargest
 from operator import itemgetter
-from typing import Any
 
 from frontdesk import codes
 from frontdesk.db import Tx
-from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, WindowKey, window_key
 from frontdesk.invitations.model import (
-    IN_LINE,
     DeliverabilitySettings,
     Delivery,
     DeliveryForecast,
@@ -28,16 +25,12 @@ from frontdesk.invitations.model import (
     StateChange,
 )
 from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
-from frontdesk.invitations.store import account_settings, claims, limits, queries, suppressions
-from frontdesk.text import fold_email
+from frontdesk.invitations.store import account_settings, claims, limits, queries
 
 PAGE_ROWS = 1000
 # Accounts in the metric of immediate invitations, so that its series don't grow with the accounts.
 MOST_SHOWN = 10
 _NO_BATCHES = 2**31  # a batch that is never used up
-COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
-
-RESENDABLE = set(InvitationState).difference(IN_LINE)
 
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
@@ -50,7 +43,7 @@ def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     already.
     """
     _change(
-        tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now
+        tx, lock_in(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now
     )
 
 
@@ -58,45 +51,7 @@ def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now
     """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound,
     FrontdeskError.
     """
-    _change(tx, _lock(tx, invitation_id, {InvitationState.AMBIGUOUS}, "settled"), state, now=now)
-
-
-def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
-    """Make it pending again. One that was sent gets a new Message-ID, one that may have been sent
-    keeps its own.
-
-    Raises NotFound, and FrontdeskError when the address is suppressed, another invitation to it is
-    pending, or a message was offered to the relay for it less than COOL_DOWN_HOURS ago.
-    """
-    invitation = _lock(tx, invitation_id, RESENDABLE, "resent")
-    if not invitation.address:
-        raise FrontdeskError(
-            "The invitation has no address any more: it was erased.", code=codes.operators.ERASED
-        )
-    address = fold_email(invitation.address)
-    lock_name(tx, address)  # another resend to it waits here, and then sees this invitation pending
-    if suppressions.find_suppressed(tx, {address})():
-        raise FrontdeskError(
-            "The address is on the suppression list.", code=codes.operators.SUPPRESSED
-        )
-    # Counted per address: other members, of other accounts too, may have the same one. Pending
-    # invitations come first: one that leaves between the two reads is then among those that were
-    # offered.
-    if queries.is_queued(tx, address):
-        raise FrontdeskError(
-            "Another invitation to the address is in line already.",
-            code=codes.operators.ALREADY_PENDING,
-        )
-    if queries.was_offered(tx, address, since=now - timedelta(hours=COOL_DOWN_HOURS)):
-        raise FrontdeskError(
-            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then.",
-            code=codes.operators.MAILED_RECENTLY,
-        )
-    if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
-        # A relay took it once: reports about that message must not be taken for reports about the
-        # new one.
-        invitation = invitation._replace(message_id=None)
-    _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
+    _change(tx, lock_in(tx, invitation_id, {InvitationState.AMBIGUOUS}, "settled"), state, now=now)
 
 
 def keep_back(tx: Tx, *, now: datetime) -> int:
@@ -121,7 +76,8 @@ def _held_back(invitation: Invitation) -> StateChange:
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
 
-def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
+def lock_in(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
+    """The invitation, locked. Raises NotFound, and FrontdeskError in a state that is not among these."""
     invitation = queries.find_invitation(tx, invitation_id, lock=True)
     if invitation.state not in states:
         names = ", ".join(sorted(states))
@@ -132,10 +88,8 @@ def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -
     return invitation
 
 
-def _change(
-    tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any
-) -> None:
-    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, **changes)
+def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime) -> None:
+    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR)
     apply_changes(tx, [(change, invitation)], now=now)
 
 

@@ -124,7 +124,7 @@ class InvitationStep(DescribedEnum):
     )
     PUT_ASIDE = (
         "put_aside",
-        "Others go first: this message may be what breaks the connection to the relay.",
+        "Others go first: the relay is out of order, or this message is what it refuses.",
     )
     NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
@@ -185,6 +185,24 @@ class Invitation(NamedTuple):
     relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
     mailbox_digest: str | None
     mailbox_at: datetime | None
+
+
+class FailedSince(NamedTuple):
+    """Which failed invitations are asked for: settled in the time, of the account and with the
+    relay's code, None for any.
+    """
+
+    since: datetime
+    until: datetime
+    account_id: int | None = None
+    relay_code: int | None = None
+
+
+class FailedPlace(NamedTuple):
+    """The last invitation of a page, in the order of an index."""
+
+    account_id: int
+    id: int
 
 
 class InvitationChange(NamedTuple):

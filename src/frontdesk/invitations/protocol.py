@@ -275,12 +275,16 @@ def _without_stopped(
 ) -> list[ClaimedInvitation]:
     """Cancel what must not be sent any more: suppressed addresses, expired members."""
     folded = {row.id: _compared(row) for row in rows}
-    suppressed = {
-        address for _, address in suppressions.find_suppressed(tx, set().union(*folded.values()))()
-    }
+    blocked = suppressions.find_blocked(
+        tx, {(row.account_id, address) for row in rows for address in folded[row.id]}
+    )
     expired = find_expired(tx, {row.member_id for row in rows}, now)
     reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
-    reasons |= {id_: InvitationStep.SUPPRESSED for id_, own in folded.items() if own & suppressed}
+    reasons |= {
+        row.id: InvitationStep.SUPPRESSED
+        for row in rows
+        if any((row.account_id, address) in blocked for address in folded[row.id])
+    }
     cancelled = StateChange(
         InvitationState.CLAIMED, InvitationState.CANCELLED, InvitationStep.EXPIRED
     )

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from frontdesk.mail.smtp import read_status
+from frontdesk.mail.status import read_status
 
 MailProvider = Literal["ses", "sendgrid", "postmark"]
 # and purposes of tokens: a link's token opens no address of theirs
@@ -30,8 +30,8 @@ _SIGNED_BY_SNS = (
 _CERTIFICATE = re.compile(r"https://[^/]+/SimpleNotificationService-[0-9a-f]+\.pem")
 
 # Ours by the providers' types and subtypes. The status of a bounce decides on the address, unless
-# the bounce is `passing`. A transient bounce of SES without another word is left out: it may be an
-# absence note.
+# the bounce is `passing`. A transient bounce of SES without another word is left out, unless its
+# status is final (`_by_status`): it may be an absence note.
 _MEANINGS = {
     "bounced": ("Bounce Permanent", "Bounce HardBounce", "Bounce BadEmailAddress", "bounce"),
     "passing": (
@@ -55,6 +55,7 @@ _MEANINGS = {
     "": ("Complaint not-spam",),
 }
 _BY_TYPE = {key: meaning for meaning, keys in _MEANINGS.items() for key in keys}
+_EXPIRED = "4.4.7"
 _TYPE = "eventType notificationType RecordType event"
 _SUBTYPE = "bounce.bounceType complaint.complaintFeedbackType Type type"
 
@@ -64,14 +65,26 @@ def read_events(body: object) -> Iterator[dict[str, object]]:
     for event in body if isinstance(body, list) else [body]:
         words = [_first(event, paths) for paths in (_TYPE, _SUBTYPE, "bounce.bounceSubType")]
         keys = (" ".join(words[:count]) for count in (3, 2, 1))
-        if kind := next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), ""):
+        status = read_status(_first(event, "bounce.bouncedRecipients.status status"))
+        kind = next((_BY_TYPE[key] for key in keys if key in _BY_TYPE), "")
+        if kind := _by_status(_first(event, "bounce.bounceType"), status) or kind:
             report = (
                 {"event": "bounced", "permanent": False} if kind == "passing" else {"event": kind}
             )
             report["message_id"] = _first(event, "message_id Metadata.message-id smtp-id")
-            yield report | {
-                "status": read_status(_first(event, "bounce.bouncedRecipients.status status"))
-            }
+            yield report | {"status": status}
+
+
+def _by_status(bounce_type: str, status: str | None) -> str:
+    """The meaning of a bounce of SES whose type says less than its status; "" of any other.
+
+    SES calls an unknown mailbox or domain transient, where the receiver gave no final code for it,
+    and so what it has tried until it expired (4.4.7).
+    """
+    if bounce_type == "Undetermined":
+        return "passing" if status is None else "bounced"
+    is_final = status is not None and (status == _EXPIRED or status.startswith("5.1."))
+    return "bounced" if bounce_type == "Transient" and is_final else ""
 
 
 def _first(event: object, paths: str) -> str:

@@ -27,7 +27,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.protocol import is_unclear, note_suppressed, settle_by_report
 from frontdesk.invitations.store import queries, suppressions
-from frontdesk.mail.smtp import read_status
+from frontdesk.mail.status import read_status
 
 MESSAGE_ID_LENGTH = 255
 # The part before the first @ that is not the first character has no other @, so there is one way to

@@ -23,6 +23,8 @@ suppressions = sa.Table(
     "suppressions",
     metadata,
     *key(sa.String(508), "address_folded"),
+    # Who must not mail it: 0 is everybody, else the account that its reader unsubscribed from.
+    *key(Id, "only_account_id"),
     *required(words(model.SuppressionReason, 32), "reason"),
     *required(UtcTime(), "created_at"),
     # The account that mailed the address; null for an operator's. Only this account is told.

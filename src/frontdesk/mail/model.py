@@ -9,6 +9,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from frontdesk.mail.status import is_about_content, is_about_policy, is_about_sender
+
 
 @dataclass(frozen=True, slots=True)
 class MailMessage:
@@ -25,6 +27,7 @@ class MailMessage:
 RELAY_WORDS = 500  # characters that are kept of a reply
 RelayReply = tuple[int, str | None]  # its code and words
 SHUT_DOWN = 421  # the relay ends the session
+_TOO_LARGE = 552  # RFC 5321, RFC 1870
 # The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single
 # recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
@@ -68,7 +71,26 @@ class RelayRefused(Exception):
         """False when the relay as a whole is out of order, so that other messages would fail too."""
         if self.code in _WANTS_LOGIN:
             return self.trusted and self.recipient_was_sent
-        return (self.stage == "sender" or self.recipient_was_sent) and self.code != SHUT_DOWN
+        if self.code == SHUT_DOWN:
+            return False
+        if self.stage == "sender":
+            # All messages have one sender in the envelope. Of the message the relay knows the size
+            # and the kind of characters.
+            return self.code == _TOO_LARGE or is_about_content(self.words)
+        # Postfix refuses the sender at the recipient (smtpd_delay_reject).
+        is_of_sender = self.stage == "recipient" and is_about_sender(self.words)
+        return self.recipient_was_sent and not is_of_sender
+
+    @property
+    def may_be_about_all(self) -> bool:
+        """Whether a refusal for good may be about each message, however it is addressed: the relay
+        has accepted the recipient, or gives its policy as the reason. The refusals of other
+        messages decide.
+        """
+        if not (self.permanent and self.is_about_message):
+            return False
+        is_of_policy = self.stage == "recipient" and is_about_policy(self.words)
+        return self.stage in ("sender", "data", "content") or is_of_policy
 
     @property
     def recipient_was_sent(self) -> bool:

@@ -36,17 +36,6 @@ _CERTIFICATE_FAULTS = {
     **dict.fromkeys((2, 18, 19, 20, 21), CertificateFault.UNKNOWN_CA),
     **dict.fromkeys((62, 64), CertificateFault.WRONG_NAME),
 }
-_STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")  # RFC 3463
-
-
-def read_status(text: str) -> str | None:
-    """The enhanced status code; None when the text is none."""
-    return text if _STATUS.fullmatch(text) else None
-
-
-def enhanced_code(words: str | None) -> str | None:
-    """The enhanced status code that a relay's words begin with; None when they don't."""
-    return read_status((words or "").partition(" ")[0])
 
 
 @dataclass(frozen=True, slots=True)

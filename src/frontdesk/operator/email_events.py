@@ -27,7 +27,7 @@ from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.provider_events import PROVIDERS, check_sendgrid, read_events, read_sns
 from frontdesk.invitations.reports import read_message_id, receive_report
-from frontdesk.mail.smtp import read_status
+from frontdesk.mail.status import read_status
 from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import Response, json_response
 

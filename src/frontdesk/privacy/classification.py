@@ -86,7 +86,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         fact=["enabled", "batch_size", "batch_interval_seconds", "hourly_limit"],
     ),
     "suppressions": _columns(
-        id=["account_id"], person=["address_folded"], fact=["reason"], time=["created_at"]
+        id=["account_id", "only_account_id"],
+        person=["address_folded"],
+        fact=["reason"],
+        time=["created_at"],
     ),
     "invitations": _columns(
         id=["id", "account_id", "plan_id", "member_id", "message_id"],
@@ -208,10 +211,9 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "webhook_endpoints": _columns(
         id=["id", "account_id"],
         account=["url", "event_types"],
-        proof=["salt", "old_salt"],
+        proof=["salt", "old_salts"],
         fact=["state", "paused_reason", "place_xid", "place_id", "epoch", "attempts", "last_error"],
         time=[
-            "old_salt_until",
             "lease_until",
             "next_at",
             "turn_at",

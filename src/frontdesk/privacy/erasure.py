@@ -9,13 +9,14 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from frontdesk import audit, codes
+from frontdesk import audit, codes, events
 from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.eligibility.people import get_members_named
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
+from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.files import unfinished_files
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.model import InvitationStep
@@ -128,6 +129,16 @@ def _erase_rows(
         for person in persons
     ]
     audit.record(tx, entries, now=requester.now)
+    erased = [
+        NewEvent(
+            person.account_id,
+            AccountEventType.MEMBER_ERASED,
+            {"eligibility_id": person.member_id},
+            requester.request_id,
+        )
+        for person in persons
+    ]
+    events.publish(tx, erased, now=requester.now)
 
 
 def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:

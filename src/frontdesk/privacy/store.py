@@ -19,7 +19,7 @@ from frontdesk.audit.chain import TrailPruning
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
-from frontdesk.db.sets import find_pairs
+from frontdesk.db.sets import SameKey, find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
 from frontdesk.events.tables import events
 from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
@@ -295,6 +295,19 @@ def _source(kind: RetentionKind, dialect: str) -> RetentionSource:
     return RetentionSource(age.table, age)
 
 
+def _is_passed(limit: object) -> sa.ColumnElement[bool]:
+    """Whether the event is of one endpoint, or the next one of its feed is due too: who has read
+    the newest one goes on from its place, however long the feed is quiet.
+    """
+    later = events.alias("later")
+    of_feed = SameKey(later.c.account_id, events.c.account_id), later.c.endpoint_id.is_(None)
+    beyond = sa.tuple_(later.c.xid, later.c.id) > sa.tuple_(events.c.xid, events.c.id)
+    next_at = sa.select(later.c.at).where(*of_feed, beyond).limit(1)
+    in_order = next_at.order_by(later.c.account_id, later.c.xid, later.c.id)
+    is_due = in_order.correlate(events).scalar_subquery() < limit
+    return events.c.endpoint_id.is_not(None) | is_due
+
+
 def ends_of_ids(tx: Tx, kind: RetentionKind) -> tuple[int, int]:
     """The lowest and the highest id of the kind's table; 1 and 0 while it is empty."""
     id_ = _source(kind, tx.dialect.name).table.c.id
@@ -323,6 +336,8 @@ def _matching(
     limit: object = before.date().isoformat() if source.age is _m.expiry_date else before
     id_ = source.table.c.id
     query = sa.select(id_).where(place, source.age < limit, source.condition).order_by(id_)
+    if source.table is events:
+        query = query.where(_is_passed(limit))
     if source.held_by is not None:
         held = (
             legal_holds.c.account_id if source.held_by is _f.account_id else legal_holds.c.member_id

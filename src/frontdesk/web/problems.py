@@ -79,6 +79,11 @@ PROBLEMS: dict[Kind, Problem] = complete(
         Kind.WRONG_STATE: Problem(
             409, "Not possible in this state", codes.faults.WRONG_STATE.sentence
         ),
+        Kind.GONE: Problem(
+            410,
+            "No longer there",
+            "The feed of events does not go on from this place; a code in `errors` says why.",
+        ),
         Kind.PRECONDITION_FAILED: Problem(
             412,
             "A condition does not hold",

@@ -117,6 +117,10 @@ class BackgroundTask(threading.Thread, ABC):
     def step(self) -> bool:
         """Returns False when there was nothing to do. Raises Unavailable."""
 
+    def seconds_to_next(self) -> float:
+        """Until the next step after one that found nothing to do."""
+        return self.poll_seconds
+
     def advance(self) -> None:
         """The loop goes on. A step that takes long calls it between its pieces."""
         if self._beats is not None:
@@ -148,7 +152,7 @@ class BackgroundTask(threading.Thread, ABC):
             if (wait := stepped_at + SHORTEST_WAIT_SECONDS - time.monotonic()) > 0:
                 continue
             try:
-                wait = 0.0 if self.step() else self.poll_seconds
+                wait = 0.0 if self.step() else self.seconds_to_next()
             except Unavailable:
                 wait = min(self.poll_seconds, UNAVAILABLE_SECONDS)
             except Exception as error:  # noqa: BLE001 - see failure_event

@@ -47,11 +47,13 @@ from frontdesk.liveness import LoopBeats
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.allow_list import AllowListMailer
 from frontdesk.mail.model import Mailer
-from frontdesk.mail.smtp import SmtpMailer, enhanced_code
+from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox.catcher import SCRIPTED, MailCatcher
 from frontdesk.tracing import TRACES
 from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 from frontdesk.worker.breaker import CircuitBreaker
+from frontdesk.worker.refusals import RefusalJudge
 from frontdesk.worker.relay_pool import RelayPool, SendJob, SendReport
 
 CONNECTIONS = 8  # to the relay, of one worker
@@ -110,6 +112,7 @@ class DeliveryWorker:
         )
         self.status = WorkerStatus()
         self._breaker = CircuitBreaker(self._context.jitter, self.status, self._log)
+        self._refusals = RefusalJudge()
         self._jobs: dict[int, SendJob] = {}  # the claims of this worker, by invitation id
         self._ready: list[SendJob] = []  # reported ready for the content, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
@@ -262,7 +265,12 @@ class DeliveryWorker:
     def _handle_reports(self) -> None:
         """Wait for reports, for `poll_seconds` at most, and commit all that have come."""
         for report in self._reports():
-            self._handle(report)
+            # Without its go-ahead the invitation is no longer this worker's.
+            if report.job.granted is not False:
+                for decided in self._refusals.judge(report):
+                    self._handle(decided)
+        for decided in self._refusals.release(has_others=self._has_others()):
+            self._handle(decided)
         if time.monotonic() - self._renewed_at > self._context.policy.lease_seconds * RENEW_AFTER:
             self._renew()
         if not (self._ready or self._outcomes):
@@ -274,6 +282,11 @@ class DeliveryWorker:
             # are void.
             time.sleep(DATABASE_RETRY_SECONDS)
 
+    def _has_others(self) -> bool:
+        """Whether the relay has yet to answer about an invitation in hand."""
+        settled = {outcome.invitation.id for outcome in self._outcomes}
+        return not self._jobs.keys() <= settled | self._refusals.held_ids
+
     def _reports(self) -> Iterator[SendReport]:
         timeout = 0.0 if self._ready or self._outcomes else self._options.poll_seconds
         with suppress(Empty):
@@ -284,8 +297,6 @@ class DeliveryWorker:
     def _handle(self, report: SendReport) -> None:
         """Note a report for the next commit."""
         job = report.job
-        if job.granted is False:
-            return
         self._breaker.record(report)
         if report.error is not None:
             self._log.write("unexpected_error", error=report.error, invitation_id=job.invitation.id)
@@ -379,7 +390,7 @@ class DeliveryWorker:
         go-ahead.
         """
         reported = {outcome.invitation.id for outcome in self._outcomes}
-        reported |= {job.invitation.id for job in self._ready}
+        reported |= {job.invitation.id for job in self._ready} | self._refusals.held_ids
         for job in self._jobs.values():
             if job.granted is None and job.invitation.id not in reported:
                 job.granted = False

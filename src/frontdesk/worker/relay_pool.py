@@ -50,7 +50,8 @@ class SendReport:
     """The report of a connection: ready for the content (`result` None), or done with the job.
 
     `relay_failure`: the relay as a whole is out of order, so the failure was not about this
-    message. `error`: the kind of an unexpected error of ours.
+    message. `doubted`: the message was refused, by words that may be about every message
+    (`refusals`). `error`: the kind of an unexpected error of ours.
     """
 
     job: SendJob
@@ -58,6 +59,7 @@ class SendReport:
     code: int | None = None
     words: str | None = None
     relay_failure: RelayRefused | None = None
+    doubted: RelayRefused | None = None
     error: str | None = None
 
 
@@ -174,6 +176,7 @@ def _finish(session: MailSession, job: SendJob) -> SendReport:
 def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
     if refused.is_about_message:
         result = InvitationStep.REFUSED if refused.permanent else InvitationStep.REFUSED_FOR_NOW
-        return SendReport(job, result, refused.code, refused.words)
+        doubted = refused if refused.may_be_about_all else None
+        return SendReport(job, result, refused.code, refused.words, doubted=doubted)
     result = InvitationStep.PUT_ASIDE if refused.recipient_was_sent else InvitationStep.NOT_OFFERED
     return SendReport(job, result, refused.code, refused.words, relay_failure=refused)

@@ -65,6 +65,7 @@ class WebhookSender(BackgroundTask):
         self._paces = ReceiverPaces()
         self._running: dict[int, DueEndpoint] = {}  # by id
         self._slow: set[int] = set()  # ids of endpoints
+        self._retries: list[float] = []  # when endpoints are due again, sooner than a poll
 
     def run(self) -> None:
         super().run()
@@ -95,6 +96,20 @@ class WebhookSender(BackgroundTask):
                 self._running[endpoint.id] = running
             self._threads.submit(self._take_turn, endpoint)
         return False
+
+    def seconds_to_next(self) -> float:
+        moment = time.monotonic()
+        with self._lock:
+            self._retries = [at for at in self._retries if at > moment]
+            first = min(self._retries, default=moment + self.poll_seconds)
+        return min(self.poll_seconds, first - moment)
+
+    def _look_again(self, saved: WebhookEndpoint | None, now: datetime) -> None:
+        """An endpoint that failed may be due before the next poll."""
+        seconds = 0.0 if saved is None else (saved.next_at - now).total_seconds()
+        if 0.0 < seconds < self.poll_seconds:
+            with self._lock:
+                self._retries.append(time.monotonic() + seconds)
 
     def _find_due(self, tx: Tx) -> list[DueEndpoint]:
         now = self._read_time(tx)
@@ -192,6 +207,8 @@ class WebhookSender(BackgroundTask):
             return delivery.save(tx, endpoint, sent, now=self._read_time(tx), ends=ends)
 
         saved = write_alone(self._db, save)
+        if sent.error is not None:
+            self._look_again(saved, now)
         return None if ends else saved
 
     def _next_events(self, tx: Tx, endpoint: WebhookEndpoint) -> tuple[datetime, Sequence[Event]]:
@@ -214,6 +231,8 @@ class WebhookSender(BackgroundTask):
             return delivery.save(tx, endpoint, tested, now=self._read_time(tx), ends=ends)
 
         saved = write_alone(self._db, save)
+        if error is not None:
+            self._look_again(saved, now)
         return None if ends else saved
 
     def _send_events(

@@ -144,6 +144,10 @@ class WrongState(ApiError):
     kind = "wrong_state"
 
 
+class Gone(ApiError):
+    kind = "gone"
+
+
 class PreconditionFailed(ApiError):
     kind = "precondition_failed"
 

@@ -723,6 +723,8 @@ class EventData(TypedDict):
     """The plan, of a member the one after the event."""
     from_plan_id: NotRequired[int]
     """The plan that a moved member left."""
+    kept_id: NotRequired[int]
+    """The member that a merged member leads to."""
     file_id: NotRequired[int | None]
     """The eligibility file; null for a member that a request changed."""
     invitation_id: NotRequired[int]
@@ -744,6 +746,9 @@ class Event(TypedDict):
         "member.moved",
         "member.ended",
         "member.reopened",
+        "member.withdrawn",
+        "member.merged",
+        "member.erased",
         "invitation.sent",
         "invitation.bounced",
         "invitation.suppressed",
@@ -773,6 +778,9 @@ class NewWebhookEndpoint(TypedDict):
                 "member.moved",
                 "member.ended",
                 "member.reopened",
+                "member.withdrawn",
+                "member.merged",
+                "member.erased",
                 "invitation.sent",
                 "invitation.bounced",
                 "invitation.suppressed",
@@ -803,6 +811,9 @@ class WebhookEndpointPatch(TypedDict):
                 "member.moved",
                 "member.ended",
                 "member.reopened",
+                "member.withdrawn",
+                "member.merged",
+                "member.erased",
                 "invitation.sent",
                 "invitation.bounced",
                 "invitation.suppressed",
@@ -842,6 +853,9 @@ class WebhookTarget(TypedDict):
             "member.moved",
             "member.ended",
             "member.reopened",
+            "member.withdrawn",
+            "member.merged",
+            "member.erased",
             "invitation.sent",
             "invitation.bounced",
             "invitation.suppressed",
@@ -857,8 +871,8 @@ class WebhookTarget(TypedDict):
     """`unverified`: it is only sent a `webhook.test`, until it answers with 2xx. While it is not `active`,
     events wait for it, for 30 days at most."""
     paused_reason: Literal["asked", "gone", "failing", "unverified"] | None
-    """`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; `unverified`: it answered no
-    test with 2xx for a day."""
+    """`asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; `unverified`:
+    it answered no test with 2xx for a day."""
     attempts: int
     """Attempts of the next event that have failed."""
     next_attempt_at: str | None
@@ -989,6 +1003,8 @@ class Fault(TypedDict):
         "other_plan",
         "idempotency_in_flight",
         "wrong_state",
+        "cursor_too_old",
+        "cursor_unknown",
         "second_person_needed",
     ]
     """`required`: The field is missing, null or blank, and must not be."""
@@ -1040,7 +1056,7 @@ class Problem(TypedDict):
     type: str
     """Its fragment is the kind of problem: `malformed`, `unauthorized`, `forbidden`, `second_person_needed`,
     `suspended`, `not_found`, `method_not_allowed`, `not_acceptable`, `timeout`, `conflict`, `wrong_state`,
-    `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`,
+    `gone`, `precondition_failed`, `too_large`, `unsupported_media_type`, `invalid`, `rate_limited`,
     `headers_too_large`, `internal`, `unavailable`."""
     title: str
     detail: str

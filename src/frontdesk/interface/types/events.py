@@ -21,6 +21,7 @@ class EventData(TypedDict):
     eligibility_id: NotRequired[Annotated[int, "The member."]]
     plan_id: NotRequired[Annotated[int, "The plan, of a member the one after the event."]]
     from_plan_id: NotRequired[Annotated[int, "The plan that a moved member left."]]
+    kept_id: NotRequired[Annotated[int, "The member that a merged member leads to."]]
     file_id: NotRequired[
         Annotated[int | None, "The eligibility file; null for a member that a request changed."]
     ]
@@ -103,7 +104,7 @@ class WebhookTargetBody(TypedDict):
     ]
     paused_reason: Annotated[
         PauseReason | None,
-        "`asked`: by a PATCH; `gone`: it answered 410; `failing`: for five days; "
+        "`asked`: by a PATCH; `gone`: it answered 410 for five minutes; `failing`: for five days; "
         "`unverified`: it answered no test with 2xx for a day.",
     ]
     attempts: Annotated[Count, "Attempts of the next event that have failed."]

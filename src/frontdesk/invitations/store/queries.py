@@ -5,7 +5,7 @@ timelines and reports.
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, case, func, insert, or_, select, text
+from sqlalchemy import case, func, insert, or_, select, text
 
 from frontdesk.db import Tx, sets
 from frontdesk.db.sets import SameKey
@@ -14,7 +14,6 @@ from frontdesk.invitations import model
 from frontdesk.invitations.tables import (
     IS_PENDING,
     LAPSES,
-    OFFERED,
     deliverability,
     delivery_reports,
     invitation_events,
@@ -139,27 +138,6 @@ def find_unsettled(tx: Tx, *, after: int, count: int) -> list[model.Invitation]:
         model.Invitation._make(row)
         for row in tx.execute(query.order_by(invitations.c.id).limit(count))
     ]
-
-
-def is_queued(tx: Tx, address_folded: str) -> bool:
-    """Whether any invitation to the address is pending, claimed or offered. Reads all of these, by
-    the index of states: an index of their addresses would cost each new member.
-    """
-    return _has_invitation(tx, address_folded, invitations.c.state.in_(model.IN_LINE))
-
-
-def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
-    """Whether an invitation to the address, of any account, was offered to the relay after `since`."""
-    return _has_invitation(tx, address_folded, and_(OFFERED, invitations.c.offered_at > since))
-
-
-def _has_invitation(tx: Tx, address_folded: str, condition: ColumnElement[bool]) -> bool:
-    query = (
-        select(invitations.c.id)
-        .where(condition, invitations.c.address_folded == address_folded)
-        .limit(1)
-    )
-    return tx.execute(query).first() is not None
 
 
 def count_pending(
