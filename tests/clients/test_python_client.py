@@ -182,6 +182,21 @@ def test_a_write_with_a_condition_is_refused_where_it_does_not_hold(
     assert desk.enrol(second, member, only="update", move=True).outcome == "moved"
 
 
+def test_a_family_shares_an_address_and_a_batch_moves_only_if_asked(
+    desk: Any, customer: Customer, start: int
+) -> None:
+    first, second = customer.plan_ids
+    address = f"family.{start}@example.com"
+    desk.enrol(first, member_body(start, email=address))
+    child = desk.enrol(first, member_body(start + 1, email=address), email_taken="drop")
+    assert (child.outcome, child.warnings) == ("created", ["email_taken"])
+    batch = [member_body(start + 1, email=address)]
+    [kept] = desk.enrol_batch(second, batch, email_taken="drop")["data"]
+    assert kept["status"] == 409
+    [moved] = desk.enrol_batch(second, batch, email_taken="drop", move=True)["data"]
+    assert moved["outcome"] == "moved"
+
+
 def test_a_batch_has_a_result_for_each_member(desk: Any, customer: Customer, start: int) -> None:
     plan_id = customer.plan_ids[0]
     batch = [

@@ -130,7 +130,7 @@ def test_an_unsubscribing_and_a_bounce_are_each_on_the_list(
     """Each is on the list by itself: a bounce for everybody, an unsubscribing for one account."""
     account_id = customer.account_id
     with db.write() as tx:
-        own = {"now": NOW, "account_id": account_id}
+        own: dict[str, Any] = {"now": NOW, "account_id": account_id}
         assert suppress(tx, "robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
         assert not suppress(tx, "Robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
         assert suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, **own)

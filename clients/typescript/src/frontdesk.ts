@@ -35,8 +35,10 @@ export type BatchEnrolment = BatchResults & Pick<Enrolment, "ignoredFields" | "d
 export interface EnrolOptions extends Keyed {
   /** `create` refuses a stored member (`member_exists`), `update` a new one (`no_such_member`). */
   only?: "create" | "update";
-  /** `false` refuses a member of another plan of the account (`other_plan`). */
+  /** Whether a member of another plan of the account moves; else it is refused (`other_plan`). Without it one alone does, those of a batch don't. */
   move?: boolean;
+  /** `drop` writes a member without an e-mail that another one has, instead of refusing it. */
+  emailTaken?: "drop";
 }
 
 type UploadQuery = NonNullable<operations["uploadEligibilityFile"]["parameters"]["query"]>;
@@ -263,9 +265,9 @@ const membersOf = (planId: number) => `/v2/plans/${planId}/eligibility`;
 const filesOf = (planId: number) => `/v2/plans/${planId}/eligibility-files`;
 const mappingOf = (name: string) => `${MAPPINGS}/${encodeURIComponent(name)}`;
 
-function conditions({ only, move, ...own }: EnrolOptions): Pick<Call, "headers" | "query"> {
+function conditions({ only, move, emailTaken, ...own }: EnrolOptions): Pick<Call, "headers" | "query"> {
   const headers = { "If-None-Match": only === "create" ? "*" : undefined, ...keyed(own) };
-  return { headers, query: { only: only === "update" ? only : undefined, move } };
+  return { headers, query: { only: only === "update" ? only : undefined, move, email_taken: emailTaken } };
 }
 
 type UploadCallOptions = UploadOptions & { suggest_mapping?: boolean };

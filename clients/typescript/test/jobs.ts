@@ -50,6 +50,18 @@ test("a write with a condition is refused where it does not hold", async () => {
   await refused(desk.enrol(second.id, memberOf(n), { move: false }), "conflict", "other_plan");
 });
 
+test("a family shares an address, and a batch moves only if asked", async () => {
+  const [n = 0, child = 0] = numbers(2);
+  const email = `family.${n}@example.com`;
+  await desk.enrol(plan, memberOf(n, { email }));
+  const made = await desk.enrol(plan, memberOf(child, { email }), { emailTaken: "drop" });
+  assert.deepEqual([made.outcome, made.warnings], ["created", ["email_taken"]]);
+  const batch = [memberOf(child)];
+  assert.deepEqual((await desk.enrolBatch(second.id, batch)).data.map((each) => each.status), [409]);
+  const moved = await desk.enrolBatch(second.id, batch, { move: true });
+  assert.deepEqual(moved.data.map((each) => each.outcome), ["moved"]);
+});
+
 test("a refusal has every fault, and no value that was sent", async () => {
   const dob = "Feb 30";
   // @ts-expect-error The field is expiry_date.

@@ -196,6 +196,7 @@ def enrol(
     *,
     only: Literal["create", "update"] | None = None,
     move: bool | None = None,
+    email_taken: Literal["drop"] | None = None,
     idempotency_key: str | None = None,
 ) -> Operation[Enrolment]:
     """Create the member, or update the one that has the `external_id`. Raises Invalid with every
@@ -203,12 +204,11 @@ def enrol(
 
     `only="create"`: PreconditionFailed (`member_exists`) for a stored member. `only="update"`:
     NotFound (`no_such_member`) for a new one. `move=False`: Conflict (`other_plan`) for a member of
-    another plan of the account.
+    another plan of the account. `email_taken="drop"` writes a member without an e-mail that another
+    one has, instead of refusing it.
     """
-    headers = keyed(idempotency_key)
-    call = conditional(
-        Call("POST", members_path(plan_id), json=member, headers=headers), only, move
-    )
+    call = Call("POST", members_path(plan_id), json=member, headers=keyed(idempotency_key))
+    call = conditional(call, only, move=move, email_taken=email_taken)
     return read_enrolment((yield from core.request(call)))
 
 
@@ -219,15 +219,18 @@ def enrol_batch(
     *,
     only: Literal["create", "update"] | None = None,
     move: bool | None = None,
+    email_taken: Literal["drop"] | None = None,
     idempotency_key: str | None = None,
 ) -> Operation[BatchEnrolment]:
     """Write up to 1,000 members in this order, each by the rules of `enrol`. A refused one stops no
-    other: look at the `status` of each result. Raises Invalid (`too_many_records`), TooLarge above
+    other: look at the `status` of each result. Members of another plan move with `move=True` only.
+    Raises Invalid (`too_many_records`), TooLarge above
     8 MiB, NotFound; for more members upload a file.
     """
     headers = keyed(idempotency_key)
     call = Call("POST", f"{members_path(plan_id)}/batch", json=list(members), headers=headers)
-    response = yield from core.request(conditional(call, only, move))
+    call = conditional(call, only, move=move, email_taken=email_taken)
+    response = yield from core.request(call)
     results: Any = content_of(response)
     results["ignored_fields"] = [*listed(response, "Ignored-Fields")]
     results["did_you_mean"] = meant_fields(response)
@@ -240,12 +243,14 @@ def keyed(idempotency_key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": idempotency_key} if idempotency_key else {}
 
 
-def conditional(call: Call, only: str | None, move: bool | None) -> Call:
+def conditional(
+    call: Call, only: str | None, *, move: bool | None, email_taken: str | None
+) -> Call:
     """The call under the conditions of the caller."""
     headers = call.headers | ({"If-None-Match": "*"} if only == "create" else {})
-    return replace(
-        call, headers=headers, params=given(only="update" if only == "update" else None, move=move)
-    )
+    only_update = "update" if only == "update" else None
+    params = given(only=only_update, move=move, email_taken=email_taken)
+    return replace(call, headers=headers, params=params)
 
 
 def end_member(
