@@ -56,7 +56,7 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -
     )
     lines = files.report(data)
     said = '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""'
-    assert lines[0] == said + ',"changed":[],"left_plan":null}'
+    assert lines[0] == said + ',"changed":[],"left_plan":null,"transaction":null,"ordinal":null}'
     assert files.report(data, "?external_id=E00002") == lines[1:]
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"

@@ -53,7 +53,7 @@ def test_a_file_is_loaded_and_undone(
     lines = cli.text("file", "report", "2").splitlines()
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
-        "row,external_id,outcome,code,field,hint,changed,left_plan",
+        "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal",
         "2,E00001,created,,,,,",
         "3,E00002,created,,,,,",
     ]

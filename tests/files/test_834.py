@@ -18,7 +18,7 @@ from frontdesk.formats.model import FileMode
 from frontdesk.installation import run_options
 from frontdesk.mapping.parser import parse_mapping
 from tests.files.loading import ON_SQLITE, Desk, csv_of, row
-from tests.formats.reading import ADD, IDENTIFY, MEMBER, file_834, person
+from tests.formats.reading import ADD, IDENTIFY, MEMBER, file_834, interchange, person, transaction
 
 pytestmark = ON_SQLITE
 Access = tuple[str, str | None, str]
@@ -65,6 +65,25 @@ def test_an_unknown_sex_is_stored_as_unknown_and_keeps_no_end_out(desk: Desk) ->
     assert desk.outcomes(ended) == [(8, "updated", ""), (8, "warned", "gender_unknown")]
     assert access(desk)[1] == "2026-06-30"
     assert desk.members()[KEY]["gender"] == "female", "a stored value stays"
+
+
+def test_the_report_says_which_member_of_which_transaction_a_row_is(desk: Desk) -> None:
+    ann = person("Ann", family="F2", number="REF*17*01~", last="Other")
+    wrong = person("Bo", family="F3", number="REF*17*01~", last="Third", code="999")
+    last = person("Lou", family="F4", number="REF*17*01~", last="Fourth")
+    two = transaction(ann, wrong, last, control="0002")
+    content = interchange(transaction(SUBSCRIBER, kim()), two).encode()
+    expected = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+    for counts in ({"created": 4, "refused": 1}, {"unchanged": 4, "refused": 1}):
+        file = desk.load(content)
+        assert {name: file.counts[name] for name in counts} == counts
+        report = desk.report(file)
+        assert [(line["transaction"], line["ordinal"]) for line in report] == expected
+        assert [line["row"] for line in report] == sorted(line["row"] for line in report)
+    changed = content.replace(b"Lou", b"Lew")
+    assert desk.report(desk.load(changed))[-1]["ordinal"] == 3
+    table = desk.report(desk.load(csv_of([row(1)])))
+    assert [(line["transaction"], line["ordinal"]) for line in table] == [(None, None)]
 
 
 def test_a_test_file_changes_nothing_in_production(desk: Desk) -> None:

@@ -20,6 +20,9 @@ export interface ReportLine {
   hint: string;
   changed: string[];
   left_plan: string | null;
+  /** Of an 834: which ST of the file, and which INS of that. */
+  transaction: number | null;
+  ordinal: number | null;
 }
 
 /** A file of the service: its state as it was last read, and what can be done with it. */

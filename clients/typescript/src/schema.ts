@@ -4709,7 +4709,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
+             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`, `transaction`, `ordinal`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
              *
              *     - `bad_quoting`: The quotation marks of the row don't match: double those inside a cell.
              *     - `not_json`: The line is not one JSON object like a request body.

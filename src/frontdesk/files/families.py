@@ -32,12 +32,14 @@ CONFIRMED_TOGETHER = 1000
 
 
 class KnownRows(NamedTuple):
-    """Rows of an 834 that were recognised before they were read: their places in the file, and the
-    ids of their members.
+    """Rows of an 834 that were recognised before they were read: their places in the file, the ids of
+    their members, their transaction, and the place of the first of them in that.
     """
 
     places: Sequence[int]
     member_ids: Sequence[int]
+    transaction: int
+    ordinal: int
 
     def __len__(self) -> int:
         return len(self.places)
@@ -151,6 +153,7 @@ class FamilyRecogniser:
                 ]
                 if digests == [stored.get(id_) for id_ in ids]:
                     yield from item.pass_by()
-                    yield KnownRows(places, ids)
+                    transaction = item.family.transaction.number
+                    yield KnownRows(places, ids, transaction, item.family.ordinal)
                     continue
             yield from item.read()

@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from itertools import repeat
+from itertools import count, repeat
 
 import orjson
 
@@ -179,17 +179,27 @@ class RowRecogniser:
         unchanged = Outcome.UNCHANGED.value
         for item, (plan_id, keys, digests) in zip(items, seen, strict=True):
             if isinstance(item, KnownRows):
+                empty = repeat(())
                 yield from map(
-                    model.RowOutcome, item.places, repeat(None), repeat(unchanged), item.member_ids
+                    model.RowOutcome,
+                    item.places,
+                    repeat(None),
+                    repeat(unchanged),
+                    item.member_ids,
+                    *(empty, empty, empty),  # faults, warnings, changed
+                    repeat(None),
+                    repeat(item.transaction),
+                    count(item.ordinal),
                 )
                 continue
             for position, digest in enumerate(digests):
                 if digest is not None and digest in known:
-                    yield model.RowOutcome(
+                    known_row = model.RowOutcome(
                         item.place + position, keys[position], unchanged, known[digest]
                     )
+                    yield _placed(known_row, item)
                 else:
-                    yield self._parse(item.row(position), plan_id, digest)
+                    yield _placed(self._parse(item.row(position), plan_id, digest), item)
 
     def _find_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
         """The stored digests of the members of these rows, with the members' ids."""
@@ -264,6 +274,17 @@ class RowRecogniser:
         return model.ChunkRow(row.place, record.external_id, submission, row.warnings)
 
 
+def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
+    """The item with its place in the transaction, if it is of an 834."""
+    if isinstance(row, UnreadRows) or not row.transaction:
+        return item
+    if isinstance(item, model.RowOutcome):
+        return item._replace(transaction_number=row.transaction, member_number=row.ordinal)
+    item.transaction_number = row.transaction
+    item.member_number = row.ordinal
+    return item
+
+
 class ChunkWriter:
     """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
 
@@ -320,7 +341,12 @@ class ChunkWriter:
         for row in rows:
             rows_done += row.place is not None
             if isinstance(row, model.ChunkRow):
-                outcomes.append(_outcome(row, next(remaining), file))
+                outcome = _outcome(row, next(remaining), file)
+                if row.transaction_number:
+                    outcome = outcome._replace(
+                        transaction_number=row.transaction_number, member_number=row.member_number
+                    )
+                outcomes.append(outcome)
             else:
                 outcomes.append(row)
         self._claim.save_chunk(tx, outcomes, rows_done=rows_done)

@@ -201,6 +201,8 @@ class ChunkRow:
     external_id: str | None
     submission: Submission
     warnings: Sequence[MemberWarning] = ()
+    transaction_number: int = 0
+    member_number: int = 0
 
 
 StoredWarning = Sequence[Any]  # as JSON: field, code, and of some a detail and a member's id
@@ -228,7 +230,8 @@ class RowOutcome(NamedTuple):
 
     `faults` are (field, code, message), also of WOULD_MOVE; `warnings` are as `stored_warnings`
     makes them. `changed` names the fields of a stored member that the row changed; a moved member
-    left `left_plan_id`.
+    left `left_plan_id`. Of an 834, `transaction_number` counts the STs of the file, `member_number`
+    the INS of that transaction.
     """
 
     place: int | None
@@ -239,6 +242,8 @@ class RowOutcome(NamedTuple):
     warnings: Sequence[StoredWarning] = ()
     changed: Sequence[str] = ()
     left_plan_id: int | None = None
+    transaction_number: int = 0
+    member_number: int = 0
 
     @classmethod
     def refused(

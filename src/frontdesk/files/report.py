@@ -24,7 +24,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0
 class ReportLine(NamedTuple):
     """One line of a report, column by column. `changed` has the names of the fields that the row
     changed, `left_plan` the external_id of the plan that a member left or would leave; both are
-    empty on lines of warnings.
+    empty on lines of warnings. Of an 834, `transaction` counts the STs of the file, `ordinal` the INS
+    of that transaction.
     """
 
     row: int | None
@@ -35,6 +36,8 @@ class ReportLine(NamedTuple):
     hint: str
     changed: Sequence[str] = ()
     left_plan: str | None = None
+    transaction: int | None = None
+    ordinal: int | None = None
 
 
 COLUMNS = ReportLine._fields
@@ -123,6 +126,15 @@ def _read_lines(
 
 def report_lines(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
     """The report's lines about one row. `plans` are the external_ids of plans by id."""
+    lines = _lines_of(outcome, plans)
+    number = outcome.transaction_number
+    if not number:
+        return lines
+    ordinal = outcome.member_number
+    return (line._replace(transaction=number, ordinal=ordinal) for line in lines)
+
+
+def _lines_of(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
     place = outcome.place
     external_id = outcome.external_id
     result = outcome.outcome
@@ -169,7 +181,7 @@ def csv_lines(lines: Sequence[ReportLine]) -> bytes:
 
 def _cells(line: ReportLine) -> tuple[object, ...]:
     texts = (line.external_id or "", *line[2:6], " ".join(line.changed), line.left_plan or "")
-    return (line.row, *map(_harmless, texts))
+    return (line.row, *map(_harmless, texts), line.transaction, line.ordinal)
 
 
 def _harmless(text: str) -> str:

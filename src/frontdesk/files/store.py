@@ -46,6 +46,7 @@ from frontdesk.usage import storage_is_left
 _columns = eligibility_files.c
 _rows = file_rows.c
 _unchanged = file_unchanged.c
+PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
@@ -337,7 +338,9 @@ def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutc
     for position, outcome in enumerate(outcomes):
         is_row_of_member = outcome.place is not None and outcome.member_id
         if outcome.outcome == Outcome.UNCHANGED and is_row_of_member and not outcome.warnings:
-            numbers.extend((position, outcome.place or 0, outcome.member_id))
+            place = outcome.place or 0
+            in_file = (outcome.transaction_number, outcome.member_number)
+            numbers.extend((position, place, outcome.member_id, *in_file))
         else:
             values = {name: value or None for name, value in outcome._asdict().items()}
             rows.append({"file_id": file_id, "chunk": chunk, "position": position, **values})
@@ -413,20 +416,29 @@ def _outcome(row: sa.Row[Any]) -> RowOutcome:
         warnings=row.warnings or (),
         changed=row.changed or (),
         left_plan_id=row.left_plan_id,
+        transaction_number=row.transaction_number or 0,
+        member_number=row.member_number or 0,
     )
 
 
 def _unpacked(tx: Tx, content: bytes, external_id: str | None) -> list[tuple[int, RowOutcome]]:
     """Positions and outcomes. An erased member has no identifier any more."""
     numbers = array("q", zlib.decompress(content))
-    positions = numbers[0::3]
-    places = numbers[1::3]
-    member_ids = numbers[2::3]
+    columns = [numbers[at::PACKED_COLUMNS] for at in range(PACKED_COLUMNS)]
+    member_ids = columns[2]
     external_ids = external_ids_of(tx, {*member_ids})
     unchanged = Outcome.UNCHANGED.value
     found = []
-    for position, place, member_id in zip(positions, places, member_ids, strict=True):
+    for position, place, member_id, transaction, ordinal in zip(*columns, strict=True):
         own_id = external_ids.get(member_id)
         if external_id in (None, own_id):
-            found.append((position, RowOutcome(place, own_id or None, unchanged, member_id)))
+            outcome = RowOutcome(
+                place,
+                own_id or None,
+                unchanged,
+                member_id,
+                transaction_number=transaction,
+                member_number=ordinal,
+            )
+            found.append((position, outcome))
     return found

@@ -117,6 +117,8 @@ file_rows = sa.Table(
     # Names of fields; [field, code, message]; [field, code, message or nothing].
     *optional(Json, "changed", "faults", "warnings"),
     *optional(Id, "left_plan_id"),  # the plan that a moved member left
+    # Of an 834: which ST of the file, and which INS of that.
+    *optional(sa.Integer(), "transaction_number", "member_number"),
     sa.Index("ix_file_rows_member_id", "member_id"),
     # For the erasure of a person: of rows without a member, which are few.
     sa.Index(

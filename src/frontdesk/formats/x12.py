@@ -68,11 +68,18 @@ NumberedSegment = tuple[int, Segment, FamilyText | None]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family inside its transaction; `place` is the number of its first segment."""
+    """A family inside its transaction; `place` is the number of its first segment, `ordinal` that of
+    its first INS in the transaction.
+    """
 
     place: int
     segments: FamilyText
     transaction: Transaction
+    ordinal: int
+
+    def __len__(self) -> int:
+        text, separator, terminator = self.segments
+        return text.count(f"{terminator}INS{separator}") + 1
 
     def places(self) -> list[int]:
         """The number of each INS."""
@@ -86,9 +93,13 @@ class Family:
         text, separator, terminator = self.segments
         begin = f"INS{separator}"
         loops = text.removeprefix(begin).split(terminator + begin)
-        for place, loop in zip(self.places(), loops, strict=True):
-            segments = [segment.split(separator) for segment in (begin + loop).split(terminator)]
-            yield place, read_loop(segments, self.transaction)
+        placed = zip(self.places(), loops, strict=True)
+        for ordinal, (place, text_of_loop) in enumerate(placed, self.ordinal):
+            whole = begin + text_of_loop
+            segments = [segment.split(separator) for segment in whole.split(terminator)]
+            loop = read_loop(segments, self.transaction)
+            loop.ordinal = ordinal
+            yield place, loop
 
 
 class SegmentReader:
@@ -356,6 +367,8 @@ class X12Reader:
         self._modes = MODES | ({"4": FileMode.FULL} if verifies_full else {})
         self._envelope = Envelope(self.note, refuses_counts=not is_lenient)
         self._transaction: Transaction | None = None
+        self._transactions = 0  # so far
+        self._members = 0  # of the transaction so far
         self._segments = iter(SegmentReader(source, self.note))
         self.untidy = dict[str, None]()  # the small faults of the file so far, each once
 
@@ -396,7 +409,9 @@ class X12Reader:
                     raise at_segment(place, codes.files.LINE_TOO_LONG, message)
                 continue
             if member and transaction is not None:
-                yield place, read_loop(member, transaction)
+                loop = read_loop(member, transaction)
+                loop.ordinal = self._members
+                yield place, loop
             member = []
             if tag != "INS" or transaction is None:
                 self._outside(number, segment)
@@ -404,8 +419,11 @@ class X12Reader:
             self._envelope.check_in_transaction(number)
             has_members = True
             if family is not None:
-                yield Family(number, family, transaction)
+                item = Family(number, family, transaction, self._members + 1)
+                self._members += len(item)
+                yield item
             else:
+                self._members += 1
                 place = number
                 member = [segment]
         if not has_members:
@@ -424,6 +442,9 @@ class X12Reader:
             self._envelope.check(number, segment)
             if tag in ("ST", "GS"):
                 self._transaction = None
+            if tag == "ST":
+                self._transactions += 1
+                self._members = 0
             return
         if tag == "TA1" and self._envelope.level <= _INTERCHANGE:
             self.note("an acknowledgement (TA1)")
@@ -455,7 +476,7 @@ class X12Reader:
             # Members that are ended without a date of their own end on this day.
             message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
             raise at_segment(number, codes.files.WRONG_DATE, message)
-        return Transaction(mode, day)
+        return Transaction(mode, day, number=self._transactions)
 
     def _declared_mode(self, segment: Segment) -> FileMode | None:
         """BGN08, or an earlier element if the sender has left some out. Without any, the file is a

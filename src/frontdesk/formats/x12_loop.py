@@ -43,12 +43,15 @@ PADDING = ("",) * 18
 
 @dataclass(slots=True)
 class Transaction:
-    """A transaction's data about all its members, before the first of them."""
+    """A transaction's data about all its members, before the first of them. `number` counts the STs of
+    the file.
+    """
 
     mode: FileMode
     file_date: str
     payor_name: str = ""
     references: dict[str, str] = field(default_factory=dict)
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class MemberLoop:
     is the address of the subscriber before a dependent without one, which `has_no_home` if that is
     the subscriber of its family with another last name; `covered_by` is the level (HD05)
     of the subscriber's coverage that may cover a dependent without one. `action` is None for an
-    unknown code.
+    unknown code. `ordinal` counts the INS of the transaction.
     """
 
     transaction: Transaction
@@ -91,6 +94,7 @@ class MemberLoop:
     covered_by: str = ""
     key: str = ""
     action: Action | None = None
+    ordinal: int = field(default=0, compare=False)
 
     @property
     def family(self) -> str:

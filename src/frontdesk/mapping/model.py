@@ -24,7 +24,8 @@ class Row:
     A member that is not stored yet also takes `values_of_new`. `context` says what the values
     can't. In tables, rows of one `family` share an address. A row of an 834 is a `part` of a family
     if the text of that family says all of it; it `leans_on_other` if it needs the address of a
-    family elsewhere in the file.
+    family elsewhere in the file. `transaction` and `ordinal` say where an 834 has it: in which ST,
+    with which INS of that, both counted from 1; 0 in other formats.
     """
 
     place: int
@@ -39,6 +40,8 @@ class Row:
     family: str = ""
     part: "FamilyPart | None" = field(default=None, compare=False)
     leans_on_other: bool = field(default=False, compare=False)
+    transaction: int = field(default=0, compare=False)
+    ordinal: int = field(default=0, compare=False)
 
     def row(self, _position: int) -> "Row":
         """This row, as of UnreadRows one of theirs."""

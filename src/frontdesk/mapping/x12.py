@@ -225,7 +225,7 @@ class MemberReader:
         self._part = part
         for position in loop.nested:
             fault = fault_of(codes.rows.NESTED_DEPENDENT)
-            yield model.Row(place + position, {}, faults=(fault,))
+            yield _placed(model.Row(place + position, {}, faults=(fault,)), loop)
 
     def _flush(self) -> Iterator[model.Row]:
         loops = self._loops
@@ -247,9 +247,10 @@ class MemberReader:
             for each in people[1:]
         ):
             for place, loop in placed:
-                yield model.Row(place, {"external_id": loop.key}, faults=(model.IDENTIFIER_SHARED,))
+                faults = (model.IDENTIFIER_SHARED,)
+                yield _placed(model.Row(place, {"external_id": loop.key}, faults=faults), loop)
             return
-        row = read_member(placed, self._names, part)
+        row = _placed(read_member(placed, self._names, part), placed[0][1])
         if len(placed) > APART_LIMIT:
             row.faults += (model.REPEATED,)
         yield from self._addresses.take(
@@ -385,6 +386,13 @@ class MemberNames:
         return (
             _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
         )
+
+
+def _placed(row: model.Row, loop: MemberLoop) -> model.Row:
+    """The row with the place of the loop in its transaction."""
+    row.transaction = loop.transaction.number
+    row.ordinal = loop.ordinal
+    return row
 
 
 def read_member(

@@ -165,7 +165,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "file_rows": _columns(
         id=["file_id", "member_id", "left_plan_id"],
         person=["external_id"],
-        fact=["chunk", "position", "place", "outcome", "changed", "faults", "warnings"],
+        fact=[
+            *("chunk", "position", "place", "transaction_number", "member_number"),
+            *("outcome", "changed", "faults", "warnings"),
+        ],
     ),
     "file_unchanged": _columns(id=["file_id", "content"], fact=["chunk"]),
     "queue_events": _columns(
