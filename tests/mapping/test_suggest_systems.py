@@ -218,7 +218,7 @@ def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys
         "repeated_differently",
         2,
     )
-    assert "In 1 places several people have one identifier: rows 2 and 3." in refused["advice"]
+    assert "1 times several people have one identifier: rows 2 and 3." in refused["advice"]
 
 
 HOUSEHOLD = f"{LIST}|Relationship|Person Code"
@@ -251,7 +251,7 @@ def test_a_few_clashes_are_named_by_their_rows_and_change_no_identifier() -> Non
         4,
     )
     assert (
-        "In 2 places several people have one identifier: rows 9 and 102; rows 11 and 103."
+        "2 times several people have one identifier: rows 9 and 102; rows 11 and 103."
         in (refused["advice"])
     )
     assert [name for name in ("Kim", "Lee", "Robin", "E7") if name in str(found["refused"])] == []
