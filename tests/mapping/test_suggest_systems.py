@@ -318,7 +318,7 @@ def test_a_code_that_may_mean_two_relationships_is_not_guessed(
     assert rules.get("relationship_code_hipaa", {}).get("values") == codes
 
 
-def test_codes_of_relationships_are_no_identifier_whatever_the_column_is_called() -> None:
+def test_codes_of_relationships_are_no_identifier_of_any_name() -> None:
     found = suggested(listed("Subscriber Code", ["S", "D", "D"]))
     assert found["columns"][-1]["fields"] == [
         "relationship_code",
