@@ -2,6 +2,7 @@
 disks; each is a warning.
 """
 
+import json
 import shutil
 import socket
 import ssl
@@ -14,10 +15,11 @@ import pytest
 
 from frontdesk.cli import installation
 from frontdesk.clock import system_clock
-from frontdesk.db import Database, checks
+from frontdesk.db import Database, checks, locks
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
 from tests.factories import Customer, member_body
+from tests.faults.locks import held_by_another_process
 from tests.mail.certificate import certificate_with_key
 from tests.mail.relay import Relay
 
@@ -90,6 +92,53 @@ def test_the_clock_of_the_databases_host_is_compared(
     is_told = abs(seconds) > 2 and not cli.database_url.startswith("sqlite")
     assert (f"differ by {abs(seconds):.1f} s" in checked.stdout) == is_told
     assert checked.exit_code == (0 if ok or not is_told else 1)
+
+
+def test_a_lock_of_minutes_is_named_with_its_holder(
+    cli: CommandLine, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "LONG_SECONDS", 0)
+    monkeypatch.setattr(locks, "LOOK_AGAIN_SECONDS", 0.0)
+    before = warned(cli)
+    assert [what for what in before if "lock" in what] == []
+    with held_by_another_process(db) as pid:
+        checked = cli.run("check", "--json")
+        found = json.loads(checked.stdout)
+    [lock] = [each for each in found["warnings"] if "has a lock" in each["what"]]
+    assert f" {pid} " in lock["what"]
+    if db.is_sqlite:
+        assert checked.exit_code == 1
+        assert "(python" in lock["what"]
+        assert "every write of the database waits for it" in lock["what"]
+    else:
+        assert checked.exit_code == 0
+        assert "idle in transaction) has a lock for 0 min" in lock["what"]
+        assert "every write of members waits for it" in lock["what"]
+        assert f"pg_terminate_backend({pid})" in lock["remedy"]
+    assert warned(cli) == before
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_lock_of_a_role_that_hides_its_age_is_named_if_it_stays(
+    cli: CommandLine, superuser: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "LOOK_AGAIN_SECONDS", 0.0)
+    with superuser.write() as tx:
+        pid = tx.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        tx.exec_driver_sql("LOCK TABLE members IN ACCESS EXCLUSIVE MODE")
+        [what] = [each for each in warned(cli) if "has a lock" in each]
+    assert f"Session {pid} of PostgreSQL (role " in what
+    assert "has a lock, and every read and write of members waits for it." in what
+
+
+def test_a_lock_of_seconds_and_a_reader_are_no_warning(cli: CommandLine, db: Database) -> None:
+    if db.is_sqlite:
+        with db.read() as tx:
+            tx.exec_driver_sql("SELECT count(*) FROM members")
+            assert [what for what in warned(cli) if "lock" in what] == []
+        return
+    with held_by_another_process(db):
+        assert [what for what in warned(cli) if "lock" in what] == []
 
 
 @pytest.mark.parametrize(("free", "is_told"), [(2**30, False), (2**30 - 1, True)])

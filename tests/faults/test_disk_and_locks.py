@@ -36,7 +36,7 @@ PRAGMAS = {
 }
 SETTINGS = {"read-only": "default_transaction_read_only = on", "full": "temp_file_limit = 0"}
 
-Trouble = tuple[str, AbstractContextManager[None]]
+Trouble = tuple[str, AbstractContextManager[Any]]
 
 
 @contextmanager

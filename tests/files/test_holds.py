@@ -67,8 +67,9 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(
     assert (held.state, held.rows_done) == ("held", 0)
     assert (held.counts, held.codes) == ({"would_move": MANY}, {"leaves_plan": MANY})
     name = desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first]
-    line = {"row": None, "external_id": next(iter(desk.members())), "outcome": "would_move"}
+    line: dict[str, Any] = {"row": None, "external_id": next(iter(desk.members()))}
     line |= {
+        "outcome": "would_move",
         "code": "leaves_plan",
         "field": "plan",
         "hint": f"The member would leave plan {first}.",

@@ -362,6 +362,9 @@ def test_columns_of_one_name_are_told_apart_in_a_suggestion() -> None:
         "Employee ID": "external_id",
     }
     assert found["mapping"]["fields"]["effective_date"]["column"] == "Effective Date#1"
+    notes = {each["column"]: each["note"] for each in found["columns"]}
+    assert '{"columns": {"Effective Date#2": "…"}}' in notes["Effective Date#2"]
+    assert (notes["Effective Date#1"], notes["Status#1"]) == (None, None)
     assert [each["column"] for each in found["questions"]] == ["Status#1", "status#2"]
     [row] = rows_of(content, mapping=answered(found))
     assert (row.values["city"], row.values["effective_date"]) == ("Boston", "2026-01-13")

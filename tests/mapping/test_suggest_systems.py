@@ -218,7 +218,7 @@ def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys
         "repeated_differently",
         2,
     )
-    assert "In 1 places several people have one identifier: rows 2 and 3." in refused["advice"]
+    assert "1 times several people have one identifier: rows 2 and 3." in refused["advice"]
 
 
 HOUSEHOLD = f"{LIST}|Relationship|Person Code"
@@ -251,7 +251,7 @@ def test_a_few_clashes_are_named_by_their_rows_and_change_no_identifier() -> Non
         4,
     )
     assert (
-        "In 2 places several people have one identifier: rows 9 and 102; rows 11 and 103."
+        "2 times several people have one identifier: rows 9 and 102; rows 11 and 103."
         in (refused["advice"])
     )
     assert [name for name in ("Kim", "Lee", "Robin", "E7") if name in str(found["refused"])] == []
@@ -318,7 +318,7 @@ def test_a_code_that_may_mean_two_relationships_is_not_guessed(
     assert rules.get("relationship_code_hipaa", {}).get("values") == codes
 
 
-def test_codes_of_relationships_are_no_identifier_whatever_the_column_is_called() -> None:
+def test_codes_of_relationships_are_no_identifier_of_any_name() -> None:
     found = suggested(listed("Subscriber Code", ["S", "D", "D"]))
     assert found["columns"][-1]["fields"] == [
         "relationship_code",

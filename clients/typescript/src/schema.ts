@@ -1069,7 +1069,7 @@ export interface components {
             confidence: number;
             /** @description The most frequent shapes of its values: letters are X and x, digits 9. */
             samples: string[];
-            /** @description Why it is not used although its name is that of an identifier. */
+            /** @description Why it is not used although its name is that of a field. */
             note: string | null;
         };
         /** @description An answer that a person may give. */

@@ -3,6 +3,8 @@ the pruning of old data.
 """
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -36,6 +38,7 @@ from frontdesk.db.checks import (
     uniqueness_of,
 )
 from frontdesk.db.failures import DatabaseState
+from frontdesk.db.locks import long_locks
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.eligibility import last_member_id
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -130,13 +133,28 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
         with opened_database(config) as db:
             found = problems(db, config)
             is_usable = all(each.is_warning for each in found)
-            role, is_new = (
-                (current_role(db), not db.ask(last_member_id)) if is_usable else (None, False)
-            )
-            return [*found, *_relay_failures(config)], role, is_new
+            locks = _lock_failures(db, found)
+            # A locked table answers nobody.
+            role = current_role(db) if is_usable else None
+            is_new = is_usable and not locks and not db.ask(last_member_id)
+            return [*found, *locks, *_relay_failures(config)], role, is_new
     except FrontdeskError as error:
         remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
         return [CheckFailure(error.detail, remedy), *_relay_failures(config)], None, False
+
+
+def _lock_failures(db: Database, found: Iterable[CheckFailure]) -> list[CheckFailure]:
+    """A warning for each lock that is a minute old; of SQLite, if a write has waited in vain."""
+    is_busy = any(each.what == DatabaseState.BUSY.description for each in found)
+    if db.is_sqlite and not is_busy:
+        return []
+    locks = []
+    with suppress(Unavailable):  # `found` has the cause
+        for held in long_locks(db):
+            since = "" if held.seconds is None else f" for {held.seconds // 60:,} min"
+            what = f"{held.holder} has a lock{since}, and {held.stopped} waits for it."
+            locks.append(CheckFailure(what, held.remedy, is_warning=True))
+    return locks
 
 
 def _relay_failures(config: Config) -> list[CheckFailure]:

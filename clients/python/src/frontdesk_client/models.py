@@ -287,7 +287,7 @@ class SuggestedColumn(TypedDict):
     samples: list[str]
     """The most frequent shapes of its values: letters are X and x, digits 9."""
     note: str | None
-    """Why it is not used although its name is that of an identifier."""
+    """Why it is not used although its name is that of a field."""
 
 
 class AnswerChoice(TypedDict):

@@ -49,7 +49,7 @@ class SuggestedColumn(TypedDict):
         Keywords(maxItems=5),
         "The most frequent shapes of its values: letters are X and x, digits 9.",
     ]
-    note: Annotated[str | None, "Why it is not used although its name is that of an identifier."]
+    note: Annotated[str | None, "Why it is not used although its name is that of a field."]
 
 
 class AnswerChoice(TypedDict):

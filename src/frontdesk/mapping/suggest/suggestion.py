@@ -3,6 +3,7 @@ and what would still be refused (docs/file-formats.md). Nothing is stored, and n
 is in the answer.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -271,6 +272,15 @@ def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
     return {"columns": columns, "fields": fields}
 
 
+def _note_on_repeated(sample: Sample, at: int) -> str | None:
+    if not (sample.is_repeated(at) and sample.can_be_mapped(at) and meanings(sample.names[at])):
+        return None
+    example = json.dumps({"columns": {sample.apart[at]: "…"}}, ensure_ascii=False)
+    return (
+        f"Another column has this name. If this one holds a field of its own, name that: {example}."
+    )
+
+
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
     """What is suggested for each column, with masked samples of its values; `note` says why a
     column is not used although it has the name of a field.
@@ -285,7 +295,7 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
             "fields": [*uses],
             "confidence": max(uses.values(), default=0.0),
             "samples": masked(sample.column(at), real) if uses else [],
-            "note": None if uses else draft.notes.get(at),
+            "note": None if uses else draft.notes.get(at) or _note_on_repeated(sample, at),
         }
         columns.append(column)
     return columns

@@ -92,12 +92,12 @@ def _advice_on_repeated(groups: Sequence[Sequence[_ReadRow]]) -> str:
     advice = []
     if clashes:
         advice.append(
-            f"In {len(clashes):,} places several people have one identifier: {_places_of(clashes)}. "
+            f"{len(clashes):,} times several people have one identifier: {_places_of(clashes)}. "
             "Ask the sender for their own numbers, or make the identifier from more columns."
         )
     if others:
         advice.append(
-            f"In {len(others):,} places rows of one person differ: {_places_of(others)}. Leave out "
+            f"{len(others):,} times rows of one person differ: {_places_of(others)}. Leave out "
             "the rows that do not count (skip), or do not read the columns that differ (null)."
         )
     return " ".join([*advice, "These rows are refused, and the others are loaded."])
