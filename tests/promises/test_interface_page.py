@@ -94,7 +94,7 @@ def test_the_page_has_every_field_of_a_member(name: str) -> None:
     assert f"\n| `{name}` | {'required' if FIELDS[name].required else 'optional'} | " in PAGE
 
 
-@pytest.mark.parametrize("body", ["Plan", "PlanQueueInfo", "File", "Caller", "EligibilityChange"])
+@pytest.mark.parametrize("body", ["Plan", "PlanQueue", "File", "Caller", "EligibilityChange"])
 def test_the_page_has_every_field_of_an_answer(body: str) -> None:
     assert set(schemas()[body]["properties"]) - TABLED == set()
 
