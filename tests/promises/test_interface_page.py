@@ -59,7 +59,7 @@ def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_examples_are_answered_as_the_page_says(caller: tuple[Api, Customer]) -> None:
     api, customer = caller
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
     for method, path, request, status, expected in EXAMPLES:
         head, body = parts(request, is_answer=False)
         body = body.replace("CLIENT_ID", customer.client_id).replace(
