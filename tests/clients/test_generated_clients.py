@@ -110,3 +110,27 @@ def test_a_generated_client_needs_no_repair(generate: Any, served: Any, tmp_path
     )
     assert did["file"]["data"]["dry_run"] is True
     assert did["file"]["data"]["size_bytes"] == len(CSV)
+
+
+def test_orval_makes_schemas_for_zod_that_compile_and_hold(tmp_path: Path) -> None:
+    assert (TOOLS / "ready").exists(), (
+        "npm's registry did not answer when this was set up; run: make setup"
+    )
+    document = openapi_document("https://api.example.com", GROUPS, ENDPOINTS, REMEDIES)
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    schemas = {"path": "model", "type": "zod"}
+    config = {
+        "requests": {"input": "openapi.json", "output": {"target": "client.ts", "client": "zod"}},
+        "models": {
+            "input": "openapi.json",
+            "output": {"target": "fetch.ts", "client": "fetch", "schemas": schemas},
+        },
+    }
+    (tmp_path / "orval.config.mjs").write_text(f"export default {json.dumps(config)}")
+    (tmp_path / "package.json").write_text('{"type": "commonjs"}')
+    (tmp_path / "node_modules").symlink_to(MODULES)
+    run("orval", "--config", "orval.config.mjs", folder=tmp_path)
+    shutil.copy(PROGRAMS / "orval_zod.ts", tmp_path)
+    run("tsc", *STRICT, "orval_zod.ts", folder=tmp_path)
+    said = json.loads(run("node", "orval_zod.js", folder=tmp_path))
+    assert {name for name, is_valid in said.items() if not is_valid} == {"wrong", "url", "plan"}

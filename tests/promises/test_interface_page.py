@@ -59,7 +59,7 @@ def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_examples_are_answered_as_the_page_says(caller: tuple[Api, Customer]) -> None:
     api, customer = caller
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
     for method, path, request, status, expected in EXAMPLES:
         head, body = parts(request, is_answer=False)
         body = body.replace("CLIENT_ID", customer.client_id).replace(
@@ -94,7 +94,7 @@ def test_the_page_has_every_field_of_a_member(name: str) -> None:
     assert f"\n| `{name}` | {'required' if FIELDS[name].required else 'optional'} | " in PAGE
 
 
-@pytest.mark.parametrize("body", ["Plan", "PlanQueueInfo", "File", "Caller", "EligibilityChange"])
+@pytest.mark.parametrize("body", ["Plan", "PlanQueue", "File", "Caller", "EligibilityChange"])
 def test_the_page_has_every_field_of_an_answer(body: str) -> None:
     assert set(schemas()[body]["properties"]) - TABLED == set()
 

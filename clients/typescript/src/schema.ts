@@ -792,7 +792,7 @@ export interface components {
             created_at: string;
         };
         /** @description How long the queue's values are served. */
-        PlanQueueInfoCacheInfo: {
+        QueueCacheInfo: {
             /** @description In seconds. */
             ttl: number;
             /**
@@ -802,14 +802,14 @@ export interface components {
             expires_at: string;
         };
         /** @description The plan's queue; all values are of one moment. */
-        PlanQueueInfo: {
+        PlanQueue: {
             /** @description Seconds until a patient joining now reaches a doctor; -1 when none is on duty. */
             estimated_wait_time: number;
             /** @description Patients waiting in this plan's queue. */
             queue_length: number;
             /** @description Whether a doctor is on duty for the plan now. */
             is_active: boolean;
-            cache_info?: components["schemas"]["PlanQueueInfoCacheInfo"];
+            cache_info?: components["schemas"]["QueueCacheInfo"];
         };
         /** @description The interval that a share of the waits of patients joining now is expected in. Its ends count. */
         PlanQueueInterval: {
@@ -835,7 +835,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             provider_group: components["schemas"]["ProviderGroup"];
-            queue_info?: components["schemas"]["PlanQueueInfo"];
+            queue_info?: components["schemas"]["PlanQueue"];
             queue_interval?: components["schemas"]["PlanQueueInterval"];
         };
         /** @description Addresses of this page and of the next. */
@@ -1627,7 +1627,7 @@ export interface components {
             name: string;
         };
         /** @description The requests of this minute. */
-        CallerLimits: {
+        RequestLimits: {
             requests_per_minute: number;
             remaining: number;
             /** @description Seconds until the minute ends. */
@@ -1646,7 +1646,7 @@ export interface components {
             environment: "sandbox" | "production";
             /** Format: date-time */
             token_expires_at: string;
-            limits: components["schemas"]["CallerLimits"];
+            limits: components["schemas"]["RequestLimits"];
         };
         /** @description The caller in its envelope. */
         CallerEnvelope: {
@@ -3061,8 +3061,8 @@ export interface components {
     pathItems: never;
 }
 export type ProviderGroup = components['schemas']['ProviderGroup'];
-export type PlanQueueInfoCacheInfo = components['schemas']['PlanQueueInfoCacheInfo'];
-export type PlanQueueInfo = components['schemas']['PlanQueueInfo'];
+export type QueueCacheInfo = components['schemas']['QueueCacheInfo'];
+export type PlanQueue = components['schemas']['PlanQueue'];
 export type PlanQueueInterval = components['schemas']['PlanQueueInterval'];
 export type Plan = components['schemas']['Plan'];
 export type PageLinks = components['schemas']['PageLinks'];
@@ -3103,7 +3103,7 @@ export type EligibilityChange = components['schemas']['EligibilityChange'];
 export type EligibilityChanges = components['schemas']['EligibilityChanges'];
 export type CallerAccount = components['schemas']['CallerAccount'];
 export type CallerClient = components['schemas']['CallerClient'];
-export type CallerLimits = components['schemas']['CallerLimits'];
+export type RequestLimits = components['schemas']['RequestLimits'];
 export type Caller = components['schemas']['Caller'];
 export type CallerEnvelope = components['schemas']['CallerEnvelope'];
 export type EventData = components['schemas']['EventData'];

@@ -55,7 +55,8 @@ members = sa.Table(
     *(sa.UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
     sa.Index("ix_members_plan_id_id", "plan_id", "id"),
-    # The people of an account who were born on a day, for the search by last name.
+    # The people of an account who were born on a day, for the search by last name. Every other
+    # statement with the account says `account_id + 0`, so that no planner takes this index for it.
     sa.Index("ix_members_account_id_dob_id", "account_id", "dob", "id"),
     *map(_index_of_some, ("family_digest", "person_digest", "merged_into")),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).

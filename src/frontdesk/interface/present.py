@@ -65,7 +65,7 @@ def plan_with_queue(
     return shown
 
 
-def queue(info: QueueInfo) -> plans.PlanQueueInfo:
+def queue(info: QueueInfo) -> plans.PlanQueueBody:
     """A queue as it is now (docs/interface.md, Queue values)."""
     return {
         "estimated_wait_time": info.estimated_wait_seconds,
@@ -74,7 +74,7 @@ def queue(info: QueueInfo) -> plans.PlanQueueInfo:
     }
 
 
-def queue_info(snapshot: QueueSnapshot, plan_id: int) -> plans.PlanQueueInfo:
+def queue_info(snapshot: QueueSnapshot, plan_id: int) -> plans.PlanQueueBody:
     """A plan's queue, with the time until which it may be cached."""
     shown = queue(snapshot.queues[plan_id])
     expires_at = wire_time(snapshot.expires_at)

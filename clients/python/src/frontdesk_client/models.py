@@ -22,7 +22,7 @@ class ProviderGroup(TypedDict):
     created_at: str
 
 
-class PlanQueueInfoCacheInfo(TypedDict):
+class QueueCacheInfo(TypedDict):
     """How long the queue's values are served."""
 
     ttl: int
@@ -31,7 +31,7 @@ class PlanQueueInfoCacheInfo(TypedDict):
     """When the values are read again."""
 
 
-class PlanQueueInfo(TypedDict):
+class PlanQueue(TypedDict):
     """The plan's queue; all values are of one moment."""
 
     estimated_wait_time: int
@@ -40,7 +40,7 @@ class PlanQueueInfo(TypedDict):
     """Patients waiting in this plan's queue."""
     is_active: bool
     """Whether a doctor is on duty for the plan now."""
-    cache_info: NotRequired[PlanQueueInfoCacheInfo]
+    cache_info: NotRequired[QueueCacheInfo]
 
 
 class PlanQueueInterval(TypedDict):
@@ -68,7 +68,7 @@ class Plan(TypedDict):
     """Whether the plan accepts patients; not the same as `queue_info.is_active`."""
     created_at: str
     provider_group: ProviderGroup
-    queue_info: NotRequired[PlanQueueInfo]
+    queue_info: NotRequired[PlanQueue]
     queue_interval: NotRequired[PlanQueueInterval]
 
 
@@ -683,7 +683,7 @@ class CallerClient(TypedDict):
     name: str
 
 
-class CallerLimits(TypedDict):
+class RequestLimits(TypedDict):
     """The requests of this minute."""
 
     requests_per_minute: int
@@ -703,7 +703,7 @@ class Caller(TypedDict):
     """Every right of the token, also those that `customer` includes."""
     environment: Literal["sandbox", "production"]
     token_expires_at: str
-    limits: CallerLimits
+    limits: RequestLimits
 
 
 class CallerEnvelope(TypedDict):

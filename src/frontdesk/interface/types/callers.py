@@ -27,7 +27,7 @@ class CallerClient(TypedDict):
     name: str
 
 
-class CallerLimits(TypedDict):
+class RequestLimitsBody(TypedDict):
     """The requests of this minute."""
 
     requests_per_minute: Count
@@ -44,7 +44,7 @@ class CallerBody(TypedDict):
     scopes: Annotated[list[str], "Every right of the token, also those that `customer` includes."]
     environment: Environment
     token_expires_at: Timestamp
-    limits: CallerLimits
+    limits: RequestLimitsBody
 
 
 CallerEnvelope = Annotated[

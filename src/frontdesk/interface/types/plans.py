@@ -17,14 +17,14 @@ class ProviderGroupBody(TypedDict):
     created_at: Timestamp
 
 
-class PlanQueueInfoCacheInfo(TypedDict):
+class QueueCacheInfo(TypedDict):
     """How long the queue's values are served."""
 
     ttl: Annotated[Count, "In seconds."]
     expires_at: Annotated[Timestamp, "When the values are read again."]
 
 
-class PlanQueueInfo(TypedDict):
+class PlanQueueBody(TypedDict):
     """The plan's queue; all values are of one moment."""
 
     estimated_wait_time: Annotated[
@@ -34,7 +34,7 @@ class PlanQueueInfo(TypedDict):
     ]
     queue_length: Annotated[Count, "Patients waiting in this plan's queue."]
     is_active: Annotated[bool, "Whether a doctor is on duty for the plan now."]
-    cache_info: NotRequired[PlanQueueInfoCacheInfo]
+    cache_info: NotRequired[QueueCacheInfo]
 
 
 class PlanQueueInterval(TypedDict):
@@ -60,7 +60,7 @@ class PlanBody(TypedDict):
     ]
     created_at: Timestamp
     provider_group: ProviderGroupBody
-    queue_info: NotRequired[PlanQueueInfo]
+    queue_info: NotRequired[PlanQueueBody]
     queue_interval: NotRequired[PlanQueueInterval]
 
 
