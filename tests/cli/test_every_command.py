@@ -41,6 +41,7 @@ GROUPS = {
     "template": "show set preview",
     "mailbox": "list show open clear",
     "audit": "list export verify",
+    "requests": "top",
 }
 
 

@@ -48,6 +48,7 @@ from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.text import wire_time
+from frontdesk.usage.request_costs import save as save_request_costs
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -304,6 +305,7 @@ class Installation:
         while worker.turn():
             pass
         SignOfLife(self.db, worker.status, clock=self.clock).step()
+        save_request_costs(self.db, self.app.request_costs.take(), self.clock())
         message = self.post.mailer.messages[-1]
         report = {"events": [{"message_id": message.message_id, "event": "complained"}]}
         answer = self.operator.post("/operator/v1/email-events", report)

@@ -105,7 +105,8 @@ def test_the_command_shows_the_costliest_clients_of_the_last_minutes(
     assert "No requests were counted" in cli.text("requests", "top")
     neighbour = make_customer(db)
     ids = {each.client_id: each.id for each in db.ask(list_clients)}
-    own, other = ids[customer.client_id], ids[neighbour.client_id]
+    own = ids[customer.client_id]
+    other = ids[neighbour.client_id]
     for _ in range(2):  # two processes
         add(db, (own, customer.account_id, 1, 2), (other, neighbour.account_id, 1, 0))
     add(db, (NO_CLIENT, None, 1, 0))
