@@ -77,7 +77,18 @@ def test_a_code_is_written_and_copied_as_its_word() -> None:
 
 def test_every_refusal_has_a_kind_with_a_status() -> None:
     refusals = codes.of(Where.FAULT, Where.QUEUE_EVENT, Where.OAUTH)
-    assert {status_of(code) for code in refusals} == {400, 401, 403, 404, 409, 412, 413, 422, 429}
+    assert {status_of(code) for code in refusals} == {
+        400,
+        401,
+        403,
+        404,
+        409,
+        410,
+        412,
+        413,
+        422,
+        429,
+    }
     with pytest.raises(ValueError, match="no answer is refused for similar_member"):
         status_of(codes.warnings.SIMILAR_MEMBER)
 

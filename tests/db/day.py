@@ -192,6 +192,7 @@ class Installation:
         for event in whole.json()["data"][:1]:
             query = f"?page[after]={event['id']}&page[size]=20"
             assert self.reader.get("/v2/events" + query).status_code == 200
+        assert self.reader.get("/v2/events?page[after]=evt_1_999999999").status_code == 410
         # nothing listens there
         made = self.reader.post("/v2/webhook-endpoints", {"url": "http://127.0.0.1:9/"})
         endpoint_id = made.json()["data"]["id"]

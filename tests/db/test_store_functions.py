@@ -67,6 +67,7 @@ BY_OPERATORS = """
     invitations show 1
     invitations settle {ambiguous} --as sent
     invitations resend {ambiguous}
+    invitations resend --state failed --since 2020-01-01
     invitations forecast --account 1
     invitations hold
     invitations release --keep-back

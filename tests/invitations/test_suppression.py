@@ -1,5 +1,6 @@
 """The suppression list, and what it prevents; one mailbox is one address, in whatever spelling."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -130,14 +131,14 @@ def test_an_unsubscribing_and_a_bounce_are_each_on_the_list(
     """Each is on the list by itself: a bounce for everybody, an unsubscribing for one account."""
     account_id = customer.account_id
     with db.write() as tx:
-        own: dict[str, Any] = {"now": NOW, "account_id": account_id}
-        assert suppress(tx, "robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
-        assert not suppress(tx, "Robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
-        assert suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, **own)
+        suppress_for = partial(suppress, tx, now=NOW, account_id=account_id)
+        assert suppress_for("robin@example.com", SuppressionReason.UNSUBSCRIBE)
+        assert not suppress_for("Robin@example.com", SuppressionReason.UNSUBSCRIBE)
+        assert suppress_for("robin@example.com", SuppressionReason.HARD_BOUNCE)
         found = [(each.reason, each.only_account_id) for each in list_suppressions(tx, limit=9)]
         assert found == [("hard_bounce", 0), ("unsubscribe", account_id)]
         assert hash_suppressions(tx, {"robin@example.com"}) == 1
-        assert not suppress(tx, "robin@example.com", SuppressionReason.UNSUBSCRIBE, **own)
+        assert not suppress_for("robin@example.com", SuppressionReason.UNSUBSCRIBE)
         assert find_blocked(tx, {(account_id, "robin@example.com")})
         assert unsuppress(tx, "robin@example.com")
         assert not find_blocked(tx, {(account_id, "robin@example.com")})
