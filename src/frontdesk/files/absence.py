@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from frontdesk import codes, eligibility
-from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.decide import BEFORE_ABSENCE, OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
@@ -57,7 +56,7 @@ def find_ends(
 
 def would_end(member: MemberAccess, check: CheckResult) -> model.RowOutcome:
     """The line of a held file or a dry run about a member that the file omits."""
-    warnings = model.stored_warnings(map(MemberWarning.of, _warnings(member, check)))
+    warnings = model.stored_warnings(_warnings(member, check))
     return model.RowOutcome(
         place=None,
         external_id=member.external_id,
@@ -89,9 +88,9 @@ def _last_day(member: MemberAccess, check: CheckResult) -> str:
     return max(check.file_date, member.effective_date)
 
 
-def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[Code]:
+def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[MemberWarning]:
     ends_on_file_date = _last_day(member, check) == check.file_date
-    return () if ends_on_file_date else (codes.rows.ENDS_ON_FIRST_DAY,)
+    return () if ends_on_file_date else (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
 
 
 def _ending(
