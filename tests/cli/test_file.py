@@ -54,8 +54,8 @@ def test_a_file_is_loaded_and_undone(
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
         "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal",
-        "2,E00001,created,,,,,",
-        "3,E00002,created,,,,,",
+        "2,E00001,created,,,,,,,",
+        "3,E00002,created,,,,,,,",
     ]
     undone = cli.json("file", "undo", "2")
     assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2})

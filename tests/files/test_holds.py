@@ -74,8 +74,8 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(
         "field": "plan",
         "hint": f"The member would leave plan {first}.",
     }
-    line |= {"changed": [], "left_plan": name, "transaction": None, "ordinal": None}
-    assert desk.report(held)[0] == line
+    rest: dict[str, Any] = {"changed": [], "left_plan": name, "transaction": None, "ordinal": None}
+    assert desk.report(held)[0] == line | rest
     assert plans(desk) == {first}
     done = desk.approve(held)
     assert (done.state, done.counts["moved"], "would_move" in done.counts) == ("done", MANY, False)
