@@ -156,14 +156,14 @@ def test_any_other_answer_is_a_failure_with_a_word_and_a_pause(
     desk.turn()
     shown = desk.show(endpoint)
     assert (shown["last_error"], shown["attempts"]) == (name.partition(":")[0], 1)
-    assert 5 <= seconds_until_retry(desk, shown) <= 8
+    assert 0 <= seconds_until_retry(desk, shown) <= 1
     desk.turn()  # too early
     assert numbers_of(receiver) == [1]
     desk.clock.advance(10)
     desk.turn()
     shown = desk.show(endpoint)
     assert shown["attempts"] == 2
-    assert 10 <= seconds_until_retry(desk, shown) <= 14
+    assert 1 <= seconds_until_retry(desk, shown) <= 2
     desk.clock.advance(20)
     desk.turn()
     assert numbers_of(receiver) == [1, 1, 1, 2]
@@ -251,7 +251,7 @@ def test_a_turn_that_breaks_costs_the_endpoint_an_attempt(
         assert len(receiver.bodies) == before
     shown = desk.show(endpoint)
     assert (shown["last_error"], shown["attempts"]) == ("internal_error", 1)
-    assert 5 <= seconds_until_retry(desk, shown) <= 8
+    assert 0 <= seconds_until_retry(desk, shown) <= 1
     assert "ZeroDivisionError" in desk.log.getvalue()
     desk.clock.advance(10)
     desk.turn()
