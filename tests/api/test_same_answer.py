@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.access.accounts import set_reopens_absent
+from frontdesk.codes.warnings import STILL_ENDED
 from frontdesk.db import Database
 from tests.api.conftest import codes
 from tests.conftest import Api
@@ -14,6 +15,7 @@ from tests.factories import EVERY_SCOPE, Customer, member_body, second_token
 from tests.files.loading import Desk, lines_of
 
 ENDED = "2026-11-19"
+TODAY = "2026-11-20"
 
 
 @pytest.fixture
@@ -48,6 +50,15 @@ def test_a_rehire_without_an_end_is_warned_of_everywhere(api: Api, path: str, de
     assert "Eligibility-Warnings" not in reopened.headers
     [member] = api.get(f"{path}?external_id=AB 000001").json()["data"]
     assert member["eligible"] is True
+
+
+def test_a_member_on_its_last_day_is_warned_that_it_ends_today(api: Api, path: str) -> None:
+    api.post(path, member_body(1, expiry_date=TODAY))
+    again = api.post(path, member_body(1))
+    assert again.headers["Eligibility-Warnings"] == "still_ended"
+    [member] = api.get(f"{path}?external_id=AB 000001").json()["data"]
+    assert member["eligible"] is True
+    assert "or ends today" in STILL_ENDED.sentence
 
 
 def test_an_end_and_a_new_identifier_are_not_warned_of(api: Api, path: str) -> None:

@@ -36,6 +36,9 @@ def test_an_account_has_the_time_zone_of_its_members(cli: CommandLine) -> None:
     assert cli.json("account", "time-zone", id_, "America/Denver")["time_zone"] == "America/Denver"
     assert cli.json("account", "time-zone", id_)["time_zone"] == "America/Denver"
     assert "must be a time zone by its name" in cli.refused("account", "time-zone", id_, "EST5")
+    both = cli.refused("account", "time-zone", id_, "UTC", "--clear", status=2)
+    assert both == "Error: Give either ZONE or --clear.\n"
+    assert cli.json("account", "time-zone", id_)["time_zone"] == "America/Denver"
     assert cli.json("account", "time-zone", id_, "--clear")["time_zone"] is None
 
 

@@ -99,7 +99,7 @@ HINTS = [
     ("phone", "617-555-0100 x12", "it looks like a number with an extension"),
     ("phone", "6.17555E+09", "it looks like a number that a spreadsheet has rounded"),
     ("phone", "+44 20 7946 0000", "it looks like a number outside North America"),
-    ("phone", "0612345678", "it begins with 0 or 1, as no number of North America does"),
+    ("phone", "06 12 34 56 78", "it begins with 0 or 1, as no number of North America does"),
     ("phone", "1 555 123 456", "it begins with 0 or 1, as no number of North America does"),
     ("email", "Robin Sample <robin@example.com>", "it looks like a name with an address"),
     ("email", "a@example.com;b@example.com", "it looks like several addresses"),

@@ -201,6 +201,9 @@ def test_a_likely_mistake_is_kept_and_warned_of(field: str, sent: str, warning: 
         ("phone", "111-111-1111"),
         ("phone", "555-555-5555"),
         ("phone", "1234567890"),
+        ("phone", "(123) 456-7890"),
+        ("phone", "+1 000 000 0000"),
+        ("phone", "1-111-111-1111"),
     ],
 )
 def test_a_placeholder_is_absent_and_warned_of(field: str, sent: str) -> None:

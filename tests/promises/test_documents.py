@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from frontdesk.api.routes import ENDPOINTS
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility.model import Outcome
 from frontdesk.events.model import EndpointState
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
 DECISIONS = ROOT / "docs/decisions"
 DECISION_START = r"# {number} \S[^\n]*\n\nStatus: in force \(\d{{4}}-\d\d\)\n\n## Decision\n\n\S"
+REQUEST = r"\b(GET|POST|PUT|PATCH|DELETE) (/v2/[\w{}/-]*[\w}])(?![\w{}/-]|…)"
 UNEXPLAINED = {"httpx2"}  # what starlette's test client speaks through
 
 
@@ -54,6 +56,17 @@ def test_the_readme_is_short_and_its_examples_are_answered_as_it_says(api: Api) 
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_request_that_a_page_names_has_an_endpoint() -> None:
+    answered = {(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in ENDPOINTS}
+    named = {
+        (method, re.sub(r"\{\w+\}|(?<=/)\d+(?=/|$)|(?<=-mappings/)[\w-]+", "{}", path))
+        for page in (*PAGES, *ROOT.glob("clients/*/README.md"))
+        for method, path in re.findall(REQUEST, page.read_text())
+    }
+    assert len(named) > 30
+    assert named - answered == set()
 
 
 @pytest.mark.parametrize(

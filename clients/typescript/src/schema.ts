@@ -3039,7 +3039,7 @@ export interface components {
          *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
          *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
-         *     - `still_ended`: The access has ended, and the record names no expiry_date, so it stays ended; to reopen it, clear expiry_date.
+         *     - `still_ended`: The access has ended, or ends today, and the record names no expiry_date, so the end stays; to reopen the access, clear expiry_date.
          * @example dob_not_midnight,state_not_recognised
          */
         "Eligibility-Warnings": string;

@@ -20,7 +20,7 @@ from frontdesk.cli.options import (
     option,
     read_text,
 )
-from frontdesk.cli.output import Output, describe, listing
+from frontdesk.cli.output import MISUSED, Output, describe, fail, listing
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.eligibility import list_holders
@@ -75,6 +75,8 @@ def time_zone(
     of access, and today for birth dates. Without a time zone a day lasts from its beginning in UTC
     to its end in Honolulu. Requests follow within 5 seconds.
     """
+    if clear and zone is not None:
+        fail("Give either ZONE or --clear.", status=MISUSED)
     if clear or zone is not None:
         chosen = None if clear else zone
         accounts.set_time_zone(context.tx, account_id, chosen)

@@ -100,7 +100,7 @@ EMAIL_TAKEN = _warning(
 )
 STILL_ENDED = _warning(
     "still_ended",
-    "The access has ended, and the record names no expiry_date, so it stays ended; to reopen it, "
-    "clear expiry_date.",
+    "The access has ended, or ends today, and the record names no expiry_date, so the end stays; to "
+    "reopen the access, clear expiry_date.",
     field="expiry_date",
 )

@@ -171,10 +171,13 @@ _UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _BETWEEN_DIGITS = rf"[ ().\/{_DASHES}{_SPACES}{_UNSEEN}\-]"
 # Ten digits, as docs/interface.md has them. With signs between them the first one is 2 to 9, perhaps
 # behind a 1 or +1: other countries group their numbers, too. And what stands for no number.
+_NO_PHONE = (
+    f"(?:0{_BETWEEN_DIGITS}*){{10}}|(?:1{_BETWEEN_DIGITS}*){{10}}"
+    f"|{''.join(f'{digit}{_BETWEEN_DIGITS}*' for digit in '1234567890')}"
+)
 PHONE_PATTERN = re.compile(
     f"{_BETWEEN_DIGITS}*(?:(?:[+]{_BETWEEN_DIGITS}*1{_BETWEEN_DIGITS}*|1{_BETWEEN_DIGITS}*)?"
-    f"[2-9]{_BETWEEN_DIGITS}*(?:[0-9]{_BETWEEN_DIGITS}*){{9}}"
-    f"|(?:0{_BETWEEN_DIGITS}*){{10}}|(?:1{_BETWEEN_DIGITS}*){{10}}|[01][0-9]{{9}})"
+    f"(?:[2-9]{_BETWEEN_DIGITS}*(?:[0-9]{_BETWEEN_DIGITS}*){{9}}|{_NO_PHONE})|[01][0-9]{{9}})"
 )
 ZIPCODE_PATTERN = re.compile(f"[0-9]{{5}}[ {_DASHES}{_SPACES}{_UNSEEN}\\-]{{0,3}}(?:[0-9]{{4}})?")
 _STORED_ZIPCODE = re.compile("[0-9]{5}(?:-?[0-9]{4})?")
