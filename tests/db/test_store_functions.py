@@ -17,7 +17,7 @@ import pytest
 from frontdesk import queues
 from frontdesk.access.accounts import list_secrets
 from frontdesk.audit import AuditEntry, Requester, record
-from frontdesk.eligibility import find_digests_of
+from frontdesk.eligibility import find_digests_of, last_member_id
 from frontdesk.files.actions import begin_file, delete_left_content
 from frontdesk.files.model import NewFile
 from frontdesk.invitations.model import InvitationState
@@ -125,6 +125,8 @@ def live(one: Installation, folder: Path) -> None:
         one.api.post(f"/v2/plans/{one.customer.plan_ids[0]}/eligibility", enrolled).status_code
         == 201
     )
+    person = f"last_name={enrolled['last_name']}&dob={enrolled['dob'][:10]}"
+    assert one.reader.get(f"/v2/eligibility?{person}").json()["data"]
     options = WorkerOptions(read_time=lambda _: one.clock())
     with closing(
         DeliveryWorker(one.config, one.db, MailCatcher(one.db, one.clock), options)
@@ -146,6 +148,7 @@ def live(one: Installation, folder: Path) -> None:
             == 5
         )
         assert len(find_digests_of(tx, [1, 2])) == 2
+        assert last_member_id(tx) > 2
         assert queue_state(tx, account, one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3
         [caught, *_] = list_messages(tx)

@@ -135,8 +135,11 @@ def exceptions() -> Iterator[dict[str, Any]]:
     yield expecting("listEligibleMembers", "422")  # an identifier stands alone, a date exists
     yield expecting("findEligibleMembers", "422")
     # An address is judged by more than its letters, an event and a time too.
-    for name in ("createWebhookEndpoint", "changeWebhookEndpoint", "replayWebhookEndpoint"):
+    for name in ("createWebhookEndpoint", "changeWebhookEndpoint"):
         yield expecting(name, "422")
+    # A place in the feed may be unknown, or deleted already.
+    yield expecting("replayWebhookEndpoint", "410 422")
+    yield expecting("listEvents", "410")
     yield expecting("enrolMembers", "422", "207")  # each record has its own status
     for name in ("endMember", "renameMember"):
         yield expecting(name, "422")
