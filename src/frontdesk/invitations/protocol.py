@@ -49,8 +49,7 @@ MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
 MAX_RETRY_SECONDS = 3600.0
 HOLD_LOOK_SECONDS = 1.0  # between two looks whether delivery is held, while nothing is claimed
 LAPSE_SECONDS = 1.0  # between two looks for leases that have run out, at least
-# The longest that the batches of an account at its limit are left alone: its settings may change
-# meanwhile.
+# The longest that batches of an account at its limit are left alone: its settings may change.
 _RECHECK_SECONDS = 5.0
 EVENT_OF = {
     InvitationState.SENT: AccountEventType.INVITATION_SENT,

@@ -23,7 +23,10 @@ def _columns(**by_kind: Sequence[str]) -> Mapping[str, ColumnKind]:
 
 CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "accounts": _columns(
-        id=["id"], account=["name"], fact=["state", "immediate_hourly_limit"], time=["created_at"]
+        id=["id"],
+        account=["name"],
+        fact=["state", "immediate_hourly_limit", "time_zone", "reopens_absent"],
+        time=["created_at"],
     ),
     "api_clients": _columns(
         id=["id", "account_id"],
