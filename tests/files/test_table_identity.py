@@ -57,6 +57,20 @@ def test_a_digest_bears_another_spelling_and_another_way_to_write_the_day() -> N
     assert len({*keys(written([HEAD, *ROWS]))}) == 2
 
 
+@pytest.mark.parametrize(
+    ("composed", "in_parts"), [("Jos\u00e9", "Jose\u0301"), ("\uae40", "\u1100\u1175\u11b7")]
+)
+def test_an_accent_written_as_a_character_of_its_own_makes_no_second_member(
+    composed: str, in_parts: str
+) -> None:
+    one, same, other = keys(
+        written(
+            [HEAD, *(["H1", name, *ROWS[0][2:]] for name in (composed, in_parts, in_parts[:1]))]
+        )
+    )
+    assert (one == same, one == other) == (True, False)
+
+
 def test_a_table_of_another_account_has_other_digests(desk: Desk, other: Desk) -> None:
     desk.load(written([HEAD, *ROWS]), mapping=BY_NAME)
     mine = set(desk.members())

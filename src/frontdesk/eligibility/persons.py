@@ -7,6 +7,7 @@ name, birth date, role or family show that the stored member with its identifier
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
@@ -38,8 +39,11 @@ Values = Mapping[str, Any]
 
 
 def fold_name(name: str) -> str:
-    """A name without letter case, spaces and punctuation."""
-    folded = name.casefold()
+    """A name without letter case, spaces and punctuation, in Unicode normal form C: a letter and
+    its accent may come as two characters.
+    """
+    composed = name if name.isascii() else unicodedata.normalize("NFC", name)
+    folded = composed.casefold()
     return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
 
 
