@@ -59,6 +59,8 @@ class PersonCheck:
             if has_same_name and given.get("dob") == values["dob"]:
                 return []
             person = stated_person(given)
+            if not (person.first_name or person.dob or person.role):
+                return []
         elif person.first_name == values["first_name"] and person.dob == values["dob"]:
             return []
         found = compare_people(person, person_of(values))

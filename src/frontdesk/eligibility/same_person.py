@@ -98,8 +98,11 @@ class PersonComparison(NamedTuple):
 
 def compare_people(person: StatedPerson, other: StatedPerson) -> PersonComparison:
     """The best agreement of the two. A correction may fit by its new or by its former values."""
-    pairs = product(_versions(person), _versions(other))
-    return min((_compare(*pair) for pair in pairs), key=_rank)
+    versions = _versions(person)
+    others = _versions(other)
+    if len(versions) == len(others) == 1:
+        return _compare(person, other)
+    return min((_compare(*pair) for pair in product(versions, others)), key=_rank)
 
 
 def spellings(name: str) -> frozenset[str]:
@@ -138,10 +141,12 @@ def _compare(person: StatedPerson, other: StatedPerson) -> PersonComparison:
     first_names = _compare_first_names(person.first_name, other.first_name)
     dobs = _compare_dobs(person.dob, other.dob)
     same_unless = _SAME_UNLESS.get((first_names, dobs))
-    is_same = same_unless is not None and same_unless.isdisjoint(_differences(person, other))
+    is_same = same_unless is not None
+    if same_unless:
+        is_same = same_unless.isdisjoint(_differences(person, other))
     if _differ(person.sequence, other.sequence):
         is_same = False
-    if dobs is not _EQUAL and _differ(_generation(person), _generation(other)):
+    if is_same and dobs is not _EQUAL and _differ(_generation(person), _generation(other)):
         is_same = False
     is_certain = is_same and same_unless is not _NOTHING_ELSE
     return PersonComparison(first_names, dobs, is_same, is_certain)
@@ -157,9 +162,8 @@ def _rank(comparison: PersonComparison) -> tuple[bool, bool, bool, bool]:
     )
 
 
-def _versions(person: StatedPerson) -> Iterator[StatedPerson]:
+def _versions(person: StatedPerson) -> tuple[StatedPerson, ...]:
     """The person as stated, and as it was before a correction."""
-    yield person
     former = {
         "first_name": person.former_first_name,
         "last_name": person.former_last_name,
@@ -167,11 +171,12 @@ def _versions(person: StatedPerson) -> Iterator[StatedPerson]:
         "gender": person.former_gender,
     }
     corrected = {name: value for name, value in former.items() if value}
-    if corrected:
-        yield person._replace(**corrected)
+    return (person, person._replace(**corrected)) if corrected else (person,)
 
 
 def _compare_first_names(one: str, other: str) -> Likeness:
+    if not one or not other:
+        return _ABSENT
     own = spellings(_without_generation(one)[0])
     others = spellings(_without_generation(other)[0])
     if not own.isdisjoint(others):
@@ -192,6 +197,8 @@ def _is_first_name(folded: str) -> bool:
 
 
 def _compare_dobs(one: str, other: str) -> Likeness:
+    if not one or not other:
+        return _ABSENT
     first = _day(one)
     second = _day(other)
     if first is None or second is None:
@@ -216,10 +223,11 @@ def _day(text: str) -> date | None:
 
 def _differences(person: StatedPerson, other: StatedPerson) -> Iterator[str]:
     """What differs besides first name and birth date, as far as both have it."""
-    own = last_name_spellings(person.last_name)
-    others = last_name_spellings(other.last_name)
-    if own and others and own.isdisjoint(others):
-        yield LAST_NAME
+    if person.last_name != other.last_name:
+        own = last_name_spellings(person.last_name)
+        others = last_name_spellings(other.last_name)
+        if own and others and own.isdisjoint(others):
+            yield LAST_NAME
     if {person.gender, other.gender} == {"male", "female"}:
         yield GENDER
     if _differ(person.role, other.role):
@@ -240,6 +248,8 @@ def _generation(person: StatedPerson) -> str:
 
 def _without_generation(name: str) -> tuple[str, str]:
     """The name, and the Jr, Sr or II at its end. A name that has no other word keeps it."""
+    if not name or name.isalpha():
+        return name, ""
     rest = name.casefold().rstrip(" .,")
     words = _BETWEEN_WORDS.split(rest)
     generation = _GENERATIONS.get(words[-1], "")
