@@ -85,9 +85,8 @@ def test_an_erased_member_can_come_back_but_is_never_mailed(life: Life) -> None:
     again = life.api.post(life.path, body)
     assert (again.status_code, again.headers["Invitation"]) == (201, "none; reason=suppressed")
     assert again.json()["id"] != life.member_id
-    file = life.desk.load(
-        csv_of([row(1, external_id=KEY, member_id=VALUES["member_id"], zipcode="02150")])
-    )
+    said = {name: VALUES[name] for name in ("member_id", "first_name", "last_name", "dob")}
+    file = life.desk.load(csv_of([row(1, external_id=KEY, **said, zipcode="02150")]))
     assert file.counts["updated"] == 1
     query = select(members.c.external_id).where(members.c.id == life.member_id)
     assert life.db.ask(lambda tx: tx.execute(query).scalar_one()) == ""

@@ -4725,7 +4725,9 @@ export interface operations {
              *     - `repeated_differently`: Another row has the same external_id and other values: keep one row, or make the identifier from more columns.
              *     - `no_medical_coverage`: The 834 has no coverage that counts: a stored member keeps its access, a new member is refused. If one of its coverages gives access, add its code (HD03) to `coverages` in the mapping.
              *     - `address_of_subscriber`: The dependent has no address; its subscriber's was used.
-             *     - `identity_conflict`: The stored member with this external_id has another name, birth date, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
+             *     - `identity_conflict`: The stored member with this external_id is another person, by name, birth date, sex, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
+             *     - `dob_changed`: The row has another birth date than the stored member. Everything else agrees, so it counts as the same person.
+             *     - `first_name_changed`: The row has another first name than the stored member. Everything else agrees, so it counts as the same person.
              *     - `gender_unknown`: DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
              *     - `untidy_file`: The file has small faults with a clear meaning, which the hint names: an 834 wrong counts, a table its header again between the rows, which is skipped, …

@@ -110,7 +110,7 @@ def list_all(
     nothing = "There is no account yet. Make one: frontdesk account create --name NAME"
     return listing(
         items,
-        "id name state created_at immediate_this_hour immediate_hourly_limit",
+        "id name state time_zone created_at immediate_this_hour immediate_hourly_limit",
         nothing=nothing,
     )
 

@@ -72,10 +72,22 @@ ADDRESS_OF_SUBSCRIBER = _row(
 )
 IDENTITY_CONFLICT = _row(
     "identity_conflict",
-    "The stored member with this external_id has another name, birth date, role or family: "
-    "correct the record, rename the stored member if its number was given to somebody "
+    "The stored member with this external_id is another person, by name, birth date, sex, role or "
+    "family: correct the record, rename the stored member if its number was given to somebody "
     "new, or name members in another way.",
     remedy=Remedy.RENAME_MEMBER,
+)
+DOB_CHANGED = _row(
+    "dob_changed",
+    "The row has another birth date than the stored member. Everything else agrees, so it counts "
+    "as the same person.",
+    field="dob",
+)
+FIRST_NAME_CHANGED = _row(
+    "first_name_changed",
+    "The row has another first name than the stored member. Everything else agrees, so it counts "
+    "as the same person.",
+    field="first_name",
 )
 GENDER_UNKNOWN = _row(
     "gender_unknown",

@@ -27,7 +27,8 @@ from frontdesk.eligibility.model import (
     StoredMember,
     Submission,
 )
-from frontdesk.eligibility.persons import Values, are_two_people, names_in, person_of
+from frontdesk.eligibility.person_check import PersonCheck
+from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
 from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
@@ -47,15 +48,6 @@ NOT_ENROLLED = Fault(
     codes.faults.NOT_ENROLLED,
     "is not that of a member under this plan; send the row to the plan of the member, or enrol it first",
 )
-IDENTITY_CONFLICT = Fault(
-    "external_id",
-    codes.rows.IDENTITY_CONFLICT,
-    "is that of a stored member with another name, birth date, role or family. If it is the same "
-    "person, correct the record. If the number was given to somebody new, rename the stored member. "
-    "Else the mapping has to name members in another way "
-    "(identify)",
-)
-
 # Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an
 # expiry_date clears the mark: from then on the end is the sender's own (docs/decisions/0091).
 BEFORE_ABSENCE = "expiry_before_absence"
@@ -163,6 +155,7 @@ class ChunkState:
             for plan in stored.plans.values()
         }
         self.is_dry_run = stored.is_dry_run
+        self.person_check = PersonCheck(stored.members.values())
         self.subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in stored.members.values():
             self.note_family(member)
@@ -178,6 +171,11 @@ class ChunkState:
         refusal = _not_allowed(submission, own)
         if refusal is not None:
             return refusal
+        if own is not None:
+            warnings = self.person_check.check(submission, own)
+            if isinstance(warnings, Invalid):
+                return warnings
+            submission = _warned(submission, warnings)
         if taken:
             effect = self._effect_with_taken_keys(submission, own, taken)
         elif own is None:
@@ -449,11 +447,13 @@ class ChunkState:
         if invitation is Delivery.IMMEDIATE and not self.places.take(submission.account_id):
             invitation = QueuedReason.IMMEDIATE_LIMIT
         warnings = record.warnings
-        if outcome is not Outcome.CREATED and "dob" in changes:
-            warnings += _identity_warnings(changes)
-        if outcome is Outcome.CREATED and submission.file_id is None:
-            # Of a file the column is judged as a whole (files.check).
-            warnings += _ssn_warnings(values["external_id"])
+        if submission.file_id is None:
+            # The rows of a file have warnings of the person check, and the column of the
+            # identifiers is judged as a whole (files.check).
+            if outcome is Outcome.CREATED:
+                warnings += _ssn_warnings(values["external_id"])
+            elif "dob" in changes:
+                warnings += _identity_warnings(changes)
         if (
             not self.plans[submission.plan_id]["accepting_patients"]
             and submission.action is Action.ENROL
@@ -485,7 +485,7 @@ class ChunkState:
 
 def _not_allowed(submission: Submission, own: StoredMember | None) -> FrontdeskError | None:
     """The refusal of a record that does more than its request lets it do, or of a row of a file that
-    ends or compares no member of its plan, or that describes another person than the stored member.
+    ends or compares no member of its plan.
     """
     refusal = _unintended(submission, own)
     if refusal is not None:
@@ -495,9 +495,6 @@ def _not_allowed(submission: Submission, own: StoredMember | None) -> FrontdeskE
     is_under = own is not None and own.values["plan_id"] == submission.plan_id
     if submission.action is not Action.ENROL and not is_under:
         return _invalid([*submission.record.faults, NOT_ENROLLED])
-    person = submission.context.person
-    if own is not None and person and are_two_people(person, person_of(own.values)):
-        return Invalid([IDENTITY_CONFLICT])
     return None
 
 
@@ -526,6 +523,14 @@ def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskEr
         code = codes.faults.OTHER_PLAN
         return Conflict(code.sentence, code=code, field="external_id")
     return None
+
+
+def _warned(submission: Submission, warnings: Sequence[MemberWarning]) -> Submission:
+    if not warnings:
+        return submission
+    record = submission.record
+    warned = replace(record, warnings=(*record.warnings, *warnings))
+    return submission._replace(record=warned)
 
 
 def _without_email(submission: Submission) -> Submission:

@@ -186,7 +186,7 @@ _NO_DIGITS = re.compile("[^0-9]+")
 # of Hangul, the blank of Braille and the selectors of variants are invisible too.
 _LOOK_ALIKE = re.compile(
     rf"[{_DASHES}{_SPACES}{_UNSEEN}\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164"
-    r"\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+    r"\ufe00-\ufe0f\uffa0\ufffd\u02d7\u2043\U000e0000-\U000e0fff]"
 )
 _PLAIN_CHARACTERS = (
     "must not have invisible characters, nor other dashes and spaces than hyphen and space: it "

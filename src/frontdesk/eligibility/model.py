@@ -88,20 +88,22 @@ class MemberRecord:
 
 
 class StatedPerson(NamedTuple):
-    """The person in a row of an 834; "" for absent values. `role` is the `subscriber_relationship`,
-    `family` a digest of the family's number, `sequence` the birth sequence. A correction replaces
-    the `former` values.
+    """The person in a row of a file; "" for absent values. `role` is the `subscriber_relationship`.
+    An 834 alone has a `family` (a digest of the family's number), a `sequence` (of birth), and the
+    `former` values that a correction replaces.
     """
 
     first_name: str = ""
     last_name: str = ""
     dob: str = ""
+    gender: str = ""
     role: str = ""
     family: str = ""
     sequence: str = ""
     former_first_name: str = ""
     former_last_name: str = ""
     former_dob: str = ""
+    former_gender: str = ""
 
 
 class RowContext(NamedTuple):

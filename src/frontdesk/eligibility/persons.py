@@ -1,9 +1,5 @@
-"""The person check (pure): compares an 834's row with the stored member. And the digest that
-similar people share.
-
-An 834 identifies a person by the way of the account's mapping. The person check refuses a row if
-name, birth date, role or family show that the stored member with its identifier is another person
-(docs/834.md, The person check).
+"""The names of people in identifiers and digests, the digest that similar people share, and the
+person of a stored member.
 """
 
 import re
@@ -16,13 +12,9 @@ from frontdesk.eligibility.model import StatedPerson
 from frontdesk.text import keyed_hash
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
+# The fields of a row that describe the person, and tell it from another one.
+STATED_FIELDS = frozenset(("first_name", "last_name", "dob", "gender", "subscriber_relationship"))
 DIGEST_SIZE = 16  # bytes
-
-# Placeholders for a child without a name yet, folded.
-_NEWBORN = re.compile(
-    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?"
-    r"|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
-)
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _SHORTEST_WORD = 3
@@ -59,47 +51,27 @@ def names_in(last_name: str) -> frozenset[str]:
     return frozenset(filter(None, (fold_name(last_name), *long_words)))
 
 
-def are_two_people(person: StatedPerson, other: StatedPerson) -> bool:
-    """True if a row and a stored member, or two rows, clearly describe two people."""
-    first_names = [
-        *filter(None, map(_known_first_name, (person.first_name, person.former_first_name)))
-    ]
-    last_names = [*filter(None, map(fold_name, (person.last_name, person.former_last_name)))]
-    births = [*filter(None, (person.dob, person.former_dob))]
-    first = _known_first_name(other.first_name)
-    last = fold_name(other.last_name)
-    same_first = any(first.startswith(name) or name.startswith(first) for name in first_names)
-    has_first = same_first if first_names and first else None
-    has_last = last in last_names if last_names and last else None
-    has_dob = other.dob in births if births and other.dob else None
-    has_other_role = _differ(person.role, other.role)
-    has_other_family = _differ(person.family, other.family)
-    is_twin = _differ(person.sequence, other.sequence)
-    if is_twin or has_first is False:
-        return True
-    if has_dob is False and (has_last is False or has_other_role):
-        return True
-    if has_other_family:
-        return not (has_first and has_dob)
-    return has_first is None and has_dob is None and has_other_role
-
-
-def _differ(one: str, other: str) -> bool:
-    """True if both values are there and differ."""
-    return bool(one and other) and one != other
-
-
 def person_of(values: Values) -> StatedPerson:
     """The person of a stored member."""
-    role = values["subscriber_relationship"] or ""
-    family = values["family_digest"] or ""
-    return StatedPerson(values["first_name"], values["last_name"], values["dob"], role, family)
+    return StatedPerson(
+        first_name=values["first_name"],
+        last_name=values["last_name"],
+        dob=values["dob"],
+        gender=values["gender"],
+        role=values["subscriber_relationship"] or "",
+        family=values["family_digest"] or "",
+    )
 
 
-def _known_first_name(name: str) -> str:
-    """The folded name; "" for an initial or a placeholder."""
-    folded = fold_name(name)
-    return "" if len(folded) < 2 or _NEWBORN.fullmatch(folded) else folded
+def stated_person(given: Values) -> StatedPerson:
+    """The person of a row by its values; the row of a table has no more."""
+    return StatedPerson(
+        first_name=given.get("first_name") or "",
+        last_name=given.get("last_name") or "",
+        dob=given.get("dob") or "",
+        gender=given.get("gender") or "",
+        role=given.get("subscriber_relationship") or "",
+    )
 
 
 def person_digest(hasher: blake2b, values: Values) -> str | None:

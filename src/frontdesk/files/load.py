@@ -36,6 +36,7 @@ from frontdesk.eligibility.model import (
     Outcome,
     Submission,
 )
+from frontdesk.eligibility.persons import stated_person
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model
@@ -252,6 +253,10 @@ class RowRecogniser:
         if row.action is Action.END and not values.get("expiry_date"):
             values = values | {"expiry_date": file.file_date}
             context = context._replace(keeps_earlier_end=True)
+        if row.stated_values:
+            # What can't be read is no fault of an end.
+            stated = eligibility.parse_member(row.stated_values, today=self._today, lenient=True)
+            context = context._replace(person=stated_person(stated.given))
         of_new = row.values_of_new
         given = {**values, **of_new} if of_new else values
         record = eligibility.parse_member(given, today=self._today, lenient=True)

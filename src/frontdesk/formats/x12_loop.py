@@ -113,11 +113,16 @@ class MemberLoop:
         """An element about the person, "" without one."""
         return self.person.get(tag, PADDING)[position].strip()
 
-    def named(self, segments: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
-        """First name, last name and birth date by these segments, `person` or `former`."""
+    def named(self, segments: Mapping[str, Sequence[str]]) -> tuple[str, str, str, str]:
+        """First name, last name with its suffix, birth date and code of the sex by these segments,
+        `person` or `former`.
+        """
         name = segments.get("NM1", PADDING)
         birth = segments.get("DMG", PADDING)
-        return name[4].strip(), name[3].strip(), x12_date(birth[2].strip())
+        suffix = name[7].strip()
+        # A number there is NM108, written one element too early.
+        last_name = f"{name[3].strip()} {'' if suffix.isdigit() else suffix}".strip()
+        return name[4].strip(), last_name, x12_date(birth[2].strip()), birth[3].strip().upper()
 
     def address(self) -> dict[str, object]:
         """The fields of the member's address that the loop carries."""

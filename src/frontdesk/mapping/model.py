@@ -17,7 +17,8 @@ class Row:
     row 1, the first line of JSON lines is 1, the ISA of an 834 is segment 1.
 
     `values` are the interface's fields, as a JSON body carries them; a row that ends a member has
-    `external_id` and `expiry_date` only. `plan` is the external_id of the plan that the row names,
+    `external_id` and `expiry_date` only, that of a table what it says of the person in
+    `stated_values`. `plan` is the external_id of the plan that the row names,
     None for the plan of the file. A row with `faults` of the reader is refused; its values hold the
     external_id at most, for the report. A `skipped` row is one that the mapping leaves out.
 
@@ -38,6 +39,7 @@ class Row:
     context: RowContext = NO_CONTEXT
     skipped: bool = False
     family: str = ""
+    stated_values: Mapping[str, object] | None = field(default=None, compare=False)
     part: "FamilyPart | None" = field(default=None, compare=False)
     leans_on_other: bool = field(default=False, compare=False)
     transaction: int = field(default=0, compare=False)

@@ -14,6 +14,7 @@ from typing import Any
 from frontdesk import codes
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, MemberWarning, RowContext
+from frontdesk.eligibility.persons import STATED_FIELDS
 from frontdesk.errors import Fault
 from frontdesk.formats.csv_rows import PlainRows, split_quoted
 from frontdesk.formats.json_rows import ObjectRow
@@ -222,7 +223,10 @@ class TableColumns:
         if not _applies(self._ends, cells):
             return row
         values = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
-        return replace(row, values=values, action=Action.END, context=_ENDS, family="")
+        stated = {name: value for name, value in row.values.items() if name in STATED_FIELDS}
+        ended = replace(row, values=values, action=Action.END, context=_ENDS, family="")
+        ended.stated_values = stated
+        return ended
 
     def _values(self, cells: Sequence[str]) -> dict[str, object]:
         """A blank cell is absent, the clearing word is null."""

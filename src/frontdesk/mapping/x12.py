@@ -10,11 +10,11 @@ import pickle
 import re
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain, groupby
+from itertools import chain, combinations, groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -22,7 +22,8 @@ from frontdesk import codes
 from frontdesk.eligibility import field_kinds
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, MemberWarning, RowContext, StatedPerson
-from frontdesk.eligibility.persons import are_two_people, fold_name, names_in
+from frontdesk.eligibility.persons import fold_name, names_in
+from frontdesk.eligibility.same_person import compare_people
 from frontdesk.errors import Fault, fault_of
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.formats.source import Source
@@ -31,7 +32,6 @@ from frontdesk.formats.x12_loop import (
     ADD,
     LONGEST_PERSON_CODE,
     MISSPELT_FAMILY,
-    PADDING,
     SSN_QUALIFIER,
     MemberLoop,
 )
@@ -71,6 +71,7 @@ APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and
 _IN_MEMORY = 8 * 1024**2
 _OFFSET_BITS = 40
 MEMBER_LOOPS_LIMIT = 100
+DESCRIPTIONS_LIMIT = 30  # of one person in its loops, which are compared in pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +242,7 @@ class MemberReader:
     ) -> Iterator[model.Row]:
         """The row of a member; of two people with one identifier, a refused row for each loop."""
         last = placed[-1][1]
-        people = [self._names.person(loop) for _, loop in placed if len(placed) > 1]
-        if any(
-            are_two_people(each, people[0]) and are_two_people(people[0], each)
-            for each in people[1:]
-        ):
+        if len(placed) > 1 and _are_of_two_people(self._names.person(loop) for _, loop in placed):
             for place, loop in placed:
                 faults = (model.IDENTIFIER_SHARED,)
                 yield _placed(model.Row(place, {"external_id": loop.key}, faults=faults), loop)
@@ -339,11 +336,24 @@ class MemberNames:
         """The person of the loop, for the person check."""
         role = "Primary" if loop.is_subscriber else "Dependent"
         family = loop.family and self._family_digest(loop.family)  # accounts share no family
-        person = (*loop.named(loop.person), role, family, loop.ins[17])
-        return (
-            StatedPerson(*person, *loop.named(loop.former))
-            if loop.former
-            else StatedPerson(*person)
+        first_name, last_name, dob, sex = loop.named(loop.person)
+        person = StatedPerson(
+            first_name=first_name,
+            last_name=last_name,
+            dob=dob,
+            gender=field_kinds.X12_GENDERS.get(sex, ""),
+            role=role,
+            family=family,
+            sequence=loop.ins[17],
+        )
+        if not loop.former:
+            return person
+        first_name, last_name, dob, sex = loop.named(loop.former)
+        return person._replace(
+            former_first_name=first_name,
+            former_last_name=last_name,
+            former_dob=dob,
+            former_gender=field_kinds.X12_GENDERS.get(sex, ""),
         )
 
     def _made(self, ways: MemberWay | None, loop: MemberLoop, *, is_former: bool = False) -> str:
@@ -386,6 +396,14 @@ class MemberNames:
         return (
             _SSN_PREFIX + hmac.digest(self._secret, digits.encode(), "sha256").hex()[:_SSN_LETTERS]
         )
+
+
+def _are_of_two_people(people: Iterable[StatedPerson]) -> bool:
+    """Whether the loops of one identifier are about two people, or may be."""
+    described = {*people}
+    if len(described) > DESCRIPTIONS_LIMIT:
+        return True
+    return not all(compare_people(*pair).is_certain for pair in combinations(described, 2))
 
 
 def _placed(row: model.Row, loop: MemberLoop) -> model.Row:
@@ -502,18 +520,16 @@ def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
     """The fields about the person that the loop carries. A code that has no meaning stays as it is,
     to be refused.
     """
-    name = loop.person.get("NM1", PADDING)
+    first_name, last_name, dob, sex = loop.named(loop.person)
     contacts = loop.contacts
     code = loop.ins[2]
-    sex = loop.element("DMG", 3).upper()
     found = {
         "external_id": loop.key,
         "member_id": names.member_id(loop),
-        "first_name": name[4].strip(),
-        # A number there is NM108, written one element too early.
-        "last_name": f"{name[3].strip()} {'' if name[7].strip().isdigit() else name[7].strip()}".strip(),
-        "middle_name": name[5].strip(),
-        "dob": loop.dob,
+        "first_name": first_name,
+        "last_name": last_name,
+        "middle_name": loop.element("NM1", 5),
+        "dob": dob,
         "gender": field_kinds.X12_GENDERS.get(sex),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
