@@ -115,6 +115,8 @@ def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) 
         ("external_id", "AB\u20131", "lookalike_character"),
         ("member_id", "AB\u22121", "lookalike_character"),
         ("member_id", "AB1\ufe0f", "lookalike_character"),
+        ("external_id", "AB\ufffd1", "lookalike_character"),
+        ("member_id", "AB\u02d71", "lookalike_character"),
         ("member_id", "AB\u31641", "lookalike_character"),
         ("zipcode", 2134, "wrong_type"),
         ("invite_immediately", "true", "wrong_type"),
