@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, reset_tzpath
 import pytest
 
 from frontdesk.access.accounts import set_time_zone
-from frontdesk.clock import AccountDay, account_day
+from frontdesk.clock import AccountDay, _account_day, account_day
 from frontdesk.db import Database
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid
@@ -136,6 +136,7 @@ def test_zones_are_known_where_the_system_has_none() -> None:
     try:
         reset_tzpath(to=[])
         ZoneInfo.clear_cache()
+        _account_day.cache_clear()
         assert account_day(LATE, NEW_YORK) == AccountDay("2026-11-20", "2026-11-20")
     finally:
         reset_tzpath()
