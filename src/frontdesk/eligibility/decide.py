@@ -171,7 +171,7 @@ class ChunkState:
         refusal = _not_allowed(submission, own)
         if refusal is not None:
             return refusal
-        if own is not None:
+        if own is not None and submission.file_id is not None:
             warnings = self.person_check.check(submission, own)
             if isinstance(warnings, Invalid):
                 return warnings

@@ -46,10 +46,8 @@ class PersonCheck:
 
     def check(self, submission: Submission, own: StoredMember) -> Invalid | list[MemberWarning]:
         """The refusal of the row if it is about another person than the stored member, else
-        warnings about another name or date. A POST gets neither.
+        warnings about another name or date.
         """
-        if submission.file_id is None:
-            return []
         person = submission.context.person
         given = submission.record.given
         values = own.values
