@@ -23,6 +23,7 @@ from tests.faults.callers import LEVEL, times
 from tests.mapping.faulty import FAULTS
 
 NOT_IN_A_SCHEMA = {
+    "lookalike_character",
     "control_character",
     "malformed_email",
     "not_a_date",
