@@ -12,7 +12,7 @@ from frontdesk import codes, usage
 from frontdesk.access import caller_of
 from frontdesk.access.callers import OneAtATime, RequestLimits, TokenCheck
 from frontdesk.access.model import Caller
-from frontdesk.clock import Clock, system_clock
+from frontdesk.clock import AccountDay, Clock, account_day, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.checks import WriteProbe
@@ -88,6 +88,10 @@ class App:
         self.usage = usage.counter_of(db.engine)
         self.request_costs = usage.RequestCostCounter(self._save_request_costs_soon)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
+
+    def day_of(self, caller: Caller) -> AccountDay:
+        """The day where the members of the caller's account live."""
+        return account_day(self.clock(), caller.time_zone)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that may write beside the event loop. Raises Unavailable when it takes

@@ -47,10 +47,9 @@ def _account_day(quarter: int, time_zone: str | None) -> AccountDay:
     return AccountDay(earliest, begin.date().isoformat())
 
 
-def is_time_zone(name: str) -> bool:
-    """Whether the name is in the database of time zones, such as `America/New_York`."""
+def find_time_zone(name: str) -> ZoneInfo | None:
+    """The time zone of this name in the database of time zones, such as `America/New_York`."""
     try:
-        ZoneInfo(name)
+        return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        return False
-    return True
+        return None

@@ -12,7 +12,7 @@ from frontdesk import codes
 from frontdesk.access import store
 from frontdesk.access.callers import digest, new_secret
 from frontdesk.access.model import Account, AccountState, ApiClient, ClientSecret, NewClient, Scope
-from frontdesk.clock import is_time_zone
+from frontdesk.clock import find_time_zone
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 
@@ -57,7 +57,7 @@ def set_time_zone(tx: Tx, account_id: int, time_zone: str | None) -> Account:
     """Change where the days of the account's members begin and end. Raises Invalid for a name that
     is in no database of time zones, NotFound.
     """
-    if time_zone is not None and not is_time_zone(time_zone):
+    if time_zone is not None and find_time_zone(time_zone) is None:
         rule = "must be a time zone by its name, such as America/New_York"
         raise Invalid([Fault("time_zone", codes.operators.UNKNOWN_TIME_ZONE, rule)])
     store.lock_account(tx, account_id)

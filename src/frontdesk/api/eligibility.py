@@ -14,7 +14,6 @@ from frontdesk import codes
 from frontdesk.access.model import Scope
 from frontdesk.api.paths import Path
 from frontdesk.app import App
-from frontdesk.clock import account_day
 from frontdesk.codes import Kind
 from frontdesk.codes.operators import Noun
 from frontdesk.db import Tx
@@ -133,7 +132,9 @@ def _submission(app: App, request: Request, raw: bytes) -> Submission:
     """The record of the body. Raises NotFound, Malformed."""
     plan_id = request.path_id("plan_id")
     body = parse_json_object(raw)
-    record = parse_member(body, today=latest_day(app, request), strict=request.prefers_strict())
+    record = parse_member(
+        body, today=app.day_of(request.caller).latest, strict=request.prefers_strict()
+    )
     if record.ignored:
         note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     by = (request.caller.client_id, request.request_id)
@@ -141,11 +142,6 @@ def _submission(app: App, request: Request, raw: bytes) -> Submission:
     return Submission(
         request.account_id, plan_id, record, *by, intent=intent_of(request, moves=True), once=own
     )
-
-
-def latest_day(app: App, request: Request) -> str:
-    """The latest day that it may be where the members of the caller's account live."""
-    return account_day(app.clock(), request.caller.time_zone).latest
 
 
 @GROUP.post(

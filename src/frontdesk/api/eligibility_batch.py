@@ -18,7 +18,6 @@ from frontdesk.api.eligibility import (
     changed_fields,
     intent_of,
     invitation_of,
-    latest_day,
     likely_field,
     status_of,
     warnings_of,
@@ -238,7 +237,7 @@ async def _enrol_in_order(
     others are not tried.
     """
     loop = asyncio.get_running_loop()
-    today = latest_day(app, request)
+    today = app.day_of(request.caller).latest
     strict = request.prefers_strict()
     place = (request.account_id, request.path_id("plan_id"))
     by = (request.caller.client_id, request.request_id)

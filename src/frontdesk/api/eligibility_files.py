@@ -18,7 +18,6 @@ from frontdesk.api.envelope import address_with, enveloped, enveloped_page
 from frontdesk.api.paths import Path
 from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
-from frontdesk.clock import account_day
 from frontdesk.codes import Kind
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, Malformed
@@ -235,7 +234,7 @@ async def _suggest(
     await app.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id))
     is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
-    today = account_day(app.clock(), request.caller.time_zone).latest
+    today = app.day_of(request.caller).latest
     options = {"today": today, "format": new.format, "encoding": new.encoding, "sheet": new.sheet}
     with TemporaryFile() as kept:
         size = await _copy(kept, start, rest, limit)

@@ -13,7 +13,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.envelope import digest_of, enveloped_page, enveloped_read
 from frontdesk.api.paths import Path
 from frontdesk.app import App
-from frontdesk.clock import AccountDay, account_day
+from frontdesk.clock import AccountDay
 from frontdesk.db import Tx
 from frontdesk.eligibility import reading
 from frontdesk.eligibility.fields import UNIQUE
@@ -68,7 +68,7 @@ async def show_eligible_member(app: App, request: Request) -> Response:
     """
     member_id = _member_id(request)
     place = _place(request)
-    day = _day(app, request)
+    day = app.day_of(request.caller)
     record = await app.ask(lambda tx: reading.get_record(tx, member_id, **place, day=day))
     await record_read(app, request, "member.read", member_id)
     data = orjson.dumps(record)
@@ -101,7 +101,7 @@ async def list_eligible_members(app: App, request: Request) -> Response:
     """
     query = request.parameters
     place = _place(request)
-    day = _day(app, request)
+    day = app.day_of(request.caller)
     names = _names(query)
     size = query.get("page[size]", PER_PAGE)
     since = _time(query, "updated_since", "time in UTC, YYYY-MM-DDThh:mm:ssZ")
@@ -172,7 +172,7 @@ async def find_eligible_members(app: App, request: Request) -> Response:
     """
     query = request.parameters
     names = _names(query)
-    day = _day(app, request)
+    day = app.day_of(request.caller)
     account_id = request.account_id
     if names is None:
         person = _person(query)
@@ -276,8 +276,3 @@ def _member_id(request: Request) -> int:
 
 def _place(request: Request) -> dict[str, Any]:
     return {"account_id": request.account_id, "plan_id": request.path_id("plan_id")}
-
-
-def _day(app: App, request: Request) -> AccountDay:
-    """The day where the members of the caller's account live."""
-    return account_day(app.clock(), request.caller.time_zone)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from rich.progress import MofNCompleteColumn
 
@@ -16,7 +16,7 @@ from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.layout import Item, Part, heading, picked, progress, table
 from frontdesk.cli.options import option
 from frontdesk.cli.output import MISUSED, Output, fail, opened_file, settings
-from frontdesk.clock import system_clock
+from frontdesk.clock import find_time_zone, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
@@ -122,9 +122,8 @@ def _stored(config: Config, days: int) -> _Past:
 
 
 def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
+    found = find_time_zone(name)
+    if found is None:
         fail(
             (
                 "This machine does not know the time zone. Give a name of the system's time zone "
@@ -132,6 +131,7 @@ def _zone(name: str) -> ZoneInfo:
             ),
             status=MISUSED,
         )
+    return found
 
 
 def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) -> _Past:

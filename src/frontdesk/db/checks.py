@@ -255,11 +255,10 @@ def schema_failure(db: Database, revision: str | None) -> CheckFailure | None:
     Raises Unavailable.
     """
     present = _columns_of(db)
-    if revision is None:
-        return foreign_table(present) or other_schema(None)
-    if is_foreign(revision, present):
-        return _FOREIGN_REVISION
-    if not can_use(db, revision):
+    foreign = _foreign_failure(revision, present)
+    if foreign is not None:
+        return foreign
+    if revision is None or not can_use(db, revision):
         return other_schema(revision)
     expected = {
         (table.name, column.name) for table in load_tables().tables.values() for column in table.c
@@ -279,13 +278,16 @@ def foreign_failure(db: Database, revision: str | None) -> CheckFailure | None:
     """The problem of a database with tables of another program, which `migrate` must leave alone.
     Raises Unavailable.
     """
-    present = _columns_of(db)
+    return _foreign_failure(revision, _columns_of(db))
+
+
+def _foreign_failure(revision: str | None, present: Columns) -> CheckFailure | None:
     if revision is None:
-        return foreign_table(present)
-    return _FOREIGN_REVISION if is_foreign(revision, present) else None
+        return _foreign_table(present)
+    return _FOREIGN_REVISION if _is_foreign(revision, present) else None
 
 
-def foreign_table(present: Columns) -> CheckFailure | None:
+def _foreign_table(present: Columns) -> CheckFailure | None:
     """The problem of tables without a revision that have names of ours."""
     names = sorted({table for table, _ in present} & load_tables().tables.keys())
     if not names:
@@ -294,7 +296,7 @@ def foreign_table(present: Columns) -> CheckFailure | None:
     return CheckFailure(what, _EMPTY_REMEDY)
 
 
-def is_foreign(revision: str, present: Columns) -> bool:
+def _is_foreign(revision: str, present: Columns) -> bool:
     """Whether the revision is that of another program, which keeps one in the same table."""
     is_ours = any(table == "installation" for table, _ in present)
     return not is_ours or (revision < HEAD and revision not in _REVISIONS)

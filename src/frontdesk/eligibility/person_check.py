@@ -114,10 +114,10 @@ def _keys(person: StatedPerson, dob: str) -> Iterator[PersonKey]:
 
 
 def _conflict_with(member: StoredMember) -> Fault:
-    """The fault, with the id of the member whom the row fits; one of a dry run has none."""
+    """The fault, with the id of the member that fits the row; one of a dry run has none."""
     id_ = int(member.values["id"] or FIRST_DRY_RUN_ID)
-    who = f"member {id_}" if id_ < FIRST_DRY_RUN_ID else "another member"
-    return IDENTITY_CONFLICT._replace(message=f"{_CONFLICT}. The row describes {who}")
+    fitting = f"member {id_}" if id_ < FIRST_DRY_RUN_ID else "another member"
+    return IDENTITY_CONFLICT._replace(message=f"{_CONFLICT}. The row describes {fitting}")
 
 
 def _warnings(

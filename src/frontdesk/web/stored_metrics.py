@@ -190,10 +190,10 @@ def client_metrics(tx: Tx, now: datetime) -> list[Metric]:
     costs = list_request_costs(tx, oldest_slot(now, SLOT_MINUTES))[:MOST_SHOWN]
     names = find_client_ids(tx, [each.client for each in costs])
     for each in costs:
-        whose = [names.get(each.client, ""), str(each.account_id or "")]
-        requests.add_metric(whose, each.requests)
-        seconds.add_metric([*whose, "loop"], each.loop_us / 1e6)
-        seconds.add_metric([*whose, "database"], each.database_us / 1e6)
+        client = [names.get(each.client, ""), str(each.account_id or "")]
+        requests.add_metric(client, each.requests)
+        seconds.add_metric([*client, "loop"], each.loop_us / 1e6)
+        seconds.add_metric([*client, "database"], each.database_us / 1e6)
     return [seconds, requests]
 
 
