@@ -17,6 +17,7 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
+from frontdesk.eligibility.access_days import OPEN
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.model import (
     ANY_INTENT,
@@ -54,7 +55,6 @@ BEFORE_ABSENCE = "expiry_before_absence"
 # Marks a dependent that has the address of its subscriber: later rows without one follow that.
 HOME = "shares_home"
 _MARKS = {BEFORE_ABSENCE, HOME}
-OPEN = "9999-12-31"  # stands for an access without an end
 
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
