@@ -95,12 +95,12 @@ def _joined(spans: Iterable[Span], today: str) -> list[tuple[str, str]]:
     for begin, end, _ in sorted(spans):
         if end < today:
             continue
-        begin = max(begin, today)
-        if joined and begin <= day_after(joined[-1][1]):
-            first, last = joined[-1]
-            joined[-1] = first, max(last, end)
+        first = max(begin, today)
+        if joined and first <= day_after(joined[-1][1]):
+            first, last = joined.pop()
+            joined.append((first, max(last, end)))
         else:
-            joined.append((begin, end))
+            joined.append((first, end))
     return joined
 
 
