@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ STARTS = (10, 240, 310, 325)
 MOST_FAMILIES = 3
 MOST_ROUNDS = 4
 MOST_EVENTS = 3  # of a round
+SHRINK_TRIES = 80
 
 Part = TypeVar("Part")
 
@@ -59,7 +60,7 @@ def history_of(seed: str) -> History:
 
     drawn_rounds = []
     for _ in range(chance.randint(1, MOST_ROUNDS)):
-        events = tuple(drawn(Event, EVENT) for _ in range(chance.randint(0, MOST_EVENTS)))
+        events = tuple(drawn(Event, EVENT) for _ in range(chance.randint(1, MOST_EVENTS)))
         drawn_rounds.append(Round(chance.choice(GAPS), events))
     return History(
         families=tuple(drawn(Family, FAMILY) for _ in range(chance.randint(1, MOST_FAMILIES))),
@@ -78,17 +79,44 @@ def size_of(history: History) -> int:
     return 10 * (len(history.rounds) + len(events)) + 5 * len(history.families) + unusual
 
 
-def shrunk(history: History, fails: Callable[[History], bool]) -> History:
-    """The smallest history near this one that still fails."""
+def shrunk(
+    history: History, fails: Callable[[History], bool], *, tries: int = SHRINK_TRIES
+) -> History:
+    """The smallest history near this one that still fails, found in so many tries."""
+    left = tries
     while True:
-        smaller = next((each for each in _smaller(history) if fails(each)), None)
-        if smaller is None:
+        for smaller in _smaller(history):
+            if left == 0:
+                return history
+            left -= 1
+            if fails(smaller):
+                history = smaller
+                break
+        else:
             return history
-        history = smaller
+
+
+def written(part: object) -> str:
+    """The history, or a part of it, as Python writes it, without what is as by default."""
+    if isinstance(part, tuple):
+        return f"({', '.join(map(written, part))}{',' * (len(part) == 1)})"
+    if not isinstance(part, History | Habits | Round | Family | Event):
+        return repr(part)
+    said = {
+        each.name: getattr(part, each.name)
+        for each in fields(part)
+        if getattr(part, each.name) != _default(each)
+    }
+    return (
+        f"{type(part).__name__}({', '.join(f'{name}={written(of)}' for name, of in said.items())})"
+    )
 
 
 def _smaller(history: History) -> Iterator[History]:
     """Histories with one part less, or one part as it is by default."""
+    plain = replace(history, habits=Habits(history.habits.form))
+    if plain != history:
+        yield plain
     for key in ("rounds", "families"):
         parts = getattr(history, key)
         for number in range(len(parts)):
@@ -125,5 +153,10 @@ def _with_round(history: History, number: int, round_: Round) -> History:
 def _plainer(part: Any) -> Iterator[Any]:
     """The part with one of its fields as it is by default."""
     for each in fields(part):
-        if each.default is not MISSING and getattr(part, each.name) != each.default:
-            yield replace(part, **{each.name: each.default})
+        default = _default(each)
+        if default is not MISSING and getattr(part, each.name) != default:
+            yield replace(part, **{each.name: default})
+
+
+def _default(of: Field[Any]) -> Any:
+    return of.default if of.default_factory is MISSING else of.default_factory()

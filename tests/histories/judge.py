@@ -7,6 +7,7 @@ member gains a day without a warning. A day counts as the truth has it if the fi
 has told it: what was never sent can't be known.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from tests.files.loading import Desk
 from tests.histories import days
 from tests.histories.drawing import History
 from tests.histories.senders import Sender, SentFile
-from tests.histories.world import BEGIN, Person, World, union
+from tests.histories.world import BEGIN, PLANS, Person, World, union
 
 EMPLOYERS = (0, 1)
 # Warnings that say nothing of access.
@@ -51,6 +52,7 @@ OF_OTHER_THINGS = frozenset(
         "email_taken",
     )
 )
+_DETAILS = frozenset(plan[:4] for plan in PLANS)
 # Columns that say nothing of the person and its access.
 BOOKKEEPING = ("updated_at", "row_digest", "family_digest", "person_digest", "uniqueness_scope")
 # The worker's derivation of members whose coverage begins or ends, if the product has one.
@@ -81,18 +83,24 @@ class Court:
 
 
 @contextmanager
-def court() -> Iterator[Court]:
-    """A court in a temporary folder, in memory where the system has such a folder."""
+def court_folder() -> Iterator[Path]:
+    """A temporary folder for courts, in memory where the system has such a folder."""
     shared = Path("/dev/shm")
     parent = shared if shared.is_dir() else None
     with TemporaryDirectory(dir=parent, prefix="histories-") as folder:
-        db = open_database(f"sqlite:///{folder}/frontdesk.db")
-        upgrade(db)
-        # Loads let other writers in between, and other threads go first; there are none.
-        claims = "frontdesk.files.claims"
-        with patch(f"{claims}.SQLITE_PAUSE_SECONDS", 0), patch(f"{claims}.NICENESS", 0):
-            yield Court(db)
-        db.close()
+        yield Path(folder)
+
+
+@contextmanager
+def court(folder: Path) -> Iterator[Court]:
+    """A court of this process in the folder."""
+    db = open_database(f"sqlite:///{folder}/{os.getpid()}.db")
+    upgrade(db)
+    # Loads let other writers in between, and other threads go first; there are none.
+    claims = "frontdesk.files.claims"
+    with patch(f"{claims}.SQLITE_PAUSE_SECONDS", 0), patch(f"{claims}.NICENESS", 0):
+        yield Court(db)
+    db.close()
 
 
 def make_account(db: Database, now: datetime) -> Customer:
@@ -124,6 +132,7 @@ class _Trial:
         self._descriptions: dict[Person, set[tuple[str, str]]] = {}  # first names and birth dates
         self._violations: list[Violation] = []
         self._number = 0
+        self._last: dict[int, Mapping[str, Any]] = {}  # the members after the last file
 
     def run(self) -> list[Violation]:
         self._send_files()
@@ -148,7 +157,7 @@ class _Trial:
                 self._load(sent)
 
     def _load(self, sent: SentFile) -> None:
-        before = self._stored()
+        before = self._last
         desk = self._desk
         options = {"plan": sent.employer, "full": sent.is_full, "mapping": sent.mapping}
         file = desk.load(sent.content, **options)
@@ -157,7 +166,7 @@ class _Trial:
         if is_held:
             file = desk.approve(file) if self._history.approves else desk.cancel(file)
         report = desk.report(file)
-        after = self._stored()
+        after = self._last = self._stored()
         self._find_owners(after, sent)
         verdict = _Verdict(self, sent, file, report, before, after)
         if file.state is FileState.FAILED:
@@ -217,10 +226,9 @@ class _Trial:
         """
         end = self._day + timedelta(days=count)
         if DERIVATION is not None:
-            stored = self._stored()
             turning = {
                 day
-                for values in stored.values()
+                for values in self._last.values()
                 for span in spans_of(values)
                 for day in (span.begin, day_after(span.end))
                 if self._day.isoformat() < day <= end.isoformat()
@@ -233,9 +241,9 @@ class _Trial:
     def _derive(self, day: date) -> None:
         assert DERIVATION is not None
         self._clock.now = noon(day)
-        before = self._stored()
+        before = self._last
         DERIVATION(self._db, self._clock)
-        after = self._stored()
+        after = self._last = self._stored()
         for id_, values in after.items():
             was = days_of(spans_of(before[id_])) & days.since(day)
             spans = spans_of(values)
@@ -349,10 +357,15 @@ class _Verdict:
 
     def _days(self, law: str, person: Person, found: int) -> Violation:
         rows = [row for each in self.sent.about(person) for row in each.rows]
-        said = sorted({f"{line['outcome']} {line['code']}".strip() for line in self._lines(person)})
-        kind = (
-            f"{'; '.join(map(_without_dates, rows)) or 'no row'} -> {', '.join(said) or 'no line'}"
+        said = sorted(
+            {
+                f"{line['outcome']} {line['code']}".strip()
+                for line in self._lines(person)
+                if line["outcome"] != WARNED or _is_warning(line)
+            }
         )
+        kinds = sorted({*map(_without_details, rows)})
+        kind = f"{'; '.join(kinds) or 'no row'} -> {', '.join(said) or 'no line'}"
         trial = self.trial
         text = f"{law} {days.shown(found)}.\n"
         text += f"  before {days.shown(trial.access(person, self.before))}, "
@@ -380,10 +393,9 @@ def _is_warning(line: Mapping[str, Any]) -> bool:
     return line["outcome"] == WARNED and not is_other
 
 
-def _without_dates(text: str) -> str:
-    """The words of a row, by which violations with one cause are alike."""
-    words = (word for word in text.split() if not word[:4].isdigit() or len(word) < 8)
-    return " ".join(words)
+def _without_details(row: str) -> str:
+    """The words of a row without dates and plans, so that violations with one cause are alike."""
+    return " ".join(word for word in row.split() if word[:4] not in _DETAILS and "-" not in word)
 
 
 def days_of(spans: Spans) -> int:

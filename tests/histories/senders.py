@@ -220,6 +220,8 @@ class Sender:
     def _loop_of(self, change: Change, new: Change | None) -> str:
         """The INS loop of a change; of a change of the plan in one loop, `new` is the begin."""
         stretch = change.stretch
+        if stretch is not None and stretch.is_void and change.kind != "cancel":
+            return ""  # it was taken back before a file told it
         if stretch is not None and stretch.line == DENTAL:
             return self._dental_loop(change, stretch) if self._habits.has_dental else ""
         if change.kind == "add" and stretch is not None:
@@ -248,8 +250,8 @@ class Sender:
 
     def _end_loop(self, change: Change, stretch: Stretch, new: Change | None) -> str:
         enrolment = change.enrolment
-        if stretch.end is None or stretch.is_void:
-            return ""  # it has been taken back before anybody heard of it
+        if stretch.end is None:
+            return ""  # it was taken back before a file told it
         end_by = self._habits.end_by
         others = union_told(enrolment, stretch)
         is_all = not others and new is None and not change_follows(self._world.changes, change)
@@ -272,7 +274,12 @@ class Sender:
         return self._loop(enrolment, code, levels, dates=dates, reason=change.reason)
 
     def _cancel_loop(self, enrolment: Enrolment, stretch: Stretch) -> str:
+        if not stretch.told:
+            return ""
         stretch.told = 0
+        for other in enrolment.of():
+            if other.days & days.since(stretch.begin):
+                other.told = days.between(other.begin, self._told_end(other))
         self._say(enrolment, f"{self._habits.cancel_by} {stretch.plan} from {stretch.begin}")
         if self._habits.cancel_by == "002":
             return self._loop(enrolment, "001", [Level("002", stretch)])
@@ -280,8 +287,6 @@ class Sender:
         return self._loop(enrolment, "024", [Level("024", stretch, before)])
 
     def _reinstate_loop(self, enrolment: Enrolment, stretch: Stretch) -> str:
-        if stretch.is_void:
-            return ""
         code = self._habits.reinstate_by
         end = self._told_end(stretch)
         self._tell(enrolment, stretch, end)
@@ -353,7 +358,8 @@ class Sender:
         for stretch in enrolment.stretches:
             stretch.told &= days.until(last_day)
         if enrolment.is_listed:
-            self._say(enrolment, f"omitted from {last_day}")
+            later = "a list of a later day" if last_day > self._day else "the list"
+            self._say(enrolment, f"omitted from {later}")
         enrolment.is_listed = False
 
     # Tables
@@ -410,7 +416,8 @@ class Sender:
         end = stretch.end if self._habits.has_expiry else None
         for other in enrolment.stretches:
             other.told &= 0 if other.is_void else ~days.since(begin)
-        self._say(enrolment, f"listed from {begin} to {end or 'open'}")
+        later = "as of a later day, " if self._listed_day > self._day else ""
+        self._say(enrolment, f"listed {later}from {begin} to {end or 'open'}")
         self._give(enrolment, begin, end)
         stretch.told |= days.between(begin, end)
         row = self._row(enrolment) | {"effective_date": begin.isoformat()}

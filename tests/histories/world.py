@@ -255,6 +255,7 @@ class World:
             spouse.relation = SUBSCRIBER
             self._say_person(spouse.person)
         else:
+            plan = spouse.of()[-1].plan
             self._end(spouse, day, "03")
             heir = Enrolment(
                 spouse.person,
@@ -265,7 +266,7 @@ class World:
                 SUBSCRIBER,
             )
             self.enrolments.append(heir)
-            self._add(heir, spouse.of()[-1].plan, day + timedelta(days=1))
+            self._add(heir, plan, day + timedelta(days=1))
 
     def leave(self, event: Event, day: date) -> None:
         """The employment ends, by the variant at the end of the month."""
@@ -367,15 +368,19 @@ class World:
         self.changes.append(Change("reinstate", enrolment, self.today, stretch))
 
     def cancel(self, event: Event, day: date) -> None:
-        """A coverage was never effective: one that is yet to begin if there is one, else a last."""
+        """A coverage was never effective: one that is yet to begin if there is one, else a last. The one
+        that it replaced goes on.
+        """
         having = [each for each in self.enrolments if each.open_on(self.today)]
         coming = [each for each in having if each.of()[-1].begin > self.today]
         having = coming or having
         if not having:
             return
         enrolment = having[event.who % len(having)]
-        stretch = enrolment.of()[-1]
+        *earlier, stretch = enrolment.of()
         stretch.is_void = True
+        if earlier and earlier[-1].end == stretch.begin - timedelta(days=1):
+            earlier[-1].end = None
         self.changes.append(Change("cancel", enrolment, self.today, stretch))
 
     def age_out(self, event: Event, day: date) -> None:
@@ -489,17 +494,22 @@ class World:
         return change
 
     def _end(self, enrolment: Enrolment, day: date, reason: str, *, is_said: bool = True) -> None:
-        """End the coverages of all lines. One that is yet to begin becomes void."""
-        for stretch in enrolment.stretches:
-            if stretch.is_void or not stretch.days & days.since(day + timedelta(days=1)):
-                continue
-            if stretch.begin > day:
-                stretch.is_void = True
-            else:
-                stretch.end = day
+        """End the coverages of all lines. One that is yet to begin becomes void; then the end of the
+        one that it would have replaced is said again.
+        """
+        coming = [each for each in enrolment.stretches if each.days and each.begin > day]
+        for stretch in coming:
+            stretch.is_void = True
             if is_said:
-                kind = "cancel" if stretch.is_void else "end"
-                self.changes.append(Change(kind, enrolment, day, stretch, reason))
+                self.changes.append(Change("cancel", enrolment, day, stretch, reason))
+        next_day = days.since(day + timedelta(days=1))
+        for stretch in enrolment.stretches:
+            is_last = bool(coming) and stretch.end == day
+            if not stretch.days & next_day and not is_last:
+                continue
+            stretch.end = day
+            if is_said:
+                self.changes.append(Change("end", enrolment, day, stretch, reason))
 
     def _renew(self, enrolment: Enrolment, *, is_other: bool) -> None:
         """A new coverage from the next turn of the year on, in place of the one in force."""
