@@ -9,14 +9,14 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.histories.drawing import history_of, shrunk, size_of, written
-from tests.histories.judge import Court, Violation, court, court_folder
+from tests.histories.judge import Court, court, court_folder
 
 TOGETHER = 25  # histories of one task of a process
 
@@ -126,19 +126,11 @@ def _judge_some(seed: str, first: int, count: int) -> Found:
 
 def _shorten(seed: str, kind: str) -> str:
     """The smallest history near that of the seed with this kind of violation, as text."""
-    violates = _violates(kind)
-    history = shrunk(history_of(seed), lambda each: violates(each) is not None)
-    violation = violates(history)
+    judge = _court()
+    history = shrunk(history_of(seed), lambda each: judge.find(each, kind) is not None)
+    violation = judge.find(history, kind)
     text = violation.text if violation is not None else "not repeated"
     return f"seed {seed}: {written(history)}\n{text}"
-
-
-def _violates(kind: str) -> Callable[..., Violation | None]:
-    def find(history: object) -> Violation | None:
-        found = _court().judge(history)  # type: ignore[arg-type]
-        return next((each for each in found if each.kind == kind), None)
-
-    return find
 
 
 def _show(seed: str) -> int:

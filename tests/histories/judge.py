@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +24,7 @@ from frontdesk import access, eligibility
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, open_database
+from frontdesk.db.engine import write_alone
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility.access_days import OPEN, Spans, spans_of
 from frontdesk.eligibility.tables import members
@@ -39,6 +41,7 @@ from tests.histories.senders import Sender, SentFile
 from tests.histories.world import BEGIN, PLANS, Person, World, union
 
 EMPLOYERS = (0, 1)
+DAYS_AFTER = 400  # after the last file
 # Warnings that say nothing of access.
 OF_OTHER_THINGS = frozenset(
     (
@@ -78,8 +81,12 @@ class Court:
 
     def judge(self, history: History) -> list[Violation]:
         """The violations, in the order of the files."""
-        trial = _Trial(self._db, history)
-        return trial.run()
+        return [*_Trial(self._db, history).violations()]
+
+    def find(self, history: History, kind: str) -> Violation | None:
+        """The first violation of the kind. The files behind it are not loaded."""
+        violations = _Trial(self._db, history).violations()
+        return next((each for each in violations if each.kind == kind), None)
 
 
 @contextmanager
@@ -130,22 +137,21 @@ class _Trial:
         self._senders = [Sender(self._world, history.habits, each) for each in EMPLOYERS]
         self._owners: dict[int, Person] = {}  # by the member's id
         self._descriptions: dict[Person, set[tuple[str, str]]] = {}  # first names and birth dates
-        self._violations: list[Violation] = []
         self._number = 0
         self._last: dict[int, Mapping[str, Any]] = {}  # the members after the last file
 
-    def run(self) -> list[Violation]:
-        self._send_files()
+    def violations(self) -> Iterator[Violation]:
+        """Play the history. Each violation comes before the next file is loaded."""
+        yield from self._send_files()
         for round_ in self._history.rounds:
-            self._pass_days(round_.gap)
+            yield from self._pass_days(round_.gap)
             self._world.today = self._day
             for event in round_.events:
                 self._world.apply(event)
-            self._send_files()
-        self._pass_days(200)
-        return self._violations
+            yield from self._send_files()
+        yield from self._pass_days(DAYS_AFTER)
 
-    def _send_files(self) -> None:
+    def _send_files(self) -> Iterator[Violation]:
         self._world.today = self._day
         for person in self._world.people:
             known = self._descriptions.setdefault(person, set())
@@ -154,9 +160,9 @@ class _Trial:
             self._clock.advance(60)
             sent = sender.write(self._day)
             if sent is not None:
-                self._load(sent)
+                yield from self._load(sent)
 
-    def _load(self, sent: SentFile) -> None:
+    def _load(self, sent: SentFile) -> Iterator[Violation]:
         before = self._last
         desk = self._desk
         options = {"plan": sent.employer, "full": sent.is_full, "mapping": sent.mapping}
@@ -170,10 +176,10 @@ class _Trial:
         self._find_owners(after, sent)
         verdict = _Verdict(self, sent, file, report, before, after)
         if file.state is FileState.FAILED:
-            self._violations.append(verdict.failed())
-        self._violations += verdict.changed_people()
+            yield verdict.failed()
+        yield from verdict.changed_people()
         if not is_held:
-            self._violations += verdict.changed_days()
+            yield from verdict.changed_days()
 
     def _stored(self) -> dict[int, Mapping[str, Any]]:
         """The account's members by id."""
@@ -220,7 +226,7 @@ class _Trial:
         own = (values for id_, values in stored.items() if self._owners.get(id_) is person)
         return union(days_of(spans_of(values)) for values in own)
 
-    def _pass_days(self, count: int) -> None:
+    def _pass_days(self, count: int) -> Iterator[Violation]:
         """Move the clock on. On each day on which a span begins, or has ended the day before, the
         product's worker derives the members.
         """
@@ -234,11 +240,11 @@ class _Trial:
                 if self._day.isoformat() < day <= end.isoformat()
             }
             for day in sorted(turning):
-                self._derive(date.fromisoformat(day))
+                yield from self._derive(date.fromisoformat(day))
         self._day = end
         self._clock.now = noon(end)
 
-    def _derive(self, day: date) -> None:
+    def _derive(self, day: date) -> Iterator[Violation]:
         assert DERIVATION is not None
         self._clock.now = noon(day)
         before = self._last
@@ -253,13 +259,24 @@ class _Trial:
             if was != now or is_in_force != days.contains(now, day):
                 text = f"Derived on {day}: {values['external_id']} had {days.shown(was)}, has "
                 text += f"{days.shown(now)}; the record has {begin} to {values['expiry_date']}."
-                self._violations.append(Violation("derived", "a worker derives a member", text))
+                yield Violation("derived", "derived | a worker derives a member", text)
 
 
 def find_derivation() -> Derivation | None:
-    """The product's function that derives members on their day; None where coverages are not kept."""
-    found: Derivation | None = getattr(eligibility, "derive_due_members", None)
-    return found
+    """The worker's task that derives members on their day; None where the product has none."""
+    derive_due = getattr(eligibility, "derive_due", None)
+    if derive_due is None:
+        return None
+
+    def derive_all(db: Database, clock: Clock) -> None:
+        after = None
+        while True:
+            page = write_alone(db, partial(derive_due, now=clock(), after=after))
+            after = page.next_after
+            if after is None:
+                return
+
+    return derive_all
 
 
 DERIVATION = find_derivation()
