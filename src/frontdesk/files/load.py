@@ -14,20 +14,16 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
 from itertools import count, repeat
-
-import orjson
 
 from frontdesk import codes, eligibility
 from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
-from frontdesk.db import Database, Tx, sets
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_in_one
 from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.meaning import row_meaning
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
     Action,
@@ -42,12 +38,12 @@ from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model
 from frontdesk.files.check import CheckResult, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
-from frontdesk.files.families import FamilyRecogniser, KnownRows
+from frontdesk.files.families import KnownRows
+from frontdesk.files.row_digests import RowDigests, SeenRows
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import REPEATED, Row, UnreadRows, keys_of, read_loops
+from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
-from frontdesk.text import keyed_hash
 from frontdesk.tracing import TRACES
 
 # Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk
@@ -61,7 +57,6 @@ POSTGRESQL_AHEAD = 2
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
-DIGEST_BYTES = 16
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
@@ -123,8 +118,6 @@ def parse_rows(
 
 
 FileRows = Row | UnreadRows | KnownRows
-# Of rows: their plan, their external_ids, and their digests, None for rows that are always parsed.
-SeenRows = tuple[int | None, Sequence[str | None], Sequence[str | None]]
 _NOT_SEEN: SeenRows = (None, (), ())
 
 
@@ -148,9 +141,8 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows, finds the stored ones, and parses the other rows. Rows
-    with contradictory identifiers and rows for an inactive plan are always parsed: each gets a
-    fault or a warning.
+    """Finds the stored digests of a file's rows, and parses the other rows. Rows with contradictory
+    identifiers are always parsed: each gets a fault.
     """
 
     def __init__(
@@ -161,17 +153,9 @@ class RowRecogniser:
         self._contradictory = check.contradictory
         self._today = today
         plans = db.ask(partial(list_plans, account_id=file.account_id))
-        self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
-        key = db.ask(sets.installation_key)
-        self._hasher = blake2b(row_meaning(), digest_size=DIGEST_BYTES, key=key)
-        self._text_hasher = self._hasher.copy()
-        self._families = check.families or FamilyRecogniser(db, file, plans)
-        meaning = (file.plan_id, check.header.columns, file.mapping)
-        self._text_hasher.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS))
-        is_compared = file.mode is FileMode.COMPARE
-        self._always_parsed = {
-            plan.id for plan in plans if is_compared or not plan.accepting_patients
-        }
+        self._digests = RowDigests(
+            db, file, check.header, plans, mode=check.mode, families=check.families
+        )
 
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of unchanged rows, and the other rows, parsed."""
@@ -211,37 +195,13 @@ class RowRecogniser:
         return self._db.ask(find)
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
-        """The digests cover the plan and every value, and so the account and the identifier."""
-        plan_id = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
-        keys = keys_of(item)
-        digests: Sequence[str | None]
-        if plan_id in self._always_parsed:
-            digests = [None] * len(keys)
-        elif isinstance(item, UnreadRows):
-            digests = [keyed_hash(text, self._text_hasher) for text in item.texts]
-        else:
-            digests = [self._digest_of_row(item, plan_id)]
+        plan_id, keys, digests = self._digests.see(item)
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
             digests = [
                 None if hash(key) in self._contradictory else digest for key, digest in pairs
             ]
         return plan_id, keys, digests
-
-    def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
-        if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
-            return None
-        if row.part is not None:
-            return self._families.digest_of(row.part)
-        hasher = self._hasher.copy()
-        try:
-            person = row.context.person and tuple(row.context.person)
-            shares_home = row.context.shares_home
-            said = (plan_id, row.values, row.values_of_new, person, shares_home)
-            hasher.update(orjson.dumps(said))
-        except TypeError:  # half of a surrogate pair, or a number that no field takes
-            return None
-        return hasher.hexdigest()
 
     def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
