@@ -17,7 +17,7 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
-from frontdesk.eligibility.access_days import OPEN
+from frontdesk.eligibility.access_days import OPEN, access_pair
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.model import (
     ANY_INTENT,
@@ -119,9 +119,8 @@ def decide_chunk(
 
 
 class Effect(NamedTuple):
-    """What an accepted record did to the member, in the state of the chunk. `changes` is
-    `{field: [from, to]}`. The submission is as the decision took it: of the row of a file, with
-    values of its context.
+    """What an accepted record did to the member. `changes` is `{field: [from, to]}`; the submission
+    of a file's row has the values of its context.
     """
 
     outcome: Outcome
@@ -250,7 +249,6 @@ class ChunkState:
         sent = submission.record.given
         submission = self._row_of_new(submission)
         given = submission.record.given
-        at = self.at
         if refusal := self._refusal(submission, given, None, taken):
             return refusal
         if is_withheld:
@@ -262,8 +260,8 @@ class ChunkState:
             "uniqueness_scope": scope_of(submission.account_id, self.keys.uniqueness),
             **_EMPTY,
             **given,
-            "created_at": at,
-            "updated_at": at,
+            "created_at": self.at,
+            "updated_at": self.at,
         }
         stored = StoredMember(values, is_new=True)
         self._store_digests(stored, submission, sent)
@@ -465,7 +463,10 @@ class ChunkState:
             # Keys in another order are no change: the answer has the order sent, the store keeps
             # the order of the history.
             values = values | {"metadata": record.given["metadata"]}
-        return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
+        is_written = outcome not in (Outcome.CREATED, Outcome.UNCHANGED)
+        access = access_pair(values, changes) if is_written else None
+        answered = _answered(values)
+        return Enrolled(outcome, stored, answered, changes, warnings, invitation, access=access)
 
     def _refusal(
         self, submission: Submission, values: Values, own: StoredMember | None, taken: Sequence[str]
