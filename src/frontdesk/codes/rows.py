@@ -115,6 +115,7 @@ NOT_NOW = _row("not_now", "Other requests keep changing the same record; send th
 NOT_STORED = _row("not_stored", "A fault of the service; send the row again.")
 DIFFERS = _row("differs", "Only compared: the stored record has another value.")
 ENDED_BY_ABSENCE = _row("ended_by_absence", "A full file omits the member.")
+LOSES_ACCESS = _row("loses_access", "The member would lose access on some day from today on.")
 LEAVES_PLAN = _row("leaves_plan", "The member would leave another plan of the account.")
 ENDS_ON_FIRST_DAY = _row(
     "ends_on_first_day",

@@ -84,6 +84,23 @@ def text_of(spans: Spans) -> str:
     return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end, _ in spans)
 
 
+class AccessNote(NamedTuple):
+    """What a report says of a changed access: the days before and after, as texts, and whether some
+    day from today on is lost or gained.
+    """
+
+    before: str
+    after: str
+    is_lost: bool
+    is_gained: bool
+
+    @classmethod
+    def of(cls, pair: AccessPair, today: str) -> "AccessNote":
+        change = compare_access(*pair, today)
+        is_lost = change.loss is not None
+        return cls(text_of(pair.before), text_of(pair.after), is_lost, bool(change.gained_from))
+
+
 def compare_access(before: Spans, after: Spans, today: str) -> AccessChange:
     """What becomes of the days from `today` on."""
     was_there = _joined(before, today)

@@ -236,11 +236,10 @@ class MemberFilter(NamedTuple):
 
 
 class KnownMember(NamedTuple):
-    """A stored member that a file lists: its plan, and its last day of access."""
+    """A stored member that a file lists, and the digest of the row that it agrees with."""
 
     id: int
-    plan_id: int
-    expiry_date: str | None
+    row_digest: str | None
     merged_into: int | None
 
 

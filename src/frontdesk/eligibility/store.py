@@ -296,11 +296,7 @@ def find_known(
     # As in `lock_sql`, the `+ 0` keeps conditions on shared values from using an index.
     sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
     found = tx.exec_driver_sql(sql, (sets.as_json(list(external_ids)), account_id)).all()
-    # PostgreSQL's driver makes dates of days.
-    known = {
-        key: model.KnownMember(id_, plan, day and str(day), kept)
-        for key, id_, plan, day, kept in found
-    }
+    known = {key: model.KnownMember(*values) for key, *values in found}
     while kept_ids := {member.merged_into for member in known.values()} - {None}:
         query = select(*(members.c[name] for name in columns)).where(
             members.c.id.in_(sorted(kept_ids))

@@ -12,7 +12,7 @@ from functools import partial
 
 from frontdesk import codes, eligibility
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.access_days import OPEN
+from frontdesk.eligibility.access_days import OPEN, AccessNote, AccessPair, Span
 from frontdesk.eligibility.decide import BEFORE_ABSENCE
 from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
 from frontdesk.files import model
@@ -55,8 +55,14 @@ def find_ends(
             yield [_ending(file, member, check) for member in together]
 
 
-def would_end(member: MemberAccess, check: CheckResult) -> model.RowOutcome:
-    """The line of a held file or a dry run about a member that the file omits."""
+def access_after(member: MemberAccess, check: CheckResult) -> AccessPair:
+    """The access of a member that the file omits, before and after."""
+    span = Span(member.effective_date, member.expiry_date or OPEN, member.plan_id)
+    return AccessPair([span], [span._replace(end=_last_day(member, check))])
+
+
+def would_end(member: MemberAccess, check: CheckResult, today: str) -> model.RowOutcome:
+    """The line of a dry run about a member that the file omits."""
     warnings = model.stored_warnings(_warnings(member, check))
     return model.RowOutcome(
         place=None,
@@ -65,6 +71,7 @@ def would_end(member: MemberAccess, check: CheckResult) -> model.RowOutcome:
         member_id=member.id,
         warnings=warnings,
         changed=("expiry_date",),
+        access=tuple(AccessNote.of(access_after(member, check), today)),
     )
 
 

@@ -12,6 +12,7 @@ applied twice, and the report is complete. One thread writes the chunks, in the 
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import count, repeat
@@ -21,6 +22,7 @@ from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_in_one
+from frontdesk.eligibility.access_days import AccessNote
 from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
@@ -65,21 +67,32 @@ def apply_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> N
     Unreadable for a file that begins with refused rows only: it is another list, or needs a
     mapping.
     """
+    with reading_chunks(claim, check, model.FileStep.APPLY) as chunks:
+        for rows in chunks:
+            claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+            writer.write(rows)
+            refuse_if_all_refused(claim.file)
+    claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+
+
+@contextmanager
+def reading_chunks(
+    claim: FileClaim, check: CheckResult, step: model.FileStep
+) -> Iterator[Iterator[list[model.ChunkItem]]]:
+    """The remaining rows in chunks, while a thread parses the next ones. The progress is of the
+    step.
+    """
 
     def checkpoint() -> None:
-        claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+        claim.checkpoint(step, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
     parse = partial(parse_rows, claim, check)
     with reading_ahead(parse, claim.running, checkpoint=checkpoint, ahead=ahead) as chunks:
-        for rows in chunks:
-            checkpoint()
-            writer.write(rows)
-            _refuse_if_all_refused(claim.file)
-    checkpoint()
+        yield chunks
 
 
-def _refuse_if_all_refused(file: model.EligibilityFile) -> None:
+def refuse_if_all_refused(file: model.EligibilityFile) -> None:
     done = file.rows_done
     if done >= ROWS_TO_JUDGE_BY and file.counts.get(model.REFUSED) == done:
         rest = "the report says why. The rest was not read."
@@ -250,16 +263,25 @@ def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
     return item
 
 
-class ChunkWriter:
-    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
+def file_terms(file: model.EligibilityFile) -> FileTerms:
+    """How the rows of the file are decided, in a load and in a dry run."""
+    return FileTerms(file.file_date or "", may_reopen=file.mode is FileMode.FULL)
 
-    def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
+
+class ChunkWriter:
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are.
+    `today` is the day on which the file began.
+    """
+
+    def __init__(self, claim: FileClaim, dry_run: DryRun | None, today: str) -> None:
         self._claim = claim
         self._dry_run = dry_run
+        self._today = today
+        self._results: Sequence[Enrolled | Exception] = ()
 
-    def write(self, rows: Sequence[model.ChunkItem]) -> None:
-        """Write the rows and move the file's position, in one transaction. Raises LostClaim,
-        Unavailable; then nothing is written.
+    def write(self, rows: Sequence[model.ChunkItem]) -> Sequence[Enrolled | Exception]:
+        """Write the rows and move the file's position, in one transaction. Returns the results of
+        the ChunkRows among them. Raises LostClaim, Unavailable; then nothing is written.
         """
         claim = self._claim
         began = time.monotonic()
@@ -277,13 +299,18 @@ class ChunkWriter:
         if TRACES.tracer is not None:
             entry = {"file_id": claim.file.id, "chunk": claim.file.chunks_done, "rows": len(rows)}
             TRACES.record("file.chunk", time.monotonic() - began, entry)
+        return self._results
+
+    def write_list(self, lines: Sequence[model.RowOutcome]) -> None:
+        """Write lines of the report that are no rows of the file. Raises as `write`."""
+        with self._claim.write() as tx:
+            self._claim.save_chunk(tx, lines, rows_done=0)
 
     def _enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> Iterable[Enrolled | Exception]:
         """In the transaction of a chunk: decide the rows, and write the members."""
-        file = self._claim.file
-        terms = FileTerms(file.file_date or "", may_reopen=file.mode is FileMode.FULL)
+        terms = file_terms(self._claim.file)
         if self._dry_run is not None:
             return self._dry_run.enrol(tx, submissions, now=now, file=terms)
         return eligibility.enrol(
@@ -300,13 +327,14 @@ class ChunkWriter:
     ) -> None:
         """In the transaction of a chunk, after `_enrol`: write the outcomes and the position."""
         file = self._claim.file
+        self._results = results
         remaining = iter(results)
         outcomes = []
         rows_done = 0
         for row in rows:
             rows_done += row.place is not None
             if isinstance(row, model.ChunkRow):
-                outcome = _outcome(row, next(remaining), file)
+                outcome = _outcome(row, next(remaining), file, self._today)
                 if row.transaction_number:
                     outcome = outcome._replace(
                         transaction_number=row.transaction_number, member_number=row.member_number
@@ -318,7 +346,7 @@ class ChunkWriter:
 
 
 def _outcome(
-    row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile
+    row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile, today: str
 ) -> model.RowOutcome:
     if not isinstance(result, Enrolled):
         return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
@@ -345,6 +373,7 @@ def _outcome(
         warnings=model.stored_warnings(warnings),
         changed=changed,
         left_plan_id=left_plan_id,
+        access=tuple(AccessNote.of(result.access, today)) if result.access else (),
     )
 
 

@@ -24,6 +24,7 @@ from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
 from frontdesk.files.model import (
+    WOULD_LOSE,
     EligibilityFile,
     FileFilter,
     FileSettings,
@@ -255,7 +256,7 @@ def get_file_settings(tx: Tx, account_id: int) -> FileSettings:
     return FileSettings(*row) if row else FileSettings(account_id)
 
 
-def set_file_settings(tx: Tx, account_id: int, **changes: bool) -> FileSettings:
+def set_file_settings(tx: Tx, account_id: int, **changes: Any) -> FileSettings:
     """Change the settings named in `changes`, keep the others."""
     settings = replace(get_file_settings(tx, account_id), **changes)
     tx.execute(sa.delete(file_settings).where(file_settings.c.account_id == account_id))
@@ -389,6 +390,13 @@ def chunk_outcomes(
     return [outcome for _, outcome in sorted(found)]
 
 
+def shown_losses(tx: Tx, file_id: int) -> Sequence[int]:
+    """The ids, in order, of the members that the report of a held file lists as losing access."""
+    listed = (_rows.file_id == file_id) & (_rows.outcome == WOULD_LOSE)
+    found = tx.execute(sa.select(_rows.member_id).where(listed).order_by(_rows.member_id))
+    return array("q", found.scalars())
+
+
 def delete_outcomes(tx: Tx, file_id: int) -> None:
     for table in (file_rows, file_unchanged):
         tx.execute(sa.delete(table).where(table.c.file_id == file_id))
@@ -418,6 +426,7 @@ def _outcome(row: sa.Row[Any]) -> RowOutcome:
         left_plan_id=row.left_plan_id,
         transaction_number=row.transaction_number or 0,
         member_number=row.member_number or 0,
+        access=row.access or (),
     )
 
 
