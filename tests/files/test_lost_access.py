@@ -2,7 +2,7 @@
 members, whatever the cause (docs/files.md, Decide about a held file).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,9 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.cli.file import summary
+from frontdesk.eligibility import dry_run
+from frontdesk.eligibility.decide import DecidedChunk, FileTerms, StoredChunk
+from frontdesk.eligibility.model import Submission
 from frontdesk.events import begin_feed
 from frontdesk.events.tables import events
 from frontdesk.files import set_file_settings
@@ -226,7 +229,7 @@ def test_a_dry_run_and_the_load_say_the_same_while_others_change_members(desk: D
     assert (dry.problem, file.problem) == (None, None)
     assert _rows(desk, dry, changed) == _rows(desk, file, changed)
     of_both = ("ended", "refused", "created", "unchanged")
-    assert [file.counts[name] for name in of_both] == [10, 5, 10, 130]
+    assert [file.counts[name] for name in of_both] == [10, 5, 10, 131]
     assert (dry.counts["lost"], dry.counts["would_end"]) == (25, 10)
 
 
@@ -268,14 +271,13 @@ def test_only_news_of_stored_members_is_decided_twice(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided: list[int] = []
-    from frontdesk.eligibility import dry_run
-
     decide = dry_run.decide_chunk
-    monkeypatch.setattr(
-        dry_run,
-        "decide_chunk",
-        lambda stored, rows, file: decided.append(len(rows)) or decide(stored, rows, file),
-    )
+
+    def noting(stored: StoredChunk, rows: Sequence[Submission], file: FileTerms) -> DecidedChunk:
+        decided.append(len(rows))
+        return decide(stored, rows, file)
+
+    monkeypatch.setattr(dry_run, "decide_chunk", noting)
     desk.load(FIRST)
     assert decided == [], "it meets nobody"
     desk.load(FIRST)
