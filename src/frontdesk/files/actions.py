@@ -319,8 +319,9 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """A new file that undoes the file's changes; it can itself be undone. Raises NotFound;
-    WrongState if there is nothing to undo, or the file was undone as often as it may be.
+    """A new file that undoes the file's changes; it can itself be undone. A file whose undo refused
+    records can be undone again: the reason may be gone. Raises NotFound; WrongState if there is
+    nothing to undo, or the file was undone as often as it may be.
     """
     file = get_file(tx, key, lock=True)
     if file.dry_run:
@@ -334,6 +335,8 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             "The file is too old to be undone: retention has deleted its report."
         )
     undos = _undos(tx, file.id)
+    if len(undos) == 1 and _has_refused(tx, undos[0]):
+        undos = []
     if len(undos) % 2:
         raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
@@ -355,6 +358,12 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
     return undo
 
 
+def _has_refused(tx: Tx, undo_id: int) -> bool:
+    """Whether the undo has ended, and left records of the file as they were."""
+    undo = get_file(tx, model.FileKey(undo_id))
+    return undo.state is model.FileState.DONE and model.REFUSED in undo.counts
+
+
 def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
     """Raises WrongState. Undos of undos, and undos that are cancelled and asked for again, would
     fill the disk.
@@ -371,7 +380,7 @@ def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
         )
     if store.count_undos(tx, file.id) >= MOST_TRIES_OF_AN_UNDO:
         raise model.WrongState(
-            f"The undo of this file was begun {MOST_TRIES_OF_AN_UNDO} times and never ended. "
+            f"The undo of this file was begun {MOST_TRIES_OF_AN_UNDO} times. "
             "Load a file with the right values."
         )
 
