@@ -117,7 +117,8 @@ class Desk:
             return undo_file(tx, FileKey(file.id), self.requester())
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
-        return self.work(self.hand_in_undo(file))
+        """Undo the file; a held undo is approved."""
+        return self.approve_if_held(self.work(self.hand_in_undo(file)))
 
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:

@@ -134,6 +134,12 @@ TOO_MANY_SIMILAR = _file(
     "renumbered them; rename those first, or approve the file.",
     remedy=Remedy.RENAME_MEMBERS,
 )
+TOO_MANY_LOSE_ACCESS = _file(
+    "too_many_lose_access",
+    "Too many members would lose access on some day from today on, whatever the cause; a person has "
+    "to approve the file.",
+    remedy=Remedy.APPROVE_FILE,
+)
 TOO_MANY_ENDS = _file(
     "too_many_ends",
     "Too many members would be ended, the file is much smaller than the last one, or a row "
@@ -188,4 +194,11 @@ INTERNAL = _file(
     "internal", "A fault of the service; applied rows stay applied, and the report lists them."
 )
 
-BRAKES = (TOO_MANY_MOVES, TOO_MANY_SIMILAR, TOO_MANY_PLACEHOLDERS, TOO_MANY_ENDS, OVERTAKEN)
+BRAKES = (
+    TOO_MANY_MOVES,
+    TOO_MANY_SIMILAR,
+    TOO_MANY_PLACEHOLDERS,
+    TOO_MANY_LOSE_ACCESS,
+    TOO_MANY_ENDS,
+    OVERTAKEN,
+)

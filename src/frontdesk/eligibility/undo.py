@@ -1,5 +1,5 @@
 """The undo of a request: `restore` gives each member the values that its history has of the time
-before.
+before. `UndoDryRun` makes the same decisions without writing.
 
 Files can be undone backwards: a member is as the request left it if its values are, whoever wrote
 last. Two later changes of which one takes the other back, such as a file and its undo, leave
@@ -7,16 +7,19 @@ nothing behind (docs/decisions/0169). A member that the request created is withd
 alone in the uniqueness scope -id.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from frontdesk import codes, events
 from frontdesk.config import Uniqueness
-from frontdesk.db import Tx
+from frontdesk.db import Database, Tx, sets
+from frontdesk.db.engine import scratch_database
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import store
+from frontdesk.eligibility.access_days import Spans, spans_of
 from frontdesk.eligibility.decide import Result
 from frontdesk.eligibility.enrol import Accepted, write_members
 from frontdesk.eligibility.model import (
@@ -29,6 +32,7 @@ from frontdesk.eligibility.model import (
     Submission,
 )
 from frontdesk.eligibility.probes import Probes, TooManyTaken
+from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import (
     KeysByScope,
     UniqueKeys,
@@ -50,6 +54,7 @@ KEPT_BY_RETENTION = frozenset({"plan_id", "effective_date", "expiry_date", "expi
 _WITHDRAWN = "withdrawn"
 
 History = Sequence[HistoryEntry]  # of a member, newest first
+Refusal = Invalid | TooManyTaken
 
 
 class UndoRequest(NamedTuple):
@@ -73,22 +78,111 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Result
     the member stays as it is: it was changed since, another member has its old keys, or it is
     erased. An old key that another account now uses is a probe.
     """
-    restoring = _Restoring(_read(tx, member_ids, undo), undo)
-    decided = [restoring.restore(id_) for id_ in member_ids]
-    restored = [each for each in decided if isinstance(each, tuple)]
-    restoring.probes.save(tx)
+    decided, probes = _decide(_Source(tx), member_ids, undo)
+    restored = [each.accepted for each in decided if isinstance(each, _Restored)]
+    probes.save(tx)
     feeds = events.find_feeds(tx, {by.account_id for by, _ in restored})
     write_members(tx, restored, feeds, now=undo.now, audited=False)
     withdrawn = [
         result.stored.values["id"] for _, result in restored if result.outcome is Outcome.WITHDRAWN
     ]
     cancel_of_members(tx, withdrawn, now=undo.now)
-    return [each[1] if isinstance(each, tuple) else each for each in decided]
+    return [each.accepted[1] if isinstance(each, _Restored) else each for each in decided]
+
+
+class AccessForecast(NamedTuple):
+    """What an undo would do to the access of a member under this plan. A member that the undone
+    file wrote twice has two of them: its access before is in the first, that after in the last.
+    """
+
+    member_id: int
+    external_id: str
+    plan_id: int
+    before: Spans
+    after: Spans
+
+
+class UndoDryRun:
+    """Decides the chunks of an undo in their order. A scratch database has the members as they would
+    be after the chunks so far, and the entries of their histories.
+    """
+
+    def __init__(self, scratch: Tx) -> None:
+        self._scratch = scratch
+
+    def forecast(
+        self, db: Database, member_ids: Sequence[int], undo: UndoRequest
+    ) -> list[AccessForecast | Refusal]:
+        """What `restore` would do to each member, in order, or why it would leave it as it is.
+        Nothing is locked, and no probe counted: `restore` does it. Raises Unavailable.
+        """
+
+        def decide(tx: Tx) -> list[_Restored | Refusal]:
+            decided, _ = _decide(_Source(tx, self._scratch), member_ids, undo)
+            return decided
+
+        decided = db.ask(decide)
+        self._keep([each for each in decided if isinstance(each, _Restored)], undo)
+        return [each.access if isinstance(each, _Restored) else each for each in decided]
+
+    def _keep(self, restored: Iterable["_Restored"], undo: UndoRequest) -> None:
+        scratch = self._scratch
+        entries = []
+        values = {}
+        for each in restored:
+            by, result = each.accepted
+            if result.outcome is Outcome.UNCHANGED:
+                continue
+            member = result.stored.values
+            source = (by.client, by.request_id, by.file_id)
+            entries.append((member["id"], str(result.outcome), by.plan_id, result.changes, *source))
+            values[member["id"]] = {"created_at": member["updated_at"], **member}
+        sets.delete_set(scratch, members, [{"id": id_} for id_ in values])
+        sets.insert_set(scratch, members, [*values.values()])
+        store.insert_history(scratch, entries, stored_time(undo.now))
+        scratch.commit()
+
+
+@contextmanager
+def undo_dry_run() -> Iterator[UndoDryRun]:
+    """A dry run with a scratch database of its own."""
+    with scratch_database([members, member_history]) as db, db.engine.connect() as scratch:
+        yield UndoDryRun(scratch)
+
+
+class _Source(NamedTuple):
+    """Where members and histories are read: locked in the database, or, with the scratch database of
+    a dry run, as they would be after its earlier chunks.
+    """
+
+    tx: Tx
+    scratch: Tx | None = None
+
+    def by_ids(self, ids: Collection[int]) -> dict[int, StoredMember]:
+        stored = store.lock_by_ids(self.tx, ids, lock=self.scratch is None)
+        if self.scratch is None:
+            return stored
+        return stored | store.lock_by_ids(self.scratch, ids, lock=False)
+
+    def by_keys(self, keys: KeysByScope) -> dict[int, StoredMember]:
+        found = store.lock_by_keys(self.tx, keys, lock=self.scratch is None)
+        stored = store.stored_members(found)
+        if self.scratch is None:
+            return stored
+        changed = store.stored_members(store.lock_by_keys(self.scratch, keys, lock=False))
+        return stored | store.lock_by_ids(self.scratch, stored, lock=False) | changed
+
+    def histories(self, ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
+        histories = store.find_histories(self.tx, ids)
+        if self.scratch is not None:
+            for id_, entries in store.find_histories(self.scratch, ids).items():
+                histories[id_] = entries + histories[id_]
+        return histories
 
 
 class _Stored(NamedTuple):
-    """What the database knows about the members to restore: `members` has them and those that hold
-    their earlier keys, by id.
+    """What is known about the members to restore: `members` has them and those that hold their
+    earlier keys, by id.
     """
 
     members: dict[int, StoredMember]
@@ -96,23 +190,28 @@ class _Stored(NamedTuple):
     probe_counts: Found
 
 
-def _read(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> _Stored:
-    members = store.lock_by_ids(tx, member_ids)
-    accounts = {member.values["account_id"] for member in members.values()}
-    counts = store.find_probe_counts(tx, accounts, undo.uniqueness)
-    histories = store.find_histories(tx, set(member_ids))
-    found = store.lock_by_keys(tx, _earlier_keys(members, histories, undo))
-    return _Stored(store.stored_members(found) | members, histories, counts)
+def _decide(
+    source: _Source, member_ids: Sequence[int], undo: UndoRequest
+) -> tuple[list["_Restored | Refusal"], Probes]:
+    """The decision about each member, in order, and the probes among them. Writes nothing."""
+    ids = set(member_ids)
+    by_id = source.by_ids(ids)
+    accounts = {member.values["account_id"] for member in by_id.values()}
+    counts = store.find_probe_counts(source.tx, accounts, undo.uniqueness)
+    histories = source.histories(ids)
+    holders = source.by_keys(_earlier_keys(by_id, histories, undo))
+    restoring = _Restoring(_Stored(holders | by_id, histories, counts), undo)
+    return [restoring.restore(id_) for id_ in member_ids], restoring.probes
 
 
 def _earlier_keys(
-    members: Mapping[int, StoredMember], histories: Mapping[int, History], undo: UndoRequest
+    by_id: Mapping[int, StoredMember], histories: Mapping[int, History], undo: UndoRequest
 ) -> KeysByScope:
     """The keys that the members had before each change of the request."""
     records = [
         (
-            scope_of(members[id_].values["account_id"], undo.uniqueness),
-            members[id_].values | _values_before(history[place]),
+            scope_of(by_id[id_].values["account_id"], undo.uniqueness),
+            by_id[id_].values | _values_before(history[place]),
         )
         for id_, history in histories.items()
         for place in _places_of(history, undo)
@@ -203,6 +302,15 @@ def _has_values(history: History) -> bool:
     return any(entry.changes.keys() - KEPT_BY_RETENTION for entry in history)
 
 
+class _Restored(NamedTuple):
+    """The earlier values of a member as a submission, with its result, and what that does to its
+    access.
+    """
+
+    accepted: Accepted
+    access: AccessForecast
+
+
 class _Restoring:
     """Gives members their earlier values, one after the other."""
 
@@ -213,10 +321,9 @@ class _Restoring:
         self._histories = stored.histories
         self._undo = undo
 
-    def restore(self, member_id: int) -> Accepted | Invalid | TooManyTaken:
-        """The earlier values as a submission, and its result: the member has them now, or had them
-        already (`unchanged`). Or the refusal: it was changed since, or another member now has one of
-        the earlier keys.
+    def restore(self, member_id: int) -> _Restored | Refusal:
+        """Give the member its earlier values; the result is `unchanged` if it has them already. Or
+        the refusal: it was changed since, or another member now has one of the earlier keys.
         """
         member = self._members[member_id]
         history = self._histories[member_id]
@@ -226,8 +333,9 @@ class _Restoring:
         state = _state_of(history, place)
         if state is _State.CHANGED:
             return Invalid([CHANGED_SINCE])
+        access = spans_of(member.values)
         if state is _State.TAKEN_BACK:
-            return self._result(member, Outcome.UNCHANGED, {}, {})
+            return _restored(self._result(member, Outcome.UNCHANGED, {}, {}), access)
         by, result = self._earlier(member, history, place)
         given = by.record.given
         if result.outcome is not Outcome.WITHDRAWN:
@@ -236,7 +344,7 @@ class _Restoring:
                 return self._refusal(by, taken)
         self.keys.change(member, given)
         history.insert(0, self._entry(by, result))
-        return by, result
+        return _restored((by, result), access)
 
     def _earlier(self, member: StoredMember, history: History, place: int) -> Accepted:
         """The values before the entry as a submission, and its result."""
@@ -310,7 +418,7 @@ class _Restoring:
             changed_at=self._undo.now,
         )
 
-    def _refusal(self, by: Submission, taken: dict[str, int]) -> Invalid | TooManyTaken:
+    def _refusal(self, by: Submission, taken: dict[str, int]) -> Refusal:
         """The refusal for keys that other members have now; `taken` has their accounts, by field.
         At the account's limit of answers about values of other accounts, it does not say so.
         """
@@ -324,3 +432,11 @@ class _Restoring:
         if others:
             self.probes.count(by, others, is_answered=True)
         return Invalid([not_unique(next(iter(taken)))])
+
+
+def _restored(accepted: Accepted, before: Spans) -> _Restored:
+    _, result = accepted
+    values = result.stored.values
+    plan_id = before[0].plan_id if before else values["plan_id"]
+    access = AccessForecast(values["id"], values["external_id"], plan_id, before, spans_of(values))
+    return _Restored(accepted, access)

@@ -248,7 +248,8 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
             remedy=Remedy.ACCEPT_MAPPING,
             ids={"plan_id": file.plan_id, "file_id": file.id},
         )
-    if reason := overtaken_by(tx, file):
+    # An undo decides about each member, so that a newer file is never in its way.
+    if file.undoes_id is None and (reason := overtaken_by(tx, file)):
         raise model.WrongState(
             reason, remedy=Remedy.CANCEL_FILE, ids={"plan_id": file.plan_id, "file_id": file.id}
         )
@@ -352,7 +353,6 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         plan_id=file.plan_id,
         undoes_id=file.id,
         state=model.FileState.WAITING,
-        step=model.FileStep.APPLY,
     )
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
