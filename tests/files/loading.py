@@ -117,7 +117,8 @@ class Desk:
             return undo_file(tx, FileKey(file.id), self.requester())
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
-        return self.work(self.hand_in_undo(file))
+        """Undo the file; a held undo is approved."""
+        return self.approve_if_held(self.work(self.hand_in_undo(file)))
 
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
@@ -127,6 +128,9 @@ class Desk:
         with self.db.write() as tx:
             approve_file(tx, FileKey(file.id), self.requester())
         return self.work(file) if work else file
+
+    def approve_if_held(self, file: EligibilityFile) -> EligibilityFile:
+        return self.approve(file) if file.state == "held" else file
 
     def work_on_any(self) -> bool:
         return run_next(self.db, self.clock, self.options)

@@ -29,6 +29,8 @@ ANSWERED = (
 MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
+# The client in the history of a worker that derives a member from its stored coverages.
+DERIVATION_CLIENT = "derivation"
 
 
 class Outcome(StrEnum):

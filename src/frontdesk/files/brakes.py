@@ -220,8 +220,13 @@ def list_affected(
         yield [_would_be_similar(member, rows[member.id]) for member in members]
     if forecast is not None:
         yield from _batches(forecast.other_people(), LISTED_TOGETHER)
-        losses = (_would_lose(pair, loss) for pair, loss in forecast.losses())
-        yield from _batches(losses, LISTED_TOGETHER)
+        yield from list_losses(forecast)
+
+
+def list_losses(forecast: Forecast) -> Iterator[Sequence[model.RowOutcome]]:
+    """The lines about the members that lose access, in batches."""
+    losses = (_would_lose(pair, loss) for pair, loss in forecast.losses())
+    yield from _batches(losses, LISTED_TOGETHER)
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

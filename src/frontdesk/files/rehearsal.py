@@ -15,11 +15,12 @@ from frontdesk.eligibility.access_days import AccessPair, day_before, spans_of
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, Action, Enrolled, MemberAccess, Submission
 from frontdesk.errors import Invalid
-from frontdesk.files import model, store
+from frontdesk.files import model
 from frontdesk.files.absence import access_after, find_missing, would_end
 from frontdesk.files.check import CheckResult
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.forecast import Cause, Forecast, ForecastPair
+from frontdesk.files.holds import shown_losses
 from frontdesk.files.load import ChunkWriter, file_terms, reading_chunks, refuse_if_all_refused
 from frontdesk.formats.model import FileMode
 
@@ -36,13 +37,9 @@ def rehearse(claim: FileClaim, check: CheckResult, dry_run: DryRun, today: str) 
     """What the file would do. The report of a dry run gets the outcomes of its rows, and of the
     members that it omits.
     """
-    file = claim.file
-    shown: Sequence[int] = ()
-    if file.approved:
-        shown = claim.db.ask(partial(store.shown_losses, file_id=file.id))
-    forecast = Forecast(dry_run.scratch, today, shown)
+    forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
     writer = ChunkWriter(claim, dry_run, today)
-    if file.dry_run:
+    if claim.file.dry_run:
         _decide_rows(claim, check, forecast, writer.write)
     elif _has_news(check):
         _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run))
