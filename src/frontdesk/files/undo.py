@@ -52,7 +52,7 @@ def _hold_if_too_many_lose(claim: FileClaim, undone: model.EligibilityFile, toda
     """Raise ApprovalNeeded if the undo would take access from too many members."""
     with undo_dry_run(SCRATCH_TABLES) as dry_run:
         forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
-        for pairs in _forecast_chunks(claim, undone, dry_run):
+        for pairs in forecast_undo(claim, undone, dry_run):
             forecast.note_pairs(pairs)
         tally = forecast.tally()
         limits = Limits.of(
@@ -63,7 +63,7 @@ def _hold_if_too_many_lose(claim: FileClaim, undone: model.EligibilityFile, toda
         hold(claim, reasons, tally, list_losses(forecast))
 
 
-def _forecast_chunks(
+def forecast_undo(
     claim: FileClaim, undone: model.EligibilityFile, dry_run: UndoDryRun
 ) -> Iterator[list[ForecastPair]]:
     """What the undo would do to the access of members, by its own decisions, a chunk at a time."""
