@@ -265,6 +265,9 @@ class Installation:
             assert self.desk.undo(changed).counts["restored"] == count
         rows = [row(n + 600 + i) for i in range(3)]
         self.desk.load(csv_of(rows), plan=2, full=True)
+        refused = rows[0] | {"external_id": f"R{n}", "zipcode": "1"}
+        kept = self.desk.load(csv_of([*rows[1:], refused]), plan=2, full=True)
+        assert kept.counts["kept"] == 1
         assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
         assert self.desk.load(csv_of(rows), plan=2, full=True).counts["reopened"] == 1
         self._look_at_files(csv_of(rows[:1]))

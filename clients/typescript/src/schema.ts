@@ -990,6 +990,7 @@ export interface components {
                 would_end?: number;
                 would_move?: number;
                 would_be_similar?: number;
+                kept?: number;
                 refused?: number;
                 skipped?: number;
                 warned?: number;
@@ -2800,7 +2801,7 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
-        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_move" | "would_be_similar" | "refused" | "skipped" | "warned";
+        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_move" | "would_be_similar" | "kept" | "refused" | "skipped" | "warned";
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -4737,6 +4738,7 @@ export interface operations {
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
              *     - `ended_by_absence`: A full file omits the member.
+             *     - `kept_because_of`: A full file omits the member, whose access goes on, because a refused row has the same family, or the same names and birth date. Correct that row; if its number was given to somebody new, rename the stored member with the number first.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.

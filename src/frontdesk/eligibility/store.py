@@ -276,6 +276,20 @@ def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
+def find_people(tx: Tx, ids: Collection[int]) -> list[tuple[int, model.StatedPerson]]:
+    """The ids and persons of the members, without sex and role. Not locked."""
+    columns = members.c["id", "first_name", "last_name", "dob", "family_digest"]
+    return [
+        (
+            row.id,
+            model.StatedPerson(
+                row.first_name, row.last_name, row.dob, family=row.family_digest or ""
+            ),
+        )
+        for row in tx.execute(select(*columns).where(members.c.id.in_(list(ids))))
+    ]
+
+
 def count_members_open_after(tx: Tx, plan_id: int, day: str) -> int:
     """The number of the plan's members with access after the day."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)

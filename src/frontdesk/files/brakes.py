@@ -6,7 +6,7 @@ renumbered its members. The same limit applies to all three. A file is also held
 column stand for none, since its export may have lost them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from frontdesk import codes, eligibility
@@ -14,7 +14,7 @@ from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.files import model, store
-from frontdesk.files.absence import find_missing, would_end
+from frontdesk.files.absence import find_missing, kept_line, would_end
 from frontdesk.files.actions import overtaken_by
 from frontdesk.files.check import THRESHOLD_MEMBERS, CheckResult
 
@@ -111,10 +111,17 @@ def _broken_rule(number: int, of: int) -> str:
 
 
 def list_affected(
-    db: Database, file: model.EligibilityFile, check: CheckResult, *, is_held: bool, missing: int
+    db: Database,
+    file: model.EligibilityFile,
+    check: CheckResult,
+    *,
+    is_held: bool,
+    missing: int,
+    kept: Mapping[int, int],
 ) -> Iterator[list[model.RowOutcome]]:
     """The report's lines about the members that the file would affect, in batches: all of them if
-    the file is held, the ends also in a dry run. `missing`: how many members a full file omits.
+    the file is held, the ends also in a dry run. `missing`: how many members a full file would end.
+    `kept` are those that it omits and would not, with the numbers of their refused rows.
     """
     if is_held:
         for batch in _find_members(db, check.moving):
@@ -123,9 +130,14 @@ def list_affected(
         row_numbers = dict(reversed(check.similar))
         for batch in _find_members(db, sorted(row_numbers)):
             yield [_would_be_similar(member, row_numbers[member.id]) for member in batch]
-    if missing and (is_held or file.dry_run):
+    if (missing or kept) and (is_held or file.dry_run):
         for batch in find_missing(db, file, check):
-            yield [would_end(member, check) for member in batch]
+            yield [
+                kept_line(member, kept[member.id])
+                if member.id in kept
+                else would_end(member, check)
+                for member in batch
+            ]
 
 
 def _find_members(db: Database, ids: Sequence[int]) -> Iterator[Sequence[MemberAccess]]:

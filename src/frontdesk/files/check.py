@@ -342,7 +342,9 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != (), row.context.person))
+    # Each refused row stays a row of its own, so that its number is that of its loop.
+    person = None if row.faults else row.context.person
+    return hash((values, row.action, row.plan, row.faults != (), person))
 
 
 class _IdentifierIndex:

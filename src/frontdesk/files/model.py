@@ -38,16 +38,19 @@ class FileStep(StrEnum):
 
 
 # What a row became, besides the outcomes of members. A held file or a dry run would end the members
-# that it omits; where they are too many, it would move members from other plans.
+# that it omits; where they are too many, it would move members from other plans. An omitted member
+# is kept if a refused row may be about it.
 WOULD_END = "would_end"
 WOULD_MOVE = "would_move"
 WOULD_BE_SIMILAR = "would_be_similar"
+KEPT = "kept"
 REFUSED = "refused"
 SKIPPED = "skipped"
 WARNED = "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts
 # twice.
-COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, REFUSED, SKIPPED, WARNED)
+_OF_MEMBERS = (WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, KEPT)
+COUNTS = (*map(str, Outcome), *_OF_MEMBERS, REFUSED, SKIPPED, WARNED)
 # The outcomes of rows that changed a member: what an undo takes back.
 CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.UNCHANGED)
 
@@ -224,11 +227,11 @@ def stored_warnings(warnings: Iterable[MemberWarning]) -> list[StoredWarning]:
 
 
 class RowOutcome(NamedTuple):
-    """What happened to a row: an Outcome, WOULD_END, WOULD_MOVE, REFUSED or SKIPPED. `place` is
-    None for a member that a full file omits, and one that would move. `member_id` is 0 where no
+    """What happened to a row: an Outcome, WOULD_END, WOULD_MOVE, KEPT, REFUSED or SKIPPED. `place`
+    is None for a member that a full file omits, and one that would move. `member_id` is 0 where no
     stored member was found.
 
-    `faults` are (field, code, message), also of WOULD_MOVE; `warnings` are as `stored_warnings`
+    `faults` are (field, code, message), also of WOULD_MOVE and KEPT; `warnings` are as `stored_warnings`
     makes them. `changed` names the fields of a stored member that the row changed; a moved member
     left `left_plan_id`. Of an 834, `transaction_number` counts the STs of the file, `member_number`
     the INS of that transaction.

@@ -8,7 +8,7 @@
    ONE transaction. After a death the next worker continues after the last committed chunk. Before
    the first row a file may be held (`_hold_if_needed`); then nothing of it is applied.
 4. End (`_end_missing`): commits, chunk by chunk, the end of the members that a full file omits. After
-   a death the next worker ends the remaining ones.
+   a death the next worker ends the remaining ones. Members that a refused row may mean are kept.
 5. Finish (`_finish`): commits the last state with its problem, audit entry and event; then deletes
    the content. After a death in between a worker deletes the content later
    (`actions.delete_left_content`).
@@ -20,7 +20,7 @@ file of a worker runs.
 
 import gc
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,7 +41,17 @@ from frontdesk.files.absence import find_ends, find_missing
 from frontdesk.files.actions import delete_content
 from frontdesk.files.brakes import ApprovalNeeded, find_reasons, list_affected
 from frontdesk.files.check import CheckResult, check_file
-from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
+from frontdesk.files.claims import (
+    FileClaim,
+    GoOn,
+    LostClaim,
+    RunOptions,
+    Stopped,
+    claim_next,
+    reading_ahead,
+    renewing,
+)
+from frontdesk.files.kept import find_kept, list_kept, list_refused
 from frontdesk.files.load import ChunkWriter, apply_rows
 from frontdesk.files.undo import undo_rows
 from frontdesk.formats.model import FileMode, Format, Unreadable
@@ -212,15 +222,16 @@ def _hold_if_needed(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -
     is committed by itself; after a death the report is emptied, and the file is checked again.
     """
     missing = 0
+    kept = _find_kept(claim, check)
     if check.mode is FileMode.FULL:
         for batch in find_missing(claim.db, claim.file, check):
-            missing += len(batch)
+            missing += sum(member.id not in kept for member in batch)
             claim.checkpoint(model.FileStep.END, missing)
         if claim.file.members_missing is None:
             claim.update(members_missing=missing)
     reasons = claim.db.ask(partial(find_reasons, file=claim.file, check=check, missing=missing))
     is_held = bool(reasons)
-    lists = list_affected(claim.db, claim.file, check, is_held=is_held, missing=missing)
+    lists = list_affected(claim.db, claim.file, check, is_held=is_held, missing=missing, kept=kept)
     for lines in lists:
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
         if lines:
@@ -230,13 +241,35 @@ def _hold_if_needed(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -
 
 
 def _end_missing(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
-    """End the members that a full file omits."""
+    """End the members that a full file omits, without those that a refused row may mean."""
     ended = 0
-    for rows in find_ends(claim.db, claim.file, check):
+    kept = _find_kept(claim, check)
+    listed = list_kept(claim.db, claim.file) if kept else ()  # by a worker that died
+    for rows in find_ends(claim.db, claim.file, check, kept, listed=listed):
         claim.checkpoint(model.FileStep.END, ended)
         if rows:
             writer.write(rows)
         ended += len(rows)
+
+
+def _find_kept(claim: FileClaim, check: CheckResult) -> Mapping[int, int]:
+    """The omitted members that the rows refused so far may mean, with the rows' numbers. Raises as
+    a checkpoint.
+    """
+    file = claim.file
+    if check.mode is not FileMode.FULL or not file.counts.get(model.REFUSED):
+        return {}
+    places = list_refused(claim.db, file)
+
+    def read(go_on: GoOn) -> Generator[Mapping[int, int]]:
+        yield find_kept(claim.db, file, check, places, go_on)
+
+    def checkpoint() -> None:
+        claim.checkpoint(model.FileStep.END, 0)
+
+    with reading_ahead(read, claim.running, checkpoint=checkpoint) as results:
+        [kept] = results
+    return kept
 
 
 def _scratch(claim: FileClaim) -> AbstractContextManager[DryRun | None]:

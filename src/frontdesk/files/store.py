@@ -389,6 +389,19 @@ def chunk_outcomes(
     return [outcome for _, outcome in sorted(found)]
 
 
+def list_lines(
+    tx: Tx, file_id: int, *, outcome: str, chunks: range
+) -> list[tuple[int | None, int | None]]:
+    """Place and member of each of the report's lines with the outcome in these chunks, in order.
+    Those that are stored as packed numbers are not among them.
+    """
+    query = sa.select(_rows.place, _rows.member_id).where(
+        _rows.file_id == file_id, _rows.chunk >= chunks.start, _rows.chunk < chunks.stop
+    )
+    query = query.where(_rows.outcome == outcome).order_by(_rows.chunk, _rows.position)
+    return [(place, member_id) for place, member_id in tx.execute(query)]
+
+
 def delete_outcomes(tx: Tx, file_id: int) -> None:
     for table in (file_rows, file_unchanged):
         tx.execute(sa.delete(table).where(table.c.file_id == file_id))
