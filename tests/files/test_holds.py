@@ -198,14 +198,14 @@ def test_a_cancelled_file_has_moved_and_ended_no_member_and_overtakes_none(desk:
 
 
 @pytest.mark.parametrize("newest", [CHANGE, FULL])
-def test_a_held_file_is_overtaken_by_any_newer_one_that_was_applied(
+def test_a_held_full_file_is_overtaken_by_any_newer_one_that_was_applied(
     desk: Desk, newest: FileMode
 ) -> None:
     """The sender has sent a better file; approved by mistake, the old one would end or move members
     that the new one lists.
     """
     desk.load(HUNDRED, plan=1)
-    held = sent_to_the_other_plan(desk, full=newest is CHANGE)
+    held = sent_to_the_other_plan(desk, full=True)
     assert desk.load(HUNDRED, plan=1, mode=FileMode.COMPARE).state == "done"
     newer = desk.load(HUNDRED, plan=1, mode=newest)
     with pytest.raises(WrongState, match=f"newer file of the plan, file {newer.id},"):

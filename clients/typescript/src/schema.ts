@@ -895,7 +895,8 @@ export interface components {
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
-             *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
+             *     - `older_than_applied`: The 834 is dated before one that was applied to the plan from the same sender: cancel it, or approve it if it is meant.
+             *     - `overtaken`: A newer file of the plan was applied. A full file can only be cancelled; of a change file that is approved, the rows of members that were changed since are refused.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
              *     - `only_tested`: ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}
@@ -905,7 +906,7 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "older_than_applied" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -4742,7 +4743,7 @@ export interface operations {
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.
-             *     - `changed_since`: The record was changed after the file, so the undo leaves it as it is.
+             *     - `changed_since`: The record was changed after the file came (an undo: after the file was applied), so it is left as it is.
              *     - `middle_name_dropped`: The middle_name of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `email_dropped`: The email of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `phone_dropped`: The phone of the row can't be used; the row was applied without it, and a stored value stays.

@@ -133,7 +133,9 @@ NOTHING_TO_END = _row(
     "nothing_to_end", "The row ends a member that the plan does not have.", field="external_id"
 )
 CHANGED_SINCE = _row(
-    "changed_since", "The record was changed after the file, so the undo leaves it as it is."
+    "changed_since",
+    "The record was changed after the file came (an undo: after the file was applied), so it is left "
+    "as it is.",
 )
 
 

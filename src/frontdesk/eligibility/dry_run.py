@@ -12,9 +12,10 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import FileTerms, Result, decide_chunk
+from frontdesk.eligibility.decide import Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys
@@ -49,7 +50,9 @@ class DryRun:
         probes are counted.
         """
         scratch = self._scratch
-        stored = read_chunk(tx, submissions, now=now, uniqueness=self._uniqueness, lock=False)
+        stored = read_chunk(
+            tx, submissions, now=now, uniqueness=self._uniqueness, lock=False, file=file
+        )
         stored.members.update(self._changed_members(submissions, stored.members))
         pairs, probes = decide_chunk(stored, submissions, file)
         probes.save(tx)

@@ -330,6 +330,22 @@ def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
     return int(tx.execute(select(func.count()).select_from(some)).scalar_one()) == count
 
 
+def find_last_files(
+    tx: SetTransaction, ids: Collection[int], since: datetime
+) -> dict[int, int | None]:
+    """The file of the last change of each of the members that was changed after the time, by the
+    member's id; None of a request. At once, in a round trip of its own.
+    """
+    columns = ("member_id", "file_id", "id", "changed_at")
+    found = sets.find_set(tx, member_history, "member_id", ids, columns=columns)
+    rows = sorted(found.rows, key=itemgetter("id"))
+    return {
+        row["member_id"]: row["file_id"]
+        for row in rows
+        if datetime.fromisoformat(str(row["changed_at"])) > since
+    }
+
+
 def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
     """Those of the members that the file has written."""
     of_file = member_history.c.file_id == file_id

@@ -17,6 +17,8 @@ from frontdesk.files import model, store
 from frontdesk.files.absence import find_missing, kept_line, would_end
 from frontdesk.files.actions import overtaken_by
 from frontdesk.files.check import THRESHOLD_MEMBERS, CheckResult
+from frontdesk.files.file_age import find_older_reason
+from frontdesk.formats.model import FileMode
 
 # Of the plan's open members for ends, else of the file's rows; and at least THRESHOLD_MEMBERS.
 THRESHOLD_PERCENT = 10
@@ -47,12 +49,17 @@ def find_reasons(
     """The reasons why a person has to approve the file. `missing`: how many members a full file
     omits.
     """
-    overtaken = overtaken_by(tx, file)
+    # An approved change file is applied: of members that were changed since, its rows are refused.
+    is_approved_change = file.approved and check.mode is FileMode.CHANGE
+    overtaken = "" if is_approved_change else overtaken_by(tx, file)
     if overtaken:
         return [(codes.files.OVERTAKEN, overtaken)]
     if file.approved:
         return []
-    reasons = _reasons_of_rows(file.rows_total or 0, check)
+    reasons = []
+    if older := find_older_reason(tx, file):
+        reasons.append((codes.files.OLDER_THAN_APPLIED, older))
+    reasons += _reasons_of_rows(file.rows_total or 0, check)
     if missing:
         last_rows = store.last_full_rows(tx, file.plan_id, file.id)
         reasons += _reasons_of_ends(file, check, missing=missing, last_rows=last_rows)

@@ -138,7 +138,7 @@ class StoredMapping:
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report;
     `problem` is `{code, message, place}`, with a `suggestion` where a mapping is needed. The caller
-    said `asked_mode`; `mode` holds once the file was checked.
+    said `asked_mode`; `mode` holds once the file was checked. `sender` is GS02 of an 834.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
     `epoch` counts the claims of workers (files.claims).
@@ -163,6 +163,7 @@ class EligibilityFile:
     size_bytes: int
     sha256: str | None
     file_date: str | None
+    sender: str | None
     rows_total: int | None
     rows_done: int
     chunks_done: int

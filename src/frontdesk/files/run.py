@@ -205,6 +205,7 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
         started_at=file.started_at or claim.clock(),
         mode=check.mode,
         file_date=check.file_date,
+        sender=header.sender,
         rows_total=check.rows,
         members_before=members_before,
         format=header.format,

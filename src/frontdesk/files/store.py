@@ -200,6 +200,21 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     return tx.execute(query.limit(1)).scalar()
 
 
+def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[EligibilityFile]:
+    """The plan's applied 834s of the sender (GS02) with a date after a day, the newest first. Undone
+    ones are among them.
+    """
+    query = sa.select(eligibility_files).where(
+        _columns.plan_id == plan_id,
+        _columns.sender == sender,
+        _columns.file_date > after,
+        _columns.state == FileState.DONE,
+        _columns.dry_run.is_(False),
+        _columns.mode != FileMode.COMPARE,
+    )
+    return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+
+
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to
     or are held before that, the newest first. Undos don't count.

@@ -108,7 +108,9 @@ def read_x12(
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
     is_test = reader.is_test and mapping.tests != APPLIED
-    header = model.FileHeader(Format.X12, first.mode, first.file_date, is_test=is_test)
+    header = model.FileHeader(
+        Format.X12, first.mode, first.file_date, is_test=is_test, sender=reader.sender or None
+    )
     return header, _items(reader, mapping, options)
 
 

@@ -137,6 +137,7 @@ class FileProblem(TypedDict):
         "too_many_similar",
         "too_many_ends",
         "too_many_placeholders",
+        "older_than_applied",
         "overtaken",
         "needs_mapping",
         "only_compared",
