@@ -3038,7 +3038,7 @@ export interface components {
          *     - `relationship_code_hipaa_unknown`: The HIPAA relationship code is unknown; it was kept as sent.
          *     - `placeholder`: The value stands for none, such as none@none.com or 0000000000; it was left out, and a stored value stays.
          *     - `looks_like_ssn`: The external_id of the new member looks like a social security number, which is stored and shown as it is: use another number.
-         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
+         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and its birth date or first name.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
          *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
          *     - `still_ended`: The access has ended, or ends today, and the record names no expiry_date, so the end stays; to reopen the access, clear expiry_date.

@@ -14,6 +14,7 @@ from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
 from frontdesk.eligibility.decide import Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
+from frontdesk.eligibility.fitting import add_fitting
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
 from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
@@ -54,6 +55,8 @@ class DryRun:
             tx, submissions, now=now, uniqueness=self._uniqueness, lock=False, file=file
         )
         stored.members.update(self._changed_members(submissions, stored.members))
+        if file is not None:
+            add_fitting(stored.members, submissions, tx, scratch)
         pairs, probes = decide_chunk(stored, submissions, file)
         probes.save(tx)
         results = [result for _, result in pairs]

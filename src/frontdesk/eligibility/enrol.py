@@ -21,6 +21,7 @@ from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import persons, store
 from frontdesk.eligibility.decide import DecidedChunk, Result, StoredChunk, decide_chunk
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fitting import add_fitting
 from frontdesk.eligibility.late_rows import find_changed_since
 from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.row_access import FileTerms
@@ -78,6 +79,8 @@ def enrol(
     Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     stored = read_chunk(tx, submissions, now=now, uniqueness=uniqueness, file=file)
+    if file is not None:
+        add_fitting(stored.members, submissions, tx)
     decided = decide_chunk(stored, submissions, file)
     return write_chunk(tx, stored, decided, audited=audited)
 
