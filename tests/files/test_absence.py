@@ -290,10 +290,7 @@ def test_a_change_file_reopens_nobody_and_a_full_one_of_another_plan_moves_too(d
     omit(desk, row(2))
     assert desk.load(lines_of([row(2)])).counts == {"unchanged": 1, "warned": 1}
     assert desk.ends()["E00002"] == ENDED
-    assert desk.load(lines_of([row(2)]), plan=1, full=True).counts == {
-        "reopened": 1,
-        "gained": 1,
-    }
+    assert desk.load(lines_of([row(2)]), plan=1, full=True).counts == {"reopened": 1, "gained": 1}
     member = desk.members()["E00002"]
     assert (member["expiry_date"], member["plan_id"]) == (None, desk.customer.plan_ids[1])
 

@@ -270,6 +270,7 @@ def test_only_news_of_stored_members_is_decided_twice(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided: list[int] = []
+
     def noting(stored: StoredChunk, rows: Sequence[Submission], file: FileTerms) -> DecidedChunk:
         decided.append(len(rows))
         return decide_chunk(stored, rows, file)

@@ -35,7 +35,9 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
     held = begin_undo(desk, file)
     assert (held.state, held.rows_done) == ("held", 0)
     assert held.counts == {"would_lose": 30, "lost": 30}
-    said = "30 of the 30 members with access under plan plan-0 would lose it (more than 25, and more "
+    said = (
+        "30 of the 30 members with access under plan plan-0 would lose it (more than 25, and more "
+    )
     said += "than 10 %): 30 from 2026-11-20 on because the undo takes back what gave it."
     assert held.problem == {"code": "too_many_lose_access", "message": said, "place": None}
     assert records(desk) == before

@@ -245,6 +245,15 @@ class KnownMember(NamedTuple):
     merged_into: int | None
 
 
+class Relative(NamedTuple):
+    """A member of a family, which is a digest; "" for none."""
+
+    id: int
+    family: str
+    first_name: str
+    dob: str
+
+
 class SimilarPair(NamedTuple):
     """Two open members of an account that may be one person, the lower id first."""
 

@@ -46,6 +46,7 @@ from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.forecast import SCRATCH_TABLES, Forecast, Tally
 from frontdesk.files.holds import day_begun, hold
+from frontdesk.files.kept import kept_by_refused, list_kept, list_refused
 from frontdesk.files.load import ChunkWriter, apply_rows
 from frontdesk.files.rehearsal import needs_rehearsal, rehearse
 from frontdesk.files.undo import undo_rows
@@ -202,6 +203,7 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
         started_at=file.started_at or claim.clock(),
         mode=check.mode,
         file_date=check.file_date,
+        sender=header.sender,
         rows_total=check.rows,
         members_before=members_before,
         format=header.format,
@@ -238,9 +240,12 @@ def _hold_if_needed(
 
 
 def _end_missing(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
-    """End the members that a full file omits."""
+    """End the members that a full file omits, without those that a refused row may mean."""
     ended = 0
-    for rows in find_ends(claim.db, claim.file, check):
+    refused = list_refused(claim.db, claim.file) if claim.file.counts.get(model.REFUSED) else ()
+    kept = kept_by_refused(claim, check, refused)
+    listed = list_kept(claim.db, claim.file) if kept else ()  # by a worker that died
+    for rows in find_ends(claim.db, claim.file, check, kept, listed=listed):
         claim.checkpoint(model.FileStep.END, ended)
         if rows:
             writer.write(rows)
