@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tests.histories.senders import HABITS, Habits
+from tests.histories.senders import HABITS, OF_TABLES, TABLE, Habits
 from tests.histories.world import EVENT, FAMILY, GAPS, Choices, Event, Family, Round
 
 STARTS = (10, 240, 310, 325)
@@ -83,12 +83,14 @@ def shrunk(
     history: History, fails: Callable[[History], bool], *, tries: int = SHRINK_TRIES
 ) -> History:
     """The smallest history near this one that still fails, found in so many tries."""
-    left = tries
+    tried = {history}
     while True:
         for smaller in _smaller(history):
-            if left == 0:
+            if smaller in tried:
+                continue
+            if len(tried) > tries:
                 return history
-            left -= 1
+            tried.add(smaller)
             if fails(smaller):
                 history = smaller
                 break
@@ -114,9 +116,12 @@ def written(part: object) -> str:
 
 def _smaller(history: History) -> Iterator[History]:
     """Histories with one part less, or one part as it is by default."""
-    plain = replace(history, habits=Habits(history.habits.form))
-    if plain != history:
-        yield plain
+    form = history.habits.form
+    yield replace(history, habits=Habits(form))
+    unused = (name for name in HABITS if name != "form" and (name in OF_TABLES) != (form == TABLE))
+    default = Habits()
+    plainer = replace(history.habits, **{name: getattr(default, name) for name in unused})
+    yield replace(history, habits=plainer)
     for key in ("rounds", "families"):
         parts = getattr(history, key)
         for number in range(len(parts)):

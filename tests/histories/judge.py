@@ -29,7 +29,15 @@ from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility.access_days import OPEN, Spans, spans_of
 from frontdesk.eligibility.tables import members
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.model import BY_ABSENCE, REFUSED, SKIPPED, WARNED, EligibilityFile, FileState
+from frontdesk.files.model import (
+    BY_ABSENCE,
+    KEPT,
+    REFUSED,
+    SKIPPED,
+    WARNED,
+    EligibilityFile,
+    FileState,
+)
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from tests.conftest import SetClock
@@ -357,9 +365,11 @@ class _Verdict:
         return self._is_named(person)
 
     def _is_named(self, person: Person) -> bool:
-        """Whether a refusal, a skipped row or a warning about access names the person."""
+        """Whether a refusal, a skipped row, a line of one who was kept or a warning about access names
+        the person.
+        """
         return any(
-            line["outcome"] in (REFUSED, SKIPPED) or _is_warning(line)
+            line["outcome"] in (REFUSED, SKIPPED, KEPT) or _is_warning(line)
             for line in self._lines(person)
         )
 

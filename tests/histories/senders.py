@@ -111,6 +111,10 @@ HABITS: Choices = {
 }
 
 
+# The habits that only tables show; some others show in both.
+OF_TABLES = ("is_full", "has_expiry", "clears", "has_names", "lists_left", "lists", "hired")
+
+
 @dataclass(slots=True)
 class Statement:
     """What a file says of one enrolment: `gives` are the days on which its rows say that there is

@@ -221,14 +221,17 @@ class World:
             self._join(subscriber, child, CHILD, born)
 
     def name_child(self, event: Event, day: date) -> None:
+        """A newborn gets a name; without one, a child is born."""
         unnamed = [each for each in self.people if not each.first]
-        if unnamed:
-            child = unnamed[event.who % len(unnamed)]
-            names = FEMALE if child.sex == "F" else MALE
-            taken = {each.first for each in self.people if each.dob == child.dob}
-            free = [name for name in names if name not in taken]
-            child.names.append((free[event.variant % len(free)], child.last))
-            self._say_person(child)
+        if not unnamed:
+            self.birth(event, day)
+            return
+        child = unnamed[event.who % len(unnamed)]
+        names = FEMALE if child.sex == "F" else MALE
+        taken = {each.first for each in self.people if each.dob == child.dob}
+        free = [name for name in names if name not in taken]
+        child.names.append((free[event.variant % len(free)], child.last))
+        self._say_person(child)
 
     def adopt(self, event: Event, day: date) -> None:
         subscriber = self._subscriber(event.who, day)
@@ -278,7 +281,7 @@ class World:
             self._end(each, last_day, "08")
 
     def rehire(self, event: Event, day: date) -> None:
-        """A family that ended comes back, with its old numbers."""
+        """A family that has left comes back, with its old numbers; without one, one leaves."""
         gone = [
             each
             for each in self.enrolments
@@ -286,6 +289,7 @@ class World:
         ]
         gone = [each for each in gone if not self._is_taken(each)]
         if not gone:
+            self.leave(event, day)
             return
         subscriber = gone[event.who % len(gone)]
         plan = PLANS[event.variant % 2]
@@ -311,7 +315,7 @@ class World:
             self._renew(each, is_other=each.family == other)
 
     def reuse(self, event: Event, day: date) -> None:
-        """A new employee gets the numbers of one who has left."""
+        """A new employee gets the numbers of one who has left; without one, one leaves."""
         gone = [
             each
             for each in self.enrolments
@@ -320,14 +324,14 @@ class World:
             and not each.open_on(day)
             and not self._is_taken(each)
         ]
-        if gone:
-            old = gone[event.who % len(gone)]
-            person = self._person(
-                event.variant, "MF"[event.variant % 2], "Okafor", date(1990, 1, 1)
-            )
-            new = Enrolment(person, old.employer, old.family, old.code, old.card, SUBSCRIBER)
-            self.enrolments.append(new)
-            self._add(new, PLANS[event.variant % 2], day)
+        if not gone:
+            self.leave(event, day)
+            return
+        old = gone[event.who % len(gone)]
+        person = self._person(event.variant, "MF"[event.variant % 2], "Okafor", date(1990, 1, 1))
+        new = Enrolment(person, old.employer, old.family, old.code, old.card, SUBSCRIBER)
+        self.enrolments.append(new)
+        self._add(new, PLANS[event.variant % 2], day)
 
     def second_job(self, event: Event, day: date) -> None:
         """A new employee of the other employer, who by the variant has a number that the first
@@ -354,13 +358,14 @@ class World:
         self._add(new, PLANS[event.variant % 2], day)
 
     def reinstate(self, event: Event, day: date) -> None:
-        """The last end of an enrolment was a mistake."""
+        """The last end of an enrolment was a mistake; without one, a family leaves."""
         ended = [
             each
             for each in self.enrolments
             if each.of() and each.of()[-1].end is not None and not self._is_taken(each)
         ]
         if not ended:
+            self.leave(event, day)
             return
         enrolment = ended[event.who % len(ended)]
         stretch = enrolment.of()[-1]
@@ -576,7 +581,9 @@ _HANDLERS = {
     "end_dental": World.end_dental,
     "correct": World.correct,
 }
-KINDS = (*_HANDLERS,)
+# Those that touch dates of access come twice as often.
+_OF_ACCESS = ("leave", "rehire", "switch", "renew_all", "reinstate", "cancel", "die", "reuse")
+KINDS = (*_HANDLERS, *_OF_ACCESS)
 
 
 def end_of_month(day: date) -> date:
