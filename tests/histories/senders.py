@@ -282,7 +282,7 @@ class Sender:
             return ""
         stretch.told = 0
         for other in enrolment.of():
-            if other.days & days.since(stretch.begin):
+            if other.told and other.days & days.since(stretch.begin):
                 other.told = days.between(other.begin, self._told_end(other))
         self._say(enrolment, f"{self._habits.cancel_by} {stretch.plan} from {stretch.begin}")
         if self._habits.cancel_by == "002":
