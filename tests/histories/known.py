@@ -59,15 +59,6 @@ OPEN: Sequence[OpenCause] = (
         ),
     ),
     OpenCause(
-        "an end before the begin ends the plan in force",
-        r"^lost \| change 834 \| .*024 from",
-        History(
-            families=(Family(),),
-            rounds=(Round(14, (Event("switch"),)), Round(61, (Event("cancel"),))),
-            habits=Habits(cancel_by="024"),
-        ),
-    ),
-    OpenCause(
         "a coverage that was never effective ends the plan in force",
         r"^lost \| change 834 \| .*002 from",
         History(
@@ -111,6 +102,11 @@ KEPT: dict[str, History] = {
     ),
     "two employers have the same numbers": History(
         families=(Family(),), rounds=(Round(7, (Event("second_job"),)),), habits=Habits(form=TABLE)
+    ),
+    "a change of the plan is taken back by an end before its begin": History(
+        families=(Family(),),
+        rounds=(Round(14, (Event("switch"),)), Round(61, (Event("cancel"),))),
+        habits=Habits(cancel_by="024"),
     ),
     "a coverage is reinstated": History(
         families=(Family(spouse=True),),

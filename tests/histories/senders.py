@@ -281,9 +281,6 @@ class Sender:
         if not stretch.told:
             return ""
         stretch.told = 0
-        for other in enrolment.of():
-            if other.told and other.days & days.since(stretch.begin):
-                other.told = days.between(other.begin, self._told_end(other))
         self._say(enrolment, f"{self._habits.cancel_by} {stretch.plan} from {stretch.begin}")
         if self._habits.cancel_by == "002":
             return self._loop(enrolment, "001", [Level("002", stretch)])

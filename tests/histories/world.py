@@ -384,9 +384,10 @@ class World:
         enrolment = having[event.who % len(having)]
         *earlier, stretch = enrolment.of()
         stretch.is_void = True
+        self.changes.append(Change("cancel", enrolment, self.today, stretch))
         if earlier and earlier[-1].end == stretch.begin - timedelta(days=1):
             earlier[-1].end = None
-        self.changes.append(Change("cancel", enrolment, self.today, stretch))
+            self.changes.append(Change("reinstate", enrolment, self.today, earlier[-1]))
 
     def age_out(self, event: Event, day: date) -> None:
         """The access of a child ends."""
