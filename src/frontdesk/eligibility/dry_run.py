@@ -14,7 +14,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import FileTerms, Result, decide_chunk
+from frontdesk.eligibility.decide import FileTerms, Result
+from frontdesk.eligibility.decide import decide_chunk as decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings

@@ -256,6 +256,9 @@ def _refuse_without_approval(
         claim.checkpoint(model.FileStep.CHECK, claim.file.rows_done)
         with claim.write() as tx:
             claim.save_chunk(tx, lines, rows_done=0)
+    if not claim.file.dry_run:  # whose rows are counted
+        of_members = {model.LOST: tally.lost, model.GAINED: tally.gained}
+        claim.update(counts=claim.file.counts | {name: n for name, n in of_members.items() if n})
     raise ApprovalNeeded(reasons)
 
 
@@ -281,11 +284,11 @@ def _finish(claim: FileClaim, ending: Ending) -> None:
     finished_at = None if state is model.FileState.HELD else now
     problem = _problem_of(file, ending)
     requester = Requester(file.client, file.request_id, now)
+    about: dict[str, Any] = {"file_id": file.id, "plan_id": file.plan_id}
+    if problem is not None and state is model.FileState.HELD:
+        about |= {"code": problem["code"], "message": problem["message"], "counts": file.counts}
     event = NewEvent(
-        file.account_id,
-        AccountEventType(f"file.{state.value}"),
-        {"file_id": file.id, "plan_id": file.plan_id},
-        file.request_id,
+        file.account_id, AccountEventType(f"file.{state.value}"), about, file.request_id
     )
     with claim.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
