@@ -17,7 +17,6 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
-from frontdesk.eligibility.access_days import OPEN
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.model import (
     ANY_INTENT,
@@ -31,6 +30,7 @@ from frontdesk.eligibility.model import (
 from frontdesk.eligibility.person_check import PersonCheck
 from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
+from frontdesk.eligibility.row_access import BEFORE_ABSENCE, FileTerms, RowAccess
 from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.idempotency import EarlierAnswers
@@ -49,9 +49,6 @@ NOT_ENROLLED = Fault(
     codes.faults.NOT_ENROLLED,
     "is not that of a member under this plan; send the row to the plan of the member, or enrol it first",
 )
-# Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an
-# expiry_date clears the mark: from then on the end is the sender's own (docs/decisions/0091).
-BEFORE_ABSENCE = "expiry_before_absence"
 # Marks a dependent that has the address of its subscriber: later rows without one follow that.
 HOME = "shares_home"
 _MARKS = {BEFORE_ABSENCE, HOME}
@@ -62,16 +59,6 @@ _EMPTY |= dict.fromkeys(("row_digest", "family_digest", "merged_into"))
 _answered = itemgetter(*model.ANSWERED)
 
 Result = Enrolled | FrontdeskError
-
-
-class FileTerms(NamedTuple):
-    """How the rows of a file are decided. `day` (`YYYY-MM-DD`) is the one for which it lists its
-    members. With `may_reopen`, a row without an expiry_date opens the access of a member again that
-    a full file ended, if the account allows it.
-    """
-
-    day: str
-    may_reopen: bool
 
 
 class StoredChunk(NamedTuple):
@@ -149,11 +136,11 @@ class ChunkState:
         self.places = stored.places
         self.now = stored.now
         self.at = stored_time(stored.now)
-        self.file = file
         self.days = {
             plan["account_id"]: account_day(stored.now, plan["time_zone"])
             for plan in stored.plans.values()
         }
+        self.access = RowAccess(file, self.days, stored.plans)
         self.is_dry_run = stored.is_dry_run
         self.person_check = PersonCheck(stored.members.values())
         self.subscribers: dict[str, StoredMember] = {}  # by family digest
@@ -287,7 +274,7 @@ class ChunkState:
             return Effect(Outcome.UNCHANGED, submission, stored, changes={})
         submission = self._row_of_stored(submission, stored)
         plan_id = submission.plan_id
-        given, reopened = self._given_after_absence(submission, values)
+        given, reopened = self.access.given_after_absence(submission, values)
         if values[HOME] and _says_own_home(submission):
             given = {**given, HOME: None}
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -337,67 +324,10 @@ class ChunkState:
         return submission._replace(record=replace(record, given=given, warnings=warnings))
 
     def _row_of_stored(self, submission: Submission, own: StoredMember) -> Submission:
-        """The row of a file with the end that its context has for the stored member. A POST stays
-        as it is.
-
-        An end that the row moves to the first day of access depends on the stored member, so the
-        row gets no digest: the same row has to be read again.
-        """
+        """The row of a file with what its context has for the stored member. A POST stays as it is."""
         if submission.file_id is None:
             return submission
-        submission = _with_own_home(submission, own)
-        context = submission.context
-        record = submission.record
-        given = record.given
-        stored_end = own.values["expiry_date"] or OPEN
-        if context.keeps_earlier_end and stored_end < given["expiry_date"]:
-            # A table lists its terminated employees every night: the first night counts.
-            given = given | {"expiry_date": stored_end}
-            submission = submission._replace(record=replace(record, given=given))
-        begin = given.get("effective_date") or own.values["effective_date"]
-        if not context.ends_access or not begin or (given.get("expiry_date") or begin) >= begin:
-            return submission
-        given = given | {"expiry_date": begin}
-        warnings = (*record.warnings, MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY))
-        record = replace(record, given=given, warnings=warnings)
-        return submission._replace(record=record, row_digest=None)
-
-    def _given_after_absence(self, submission: Submission, values: Values) -> tuple[Values, bool]:
-        """The changes of the stored values, and whether they reopen a member that was ended by
-        absence.
-
-        A reopened member gets its earlier expiry_date back, unless that is past.
-        """
-        given = submission.record.given
-        before = values[BEFORE_ABSENCE]
-        if before is None or submission.action is Action.COMPARE:
-            return given, False
-        if self._may_reopen(submission) and given.get("expiry_date") is None:
-            end = None if "expiry_date" in given or before == OPEN else before
-            if end is None or end >= self.days[submission.account_id].earliest:
-                return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
-        return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
-
-    def _may_reopen(self, submission: Submission) -> bool:
-        """Whether the record may open the access of a member that a full file ended. A new
-        identifier for a member (`rename`) says nothing of its access.
-        """
-        if submission.action is not Action.ENROL or submission.intent.eligibility_id is not None:
-            return False
-        is_allowed = self.file is None or self.file.may_reopen
-        return is_allowed and bool(self.plans[submission.plan_id]["reopens_absent"])
-
-    def _is_still_ended(self, submission: Submission, values: Values) -> bool:
-        """Whether the record names no end, and the stored one has come. Without a warning nobody
-        would notice that a member who was sent again still has no access.
-        """
-        if "expiry_date" in submission.record.given or submission.intent.eligibility_id is not None:
-            return False
-        end = values["expiry_date"]
-        if end is None or submission.action is Action.COMPARE:
-            return False
-        day = self.file.day if self.file else self.days[submission.account_id].earliest
-        return bool(end <= max(day, values["effective_date"]))
+        return self.access.row_of_stored(_with_own_home(submission, own), own.values)
 
     def _store_digests(self, stored: StoredMember, submission: Submission, sent: Values) -> None:
         """Store the member's family, and the digest of its row; without one, a change clears an
@@ -459,7 +389,7 @@ class ChunkState:
             and submission.action is Action.ENROL
         ):
             warnings += (MemberWarning.of(codes.warnings.PLAN_INACTIVE),)
-        if self._is_still_ended(submission, values):
+        if self.access.is_still_ended(submission, values):
             warnings += (MemberWarning.of(codes.warnings.STILL_ENDED),)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps

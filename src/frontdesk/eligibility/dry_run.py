@@ -12,9 +12,10 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import FileTerms, Result, decide_chunk
+from frontdesk.eligibility.decide import Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys

@@ -19,9 +19,10 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import persons, store
-from frontdesk.eligibility.decide import DecidedChunk, FileTerms, Result, StoredChunk, decide_chunk
+from frontdesk.eligibility.decide import DecidedChunk, Result, StoredChunk, decide_chunk
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys

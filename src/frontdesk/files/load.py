@@ -24,7 +24,7 @@ from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
+from frontdesk.eligibility.decide import HOME, NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.meaning import row_meaning
@@ -38,6 +38,7 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.persons import stated_person
 from frontdesk.eligibility.probes import TooManyTaken
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model
 from frontdesk.files.check import CheckResult, open_rows
