@@ -5,10 +5,10 @@ an end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-OPEN = "9999-12-31"
+from frontdesk.eligibility.coverages import coverages_in_force, last_days
+from frontdesk.eligibility.days import OPEN, day_after, day_before
 
 
 class Span(NamedTuple):
@@ -45,13 +45,18 @@ class AccessChange(NamedTuple):
 
 
 def spans_of(values: Mapping[str, Any]) -> Spans:
-    """The spans of a stored member, in order; none of one that is withdrawn or merged."""
+    """The spans of a stored member, in order, one for each coverage if it keeps coverages; none of
+    a member that is withdrawn or merged.
+    """
     if values["uniqueness_scope"] < 0 or values["merged_into"] is not None:
         return ()
-    end = values["expiry_date"] or OPEN
-    if end < values["effective_date"]:
-        return ()
-    return (Span(values["effective_date"], end, values["plan_id"]),)
+    coverages = coverages_in_force(values)
+    spans = [
+        Span(each.begin, last_day, each.plan_id)
+        for each, last_day in zip(coverages, last_days(coverages), strict=True)
+        if last_day >= each.begin
+    ]
+    return sorted(spans)
 
 
 def compare_access(before: Spans, after: Spans, today: str) -> AccessChange:
@@ -74,15 +79,6 @@ def compare_access(before: Spans, after: Spans, today: str) -> AccessChange:
         for other_begin, other_end, other_id in plans_after
     )
     return AccessChange(loss, gained[0][0] if gained else "", is_moved)
-
-
-def day_before(day: str) -> str:
-    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
-
-
-def day_after(day: str) -> str:
-    """The next day; OPEN stays."""
-    return day if day >= OPEN else (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 
 
 def _plans_by_day(spans: Spans, today: str) -> Spans:

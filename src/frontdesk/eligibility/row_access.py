@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from frontdesk import codes
 from frontdesk.clock import AccountDay
-from frontdesk.eligibility.access_days import OPEN
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.model import Action, MemberWarning, Submission
 from frontdesk.eligibility.persons import Values
 

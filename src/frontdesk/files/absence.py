@@ -12,7 +12,7 @@ from functools import partial
 
 from frontdesk import codes, eligibility
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.access_days import OPEN
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
 from frontdesk.eligibility.row_access import BEFORE_ABSENCE
 from frontdesk.files import model
