@@ -260,10 +260,14 @@ class _Changing:
             stated=[each.coverage for each in self._entries if each.is_stated],
             is_inverted=self.is_inverted,
             leaves_first_day=leaves_first_day,
-            goes_on=bool(self._ends) and self._goes_on(day_after(max(self._ends))),
+            goes_on=not leaves_first_day and self._goes_on(),
         )
 
-    def _goes_on(self, day: str) -> bool:
+    def _goes_on(self) -> bool:
+        """Whether the member has access after the last end by a coverage that the row does not set."""
+        if not self._ends:
+            return False
+        day = day_after(max(self._ends))
         return any(
             not each.is_set and each.coverage.begin <= day <= self._last_day(each)
             for each in self._entries
@@ -273,6 +277,10 @@ class _Changing:
         return _last_day(entry.coverage, (each.coverage for each in self._entries))
 
     def _set(self, change: CoverageChange) -> None:
+        if not change.line:
+            if any(each.coverage.line for each in self._entries):
+                return  # a day of all coverages begins none of them
+            self._entries = []
         begin = change.begin or self._begin_of(change.line) or change.begin_else
         end = change.end or OPEN
         if end < begin:
@@ -347,7 +355,7 @@ class _Changing:
             named = sorted(named, key=lambda each: each.coverage.begin)[-1:]
         self._remove(named)
         if not named:
-            self._ends.append(change.begin or self._today)
+            self._ends.append(max(change.begin, self._today))
 
     def _remove(self, entries: Iterable[_Entry]) -> None:
         for entry in entries:

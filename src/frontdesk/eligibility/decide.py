@@ -17,6 +17,7 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
+from frontdesk.eligibility.coverages import kept_coverages
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.model import (
     ANY_INTENT,
@@ -155,6 +156,8 @@ class ChunkState:
         if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own, taken = self._look_up(submission)
+        if own is not None and submission.context.keeps_plan:
+            submission = submission._replace(plan_id=own.values["plan_id"])
         refusal = _not_allowed(submission, own)
         if refusal is not None:
             return refusal
@@ -273,8 +276,8 @@ class ChunkState:
         if since is not None and datetime.fromisoformat(str(values["updated_at"])) > since:
             return Effect(Outcome.UNCHANGED, submission, stored, changes={})
         submission = self._row_of_stored(submission, stored)
+        submission, given, reopened = self.access.given_to_stored(submission, values)
         plan_id = submission.plan_id
-        given, reopened = self.access.given_after_absence(submission, values)
         if values[HOME] and _says_own_home(submission):
             given = {**given, HOME: None}
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -292,7 +295,8 @@ class ChunkState:
             changed["plan_id"] = plan_id
         if submission.action is Action.COMPARE:
             return Effect(Outcome.UNCHANGED, submission, stored, changes)
-        outcome = Outcome.UPDATED if submission.action is Action.ENROL else Outcome.ENDED
+        ends = submission.action is Action.END and "expiry_date" in changed
+        outcome = Outcome.ENDED if ends else Outcome.UPDATED
         if reopened or moved:
             outcome = Outcome.REOPENED if reopened else Outcome.MOVED
         elif changed.keys() <= _MARKS:  # clearing a mark is no change of the record
@@ -321,7 +325,8 @@ class ChunkState:
             given[HOME] = True
             warnings = (*warnings, MemberWarning.of(codes.rows.ADDRESS_OF_SUBSCRIBER))
         given |= record.given
-        return submission._replace(record=replace(record, given=given, warnings=warnings))
+        submission = submission._replace(record=replace(record, given=given, warnings=warnings))
+        return self.access.row_of_new(submission)
 
     def _row_of_stored(self, submission: Submission, own: StoredMember) -> Submission:
         """The row of a file with what its context has for the stored member. A POST stays as it is."""
@@ -421,9 +426,11 @@ def _not_allowed(submission: Submission, own: StoredMember | None) -> FrontdeskE
     if refusal is not None:
         return refusal
     # A member that has moved to another plan is neither ended nor compared by a file of its old
-    # plan.
-    is_under = own is not None and own.values["plan_id"] == submission.plan_id
-    if submission.action is not Action.ENROL and not is_under:
+    # plan, unless it keeps a coverage of that.
+    plan_ids = set() if own is None else {each.plan_id for each in kept_coverages(own.values)}
+    if own is not None:
+        plan_ids.add(own.values["plan_id"])
+    if submission.action is not Action.ENROL and submission.plan_id not in plan_ids:
         return _invalid([*submission.record.faults, NOT_ENROLLED])
     return None
 

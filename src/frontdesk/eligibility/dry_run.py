@@ -13,7 +13,7 @@ from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
 from frontdesk.eligibility.decide import Result, decide_chunk
-from frontdesk.eligibility.enrol import read_chunk, touched_members
+from frontdesk.eligibility.enrol import read_chunk, touched_members, with_owners
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
 from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
@@ -51,7 +51,10 @@ class DryRun:
         """
         scratch = self._scratch
         stored = read_chunk(tx, submissions, now=now, uniqueness=self._uniqueness, lock=False)
-        stored.members.update(self._changed_members(submissions, stored.members))
+        changed_before = self._changed_members(submissions, stored.members)
+        stored.members.update(changed_before)
+        plans = with_owners(tx, stored.plans, submissions, changed_before.values())
+        stored = stored._replace(plans=plans)
         pairs, probes = decide_chunk(stored, submissions, file)
         probes.save(tx)
         results = [result for _, result in pairs]

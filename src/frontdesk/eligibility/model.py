@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.codes import Code
+from frontdesk.eligibility.coverages import CoverageChange
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision
@@ -28,6 +29,7 @@ ANSWERED = (
 MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
+DERIVATION_CLIENT = "coverages"  # of history entries of the derivation from coverages by a worker
 
 
 class Outcome(StrEnum):
@@ -114,7 +116,9 @@ class RowContext(NamedTuple):
     subscriber with the family digest `address_of`. With `ends_access`, an end before the first day
     of access is an end on that day; with `keeps_earlier_end` the row names no day, and an earlier
     end stays. `former_id` is the identifier before a correction. With `shares_home`, the
-    address is that of the family's subscriber.
+    address is that of the family's subscriber. `coverages` is what an 834 says of the coverages that
+    count: the dates and the plan follow from them. With `keeps_plan` the row names no plan of a
+    stored member.
     """
 
     causes: tuple[Fault, ...] = ()
@@ -125,6 +129,8 @@ class RowContext(NamedTuple):
     person: StatedPerson | None = None
     former_id: str = ""
     shares_home: bool = False
+    coverages: tuple[CoverageChange, ...] = ()
+    keeps_plan: bool = False
 
 
 NO_CONTEXT = RowContext()

@@ -329,8 +329,9 @@ def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
     """The members of finished set reads, by id."""
     rows = [row for each in found for row in each.rows]
     for row in rows:
-        if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
-            row["metadata"] = orjson.loads(row["metadata"])
+        for name in ("metadata", "coverages"):
+            if isinstance(row[name], str):  # SQLite keeps JSON as text
+                row[name] = orjson.loads(row[name])
     return {row["id"]: model.StoredMember(row) for row in rows}
 
 

@@ -342,7 +342,9 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != (), row.context.person))
+    context = row.context
+    of_row = (values, row.action, row.plan, row.faults != (), context.person, context.coverages)
+    return hash(of_row)
 
 
 class _IdentifierIndex:
