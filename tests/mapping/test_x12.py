@@ -448,7 +448,7 @@ def test_the_coverages_that_count_give_the_access(
 ) -> None:
     row = row_of(code, dates, coverages)
     days = access_of(row, STORED) if begin is ... else access_of(row)
-    description = ((row.values_of_new or {}) | row.values).get("medical_plan_description")
+    description = {**(row.values_of_new or {}), **row.values}.get("medical_plan_description")
     expected = (STORED.begin if begin is ... else begin, end)
     assert (row.action, days, description) == (Action.ENROL, expected, plan)
     assert (warned(row), row.context.causes) == ((), ())

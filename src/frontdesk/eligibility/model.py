@@ -29,7 +29,7 @@ ANSWERED = (
 MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
-DERIVATION_CLIENT = "coverages"  # of history entries of the derivation from coverages by a worker
+DERIVATION_CLIENT = "derivation"  # of history entries that a worker derived from coverages
 
 
 class Outcome(StrEnum):
