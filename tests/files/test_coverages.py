@@ -304,6 +304,31 @@ def test_a_roster_of_next_month_keeps_what_is_in_force_until_then(desk: Desk) ->
     assert access(desk, EMPLOYEE) == ("2026-12-01", None)
 
 
+def test_a_roster_of_next_month_ends_the_omitted_the_day_before_it(desk: Desk) -> None:
+    first, second, third = (row(number) for number in (1, 2, 3))
+    load_rows(desk, first, second, third, plan=1)
+    later = [each | {"effective_date": "2026-12-01"} for each in (first, second)]
+    desk.load(csv_of(later), plan=1, full=True)
+    assert access(desk, "E00003") == ("2026-01-01", "2026-11-30")
+    assert access(desk, EMPLOYEE) == OPEN_2026
+    # Half of the rows are not most of them.
+    desk.load(csv_of([later[0], second]), plan=1, full=True)
+    desk.load(csv_of([first, second, third]), plan=1, full=True)
+    assert access(desk, "E00003") == OPEN_2026, "it is listed again"
+    desk.load(csv_of([later[0], second]), plan=1, full=True)
+    assert access(desk, "E00003") == ("2026-01-01", "2026-11-20")
+
+
+def test_an_834_of_next_month_ends_the_omitted_the_day_before_it(desk: Desk) -> None:
+    two = [
+        person(first, f"19{born}0203", number=f"REF*17*{number}~", coverage=PPO_2027)
+        for first, born, number in (("Alex", 78, "02"), ("Bo", 80, "03"))
+    ]
+    desk.load_834(*two, purpose="RX")
+    assert access(desk) == ("2026-01-01", "2026-12-31")
+    assert access(desk, "FAMILY1-02") == ("2027-01-01", None)
+
+
 def test_a_roster_of_another_plan_moves_its_members_on_its_day(desk: Desk) -> None:
     load_rows(desk, row(1))
     later = row(1, effective_date="2026-12-01")

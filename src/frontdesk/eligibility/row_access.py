@@ -91,7 +91,8 @@ class RowAccess:
         if submission.action is Action.COMPARE:
             return GivenAccess(submission, given)
         if BEFORE_ABSENCE in given:  # ended by absence: the coverages stay for the return
-            return GivenAccess(submission, {**given, "derive_on": None})
+            before = values[BEFORE_ABSENCE] or given[BEFORE_ABSENCE]
+            return GivenAccess(submission, {**given, BEFORE_ABSENCE: before, "derive_on": None})
         if "coverages" not in given and values["coverages"] is not None:
             if given.keys() & DATES:
                 given = {**given, "coverages": None, "derive_on": None}

@@ -21,6 +21,7 @@ from frontdesk.files import model, store
 from frontdesk.files.actions import PART_BYTES
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
+from frontdesk.files.list_day import is_list_of, likely_list_day
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import (
     FileHeader,
@@ -80,7 +81,8 @@ class CheckResult:
 
     `contradictory` are the hashes of identifiers on differing rows of a table. Of an 834 `apart`
     are the numbers of rows whose member has other rows elsewhere in the file, and `families`
-    recognises families by their text; None if a row needs another family.
+    recognises families by their text; None if a row needs another family. `list_day` is the later day
+    of which a full file is the list (files.list_day), else "".
     """
 
     header: FileHeader
@@ -95,6 +97,7 @@ class CheckResult:
     contradictory: frozenset[int]
     apart: Sequence[int]
     families: FamilyRecogniser | None
+    list_day: str = ""
 
 
 def check_file(claim: FileClaim) -> CheckResult:
@@ -238,7 +241,21 @@ class _FileCheck:
             contradictory=contradictory,
             apart=apart,
             families=None if apart else families,
+            list_day=self._find_list_day(reading.sample, file_date)
+            if mode is FileMode.FULL
+            else "",
         )
+
+    def _find_list_day(self, sample: Sequence[Row], file_date: str) -> str:
+        """The later day of which the file is the list, "" without one. Only if its first rows say
+        so the file is read for it.
+        """
+        day = likely_list_day(sample, max(file_date, self._day_of_upload()))
+        if day:
+            _, items = open_rows(self._db, self._file, self._go_on)
+            if is_list_of(read_rows(items), day):
+                return day
+        return ""
 
     def _read_rows(
         self, items: Iterable[ReadItem], families: FamilyRecogniser | None, members: "_MemberLookup"
