@@ -279,6 +279,40 @@ def test_an_undo_gives_the_coverages_back(desk: Desk) -> None:
     assert lines(desk) == [("HLT", "2026-01-01", None), ("PPO", "2027-01-01", None)]
 
 
+def relative(first: str, number: str, code: str = "021", **more: str) -> str:
+    born = f"20{number}0203"
+    return person(first, born, relation="19", number=f"REF*17*{number}~", code=code, **more)
+
+
+def test_the_end_of_a_subscriber_says_that_dependents_stay(desk: Desk) -> None:
+    desk.load_834(relative("Kim", "12"), relative("Lou", "14"))
+    ended = member("", "024", "DTP*357*D8*20261130~")
+    kim, lou = (
+        relative(name, number, "024", coverage="")
+        for name, number in (("Kim", "12"), ("Lou", "14"))
+    )
+    file = desk.load_834(ended, kim)
+    assert desk.codes(file)[:2] == [("ended", ""), ("warned", "dependents_stay")]
+    change(desk, code="025")
+    desk.load_834(relative("Kim", "12"))
+    assert ("warned", "dependents_stay") not in desk.codes(desk.load_834(ended, kim, lou))
+    assert desk.ends() == {
+        KEY: "2026-11-30",
+        "FAMILY1-12": "2026-11-20",
+        "FAMILY1-14": "2026-11-20",
+    }
+
+
+def test_a_death_and_the_end_of_an_employment_are_warned_of_and_end_nothing(desk: Desk) -> None:
+    dead = member(HLT).replace("*28*A~", "*28*A******D8*20261101~")
+    assert [code for _, code in desk.codes(desk.load_834(dead))] == ["", "death_reported"]
+    left = member(HLT).replace("*28*A~", "*28*A***TE~")
+    assert [code for _, code in desk.codes(desk.load_834(left))] == ["", "employment_ended"]
+    assert access(desk) == OPEN_2026
+    ended = member(HLT_ENDS, "024").replace("*28*A~", "*28*A***TE***D8*20261101~")
+    assert desk.codes(desk.load_834(ended)) == [("ended", "")]
+
+
 def test_coverages_that_contradict_themselves_refuse_the_row(desk: Desk) -> None:
     inverted = HLT.replace("20260101", "20270101") + "DTP*349*D8*20261231~"
     assert change(desk, inverted) == ["expiry_before_effective"]

@@ -17,7 +17,9 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
+from frontdesk.eligibility.access_days import spans_of
 from frontdesk.eligibility.coverages import kept_coverages
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.model import (
     ANY_INTENT,
@@ -32,7 +34,7 @@ from frontdesk.eligibility.person_check import PersonCheck
 from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
 from frontdesk.eligibility.row_access import BEFORE_ABSENCE, FileTerms, RowAccess
-from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
+from frontdesk.eligibility.unique_keys import UniqueKeys, family_of_ended, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.idempotency import EarlierAnswers
 from frontdesk.invitations.enqueue import decide_invitation
@@ -103,7 +105,7 @@ def decide_chunk(
         if stored.earlier is not None and submission.once is not None:
             answered = stored.earlier.result_of(submission.once)
         pairs.append((submission, answered or state.decide(submission)))
-    return DecidedChunk(pairs, state.probes)
+    return DecidedChunk([*map(state.with_dependents, pairs)], state.probes)
 
 
 class Effect(NamedTuple):
@@ -131,6 +133,7 @@ class ChunkState:
 
     def __init__(self, stored: StoredChunk, file: FileTerms | None) -> None:
         self.keys = UniqueKeys(stored.members, stored.uniqueness)
+        self.members = stored.members
         self.probes = Probes(stored.probe_counts, stored.now)
         self.plans = stored.plans
         self.invitations = stored.invitations
@@ -173,6 +176,27 @@ class ChunkState:
         else:
             effect = self._update(submission, own)
         return self._enrolled(effect) if isinstance(effect, Effect) else effect
+
+    def with_dependents(self, pair: tuple[Submission, Result]) -> tuple[Submission, Result]:
+        """The decided record; one that ends a subscriber has a warning if a dependent keeps access
+        after all records of the chunk.
+        """
+        submission, result = pair
+        family = family_of_ended(submission)
+        if not family or not isinstance(result, Enrolled) or result.outcome is not Outcome.ENDED:
+            return pair
+        end = result.stored.values["expiry_date"] or OPEN
+        dependents = (
+            member.values
+            for member in self.members.values()
+            if member.values["family_digest"] == family
+            and member.values["account_id"] == submission.account_id
+            and member.values["subscriber_relationship"] != "Primary"
+        )
+        if not any(span.end > end for values in dependents for span in spans_of(values)):
+            return pair
+        warning = MemberWarning.of(codes.rows.DEPENDENTS_STAY)
+        return submission, result._replace(warnings=(*result.warnings, warning))
 
     def _look_up(
         self, submission: Submission

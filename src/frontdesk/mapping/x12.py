@@ -19,8 +19,9 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from frontdesk import codes
+from frontdesk.codes import Code
 from frontdesk.eligibility import field_kinds
-from frontdesk.eligibility.coverages import ChangeKind
+from frontdesk.eligibility.coverages import ChangeKind, CoverageChange
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, MemberWarning, RowContext, StatedPerson
 from frontdesk.eligibility.persons import fold_name, names_in
@@ -31,9 +32,11 @@ from frontdesk.formats.source import Source
 from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
 from frontdesk.formats.x12_loop import (
     ADD,
+    CHANGE,
     LONGEST_PERSON_CODE,
     MISSPELT_FAMILY,
     SSN_QUALIFIER,
+    TERMINATED,
     Level,
     MemberLoop,
 )
@@ -467,15 +470,10 @@ def read_member(
         values_of_new["medical_plan_description"] = _plan_description(ended.level)
     if begun is None and ended is None and mapping.lines is not None:
         context = context._replace(causes=(_no_coverage(last),))
-    warnings = []
+    warnings = [*_warnings(loops, changes)]
     if "gender" not in values and any(loop.element("DMG", 3) for loop in loops):
         values_of_new = {"gender": UNKNOWN_GENDER} | values_of_new
-        warnings.append(codes.rows.GENDER_UNKNOWN)
-    if not stated and any(loop.coverages for loop in loops):
-        warnings.append(codes.rows.NO_MEDICAL_COVERAGE)
-    are_ended = bool(stated) and all(each.kind in _ENDING for each in changes)
-    if are_ended and any(loop.ins[3] == ADD for loop in loops):
-        warnings.append(codes.rows.ADDED_AND_ENDED)
+        warnings.insert(0, codes.rows.GENDER_UNKNOWN)
     if any(each.kind is not ChangeKind.SET for each in changes):
         part = None
     return model.Row(
@@ -489,6 +487,19 @@ def read_member(
         context,
         part=part,
     )
+
+
+def _warnings(loops: Sequence[MemberLoop], changes: Sequence[CoverageChange]) -> Iterator[Code]:
+    """What a row that does not end its member says of its access, and may not mean."""
+    if not changes and any(loop.coverages for loop in loops):
+        yield codes.rows.NO_MEDICAL_COVERAGE
+    if any(loop.ins[12] for loop in loops):
+        yield codes.rows.DEATH_REPORTED
+    if any(loop.ins[3] == CHANGE and loop.ins[8] == TERMINATED for loop in loops):
+        yield codes.rows.EMPLOYMENT_ENDED
+    are_ended = bool(changes) and all(each.kind in _ENDING for each in changes)
+    if are_ended and any(loop.ins[3] == ADD for loop in loops):
+        yield codes.rows.ADDED_AND_ENDED
 
 
 def _coverages_of(loop: MemberLoop, names: MemberNames) -> list[StatedCoverage]:
