@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frontdesk.eligibility.access_days import Span, spans_of
 from frontdesk.eligibility.coverages import (
@@ -21,6 +23,7 @@ from frontdesk.eligibility.coverages import (
     cut_at,
     derive,
     kept_coverages,
+    last_days,
     simplified,
     until,
 )
@@ -215,6 +218,37 @@ def test_the_spans_of_a_member_are_those_of_its_coverages() -> None:
     assert spans_of(values_of(RENEWED))[0] == Span("2026-01-01", "2026-12-31", 1)
     assert spans_of(values_of([EVERY])) == [Span("2025-06-01", OPEN, 1)]
     assert spans_of(values_of(GAP) | {"merged_into": 7}) == ()
+
+
+DAYS = [f"2026-{month:02}-{day:02}" for month in (1, 2, 6) for day in (1, 2, 3, 15, 16, 28)]
+
+
+@given(st.data())
+def test_a_record_that_is_derived_on_its_days_has_access_whenever_a_coverage_is_in_force(
+    data: st.DataObject,
+) -> None:
+    """Promise 4 of the design, with a worker that derives on `derive_on` only."""
+    coverages: list[Coverage] = []
+    for _ in range(data.draw(st.integers(1, 5))):
+        begin, end = sorted(data.draw(st.tuples(st.sampled_from(DAYS), st.sampled_from(DAYS))))
+        coverages.append(
+            covered(
+                data.draw(st.sampled_from(["", "HLT", "PPO"])),
+                begin,
+                data.draw(st.sampled_from([end, OPEN])),
+                plan=data.draw(st.integers(1, 2)),
+            )
+        )
+    record = derive(coverages, "2025-12-31")
+    for day in DAYS:
+        if record.derive_on is not None and record.derive_on <= day:
+            record = derive(coverages, day)
+        assert record == derive(coverages, day), "the record is that of the day"
+        has_access = record.effective_date <= day <= (record.expiry_date or OPEN)
+        last = zip(coverages, last_days(coverages), strict=True)
+        in_force = [each.plan_id for each, end in last if each.begin <= day <= end]
+        assert has_access == bool(in_force)
+        assert not in_force or record.plan_id in in_force
 
 
 def test_coverages_are_cut_on_a_day() -> None:

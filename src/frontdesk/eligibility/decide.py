@@ -451,12 +451,13 @@ def _not_allowed(submission: Submission, own: StoredMember | None) -> FrontdeskE
         return refusal
     # A member that has moved to another plan is neither ended nor compared by a file of its old
     # plan, unless it keeps a coverage of that.
-    plan_ids = set() if own is None else {each.plan_id for each in kept_coverages(own.values)}
+    if submission.action is Action.ENROL:
+        return None
     if own is not None:
-        plan_ids.add(own.values["plan_id"])
-    if submission.action is not Action.ENROL and submission.plan_id not in plan_ids:
-        return _invalid([*submission.record.faults, NOT_ENROLLED])
-    return None
+        plan_ids = {own.values["plan_id"], *(each.plan_id for each in kept_coverages(own.values))}
+        if submission.plan_id in plan_ids:
+            return None
+    return _invalid([*submission.record.faults, NOT_ENROLLED])
 
 
 def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskError | None:
