@@ -37,11 +37,14 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
     said += "from 2026-11-20 on."
     assert held.problem == {"code": "too_many_lose_access", "message": said, "place": None}
     assert records(desk) == before
-    approve = (
-        f"frontdesk file approve {held.id}; to cancel the file: frontdesk file cancel {held.id}"
-    )
-    assert summary(held)[0] == f"Undo {held.id} is held: no rows."
-    assert summary(held)[-1].endswith(approve)
+    assert summary(held) == [
+        f"Undo {held.id} is held: no rows.",
+        said,
+        (
+            f"Nothing was taken back. To take the file back: frontdesk file approve {held.id}; "
+            f"to leave it applied: frontdesk file cancel {held.id}"
+        ),
+    ]
     done = desk.approve(held)
     assert (done.state, done.counts, desk.members()) == ("done", {"withdrawn": 30}, {})
     assert len(desk.report(done)) == 30

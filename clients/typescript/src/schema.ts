@@ -303,7 +303,7 @@ export interface paths {
         put?: never;
         /**
          * Undo what a file changed
-         * @description Records that were changed again since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.
+         * @description Records that have other values since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo is held if too many members would lose access by it. It has a report, and can be undone.
          */
         post: operations["undoEligibilityFile"];
         delete?: never;
@@ -893,6 +893,7 @@ export interface components {
              *     - `mixed_purposes`: The transactions of the file have different BGN08, or its interchanges different ISA15: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
+             *     - `too_many_lose_access`: Too many members would lose access on some day from today on, whatever the cause; a person has to approve the file.
              *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
              *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
@@ -905,7 +906,7 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_lose_access" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */

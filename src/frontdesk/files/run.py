@@ -14,8 +14,8 @@
    (`actions.delete_left_content`).
 
 A dry run writes its decisions to a scratch database that ends with the process, so after a death it
-begins again. An undo has no content: `undo` takes the place of steps 2 to 4. `turns` decides which
-file of a worker runs.
+begins again. An undo has no content: `undo` takes the place of steps 2 to 4, and may hold it too.
+`turns` decides which file of a worker runs.
 """
 
 import gc

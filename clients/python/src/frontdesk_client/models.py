@@ -135,6 +135,7 @@ class FileProblem(TypedDict):
         "mixed_purposes",
         "too_many_moves",
         "too_many_similar",
+        "too_many_lose_access",
         "too_many_ends",
         "too_many_placeholders",
         "overtaken",
