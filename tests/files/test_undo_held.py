@@ -186,7 +186,10 @@ def test_what_is_forecast_is_what_an_undo_does(
     db: Database, clock: SetClock, loaded: Sequence[tuple[list[dict[str, Any]], int, bool]]
 ) -> None:
     desk = fresh_desk(db, clock)
-    files = [desk.load(lines_of(sent), plan=plan, full=full) for sent, plan, full in loaded]
+    files = [
+        desk.approve_if_held(desk.load(lines_of(sent), plan=plan, full=full))
+        for sent, plan, full in loaded
+    ]
     for file in reversed(files):
         check_forecast(desk, check_forecast(desk, check_forecast(desk, file)))
 
