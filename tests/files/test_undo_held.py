@@ -9,13 +9,14 @@ from hypothesis import given
 
 from frontdesk.cli.file import summary
 from frontdesk.db import Database
+from frontdesk.eligibility import people
 from frontdesk.eligibility.access_days import Spans, spans_of
 from frontdesk.files.claims import claim_next
 from frontdesk.files.model import EligibilityFile, FileState, WrongState
 from frontdesk.files.undo import forecast_undo
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, examples, lines_of, row
-from tests.files.test_undo_backwards import act, fresh_desk, loads, people, records
+from tests.files.undoing import act, fresh_desk, loads, records
 
 
 def census(desk: Desk, count: int, **options: Any) -> EligibilityFile:
