@@ -54,7 +54,7 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
 def test_a_held_undo_is_cancelled_and_the_file_undone_later(desk: Desk) -> None:
     file = census(desk, 30)
     held = begin_undo(desk, file)
-    with pytest.raises(WrongState, match=f"undone already, by file {held.id}"):
+    with pytest.raises(WrongState, match=f"The undo of this file, file {held.id}, is held"):
         desk.hand_in_undo(file)
     assert desk.cancel(held).state == "cancelled"
     assert len(desk.members()) == 30
