@@ -52,7 +52,7 @@ def test_an_834_says_itself_how_it_is_loaded_and_only_once(desk: Desk) -> None:
         .replace("robin@", "r2@")
     )
     full = desk.load_834(other, purpose="RX")
-    assert (full.mode, full.counts) == ("full", {"created": 1, "ended": 1, "warned": 1})
+    assert (full.mode, full.counts) == ("full", {"created": 1, "ended": 1, "warned": 1, "lost": 1})
 
 
 def test_an_unknown_sex_is_stored_as_unknown_and_keeps_no_end_out(desk: Desk) -> None:
@@ -250,7 +250,7 @@ def test_an_ended_member_expires_on_the_files_date_once_and_under_its_plan_only(
     desk.load_834(SUBSCRIBER)
     assert desk.load_834(end, plan=1).counts == {"refused": 1}
     assert desk.ends() == {KEY: None}
-    assert desk.load_834(end).counts == {"ended": 1}
+    assert desk.load_834(end).counts == {"ended": 1, "lost": 1}
     assert desk.ends() == {KEY: "2026-11-20"}
     assert desk.load_834(end).counts == {"unchanged": 1}
 
@@ -277,8 +277,8 @@ def test_a_file_that_only_compares_says_so_and_each_difference_and_writes_nothin
 @pytest.mark.parametrize(
     ("purpose", "code", "mode", "became"),
     [
-        ("2", "021", FileMode.FULL, {"created": 1, "ended": 1}),
-        ("4", "030", FileMode.FULL, {"created": 1, "ended": 1}),
+        ("2", "021", FileMode.FULL, {"created": 1, "ended": 1, "lost": 1}),
+        ("4", "030", FileMode.FULL, {"created": 1, "ended": 1, "lost": 1}),
         ("RX", "030", FileMode.CHANGE, {"created": 1}),
         ("4", "030", FileMode.CHANGE, {"created": 1}),
         ("2", "030", None, {"created": 1}),

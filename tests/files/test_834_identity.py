@@ -134,7 +134,7 @@ def test_children_are_told_apart_by_name_and_birth_and_found_again(desk: Desk) -
         "Boston",
         "Salem",
     ]
-    assert load(desk, child(code="024", coverage=END)).counts == {"ended": 1}
+    assert load(desk, child(code="024", coverage=END)).counts == {"ended": 1, "lost": 1}
     assert [stored(desk, name)["expiry_date"] for name in ("Kim", "Toni")] == ["2026-10-31", None]
 
 
@@ -163,7 +163,7 @@ def test_a_full_file_ends_those_whom_it_does_not_name_and_no_one_whom_it_refuses
     load(desk, *people, mapping=BY_CARD)
     other = person("Noor", family="F0", last="Doe", number="REF*23*C-0~")
     file = load(desk, other, people[1], purpose="RX", mapping=BY_CARD)
-    assert file.counts == {"refused": 1, "unchanged": 1, "ended": 1}
+    assert file.counts == {"refused": 1, "unchanged": 1, "ended": 1, "lost": 1}
     assert desk.ends() == {"C-0": None, "C-1": None, "C-2": "2026-11-20"}
 
 

@@ -3,10 +3,12 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frontdesk.eligibility.store import find_similar
 from frontdesk.files.model import EligibilityFile
 from tests.files.loading import ON_SQLITE, Desk, as_in_a_real_run, csv_of, lines_of, row
 from tests.formats.reading import person
@@ -74,10 +76,16 @@ def test_a_column_that_was_sorted_alone_overwrites_nobody(
     before = desk.members()
     rows = shifted(columns)
     dry = load(desk, rows, dry_run=True)
-    file = load(desk, rows)
+    held = load(desk, rows)
+    assert held.problem == dry.problem
+    assert (held.problem or {})["code"] == "too_many_other_people"
+    assert desk.codes(held) == [("would_be_other", "identity_conflict")] * len(PEOPLE)
+    report = desk.report(dry)
+    assert report[len(PEOPLE) :] == desk.report(held)
+    file = desk.approve(held)
     assert desk.codes(file) == CONFLICT * len(PEOPLE)
     assert desk.members() == before
-    assert as_in_a_real_run(desk.report(dry)) == as_in_a_real_run(desk.report(file))
+    assert as_in_a_real_run(report[: len(PEOPLE)]) == as_in_a_real_run(desk.report(file))
 
 
 @pytest.mark.parametrize("load", DOORS)
@@ -108,15 +116,15 @@ def test_an_end_for_gabriel_does_not_end_gabriela(desk: Desk, dob: str) -> None:
         assert desk.codes(load(desk, [ended | {"status": "left"}], mapping=LEFT)) == CONFLICT
     assert desk.ends() == {"E00001": None}
     own = load_csv(desk, [GABRIELA | {"status": "left"}], mapping=LEFT)
-    assert own.counts == {"ended": 1}
+    assert own.counts == {"ended": 1, "lost": 1}
 
 
 def test_an_end_without_a_person_or_with_an_unusable_date_counts(desk: Desk) -> None:
     load_csv(desk, PEOPLE[:2])
     bare = {"external_id": "E00001", "status": "left"}
     odd = PEOPLE[1] | {"dob": "unknown", "status": "left"}
-    assert load_csv(desk, [bare], mapping=LEFT).counts == {"ended": 1}
-    assert load_csv(desk, [odd], mapping=LEFT).counts == {"ended": 1}
+    assert load_csv(desk, [bare], mapping=LEFT).counts == {"ended": 1, "lost": 1}
+    assert load_csv(desk, [odd], mapping=LEFT).counts == {"ended": 1, "lost": 1}
 
 
 KIM = row(1, first_name="Kim", last_name="Lee", dob="2014-08-05")
@@ -158,7 +166,7 @@ def test_a_name_without_its_accents_is_the_same_name(desk: Desk, load: Door) -> 
     plain = jose | {"first_name": "JOSE", "last_name": "MUNOZ"}
     assert desk.codes(load(desk, [plain])) == [("updated", "")]
     ended = desk.load_834(loop(plain, "024", coverage=END), mapping=BY_CARD)
-    assert ended.counts == {"ended": 1}
+    assert ended.counts == {"ended": 1, "lost": 1}
 
 
 def only(desk: Desk) -> dict[str, Any]:
@@ -216,7 +224,7 @@ def test_a_row_in_which_two_things_differ_is_refused(desk: Desk, change: dict[st
 def test_a_table_of_ends_and_other_fields_alone_passes(desk: Desk) -> None:
     load_csv(desk, PEOPLE)
     bare = [{"external_id": each["external_id"], "expiry_date": "2027-06-30"} for each in PEOPLE]
-    assert load_csv(desk, bare).counts == {"updated": 5}
+    assert desk.approve(load_csv(desk, bare)).counts == {"updated": 5, "lost": 5}
     bare = [{"external_id": each["external_id"], "gender": "unknown"} for each in PEOPLE]
     assert load_json(desk, bare).counts == {"updated": 5}
 
@@ -241,6 +249,49 @@ def test_exchanged_numbers_of_stored_twins_are_refused(desk: Desk, load: Door) -
         True,
         True,
     ]
+
+
+@pytest.mark.parametrize("load", DOORS)
+def test_a_number_of_a_twin_who_is_not_in_the_file_is_refused(desk: Desk, load: Door) -> None:
+    mia = row(1, first_name="Mia", last_name="Berg", dob="2016-01-20")
+    lea = row(2, first_name="Lea", last_name="Berg", dob="2016-01-20")
+    load(desk, [mia, lea])
+    before = desk.members()
+    wrong = mia | {"first_name": "LEA"}
+    dry = load(desk, [wrong], dry_run=True)
+    file = load(desk, [wrong])
+    assert desk.codes(file) == CONFLICT == desk.codes(dry)
+    assert f"describes member {before['E00002']['id']}" in desk.report(file)[0]["hint"]
+    assert desk.members() == before
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_twin_of_an_earlier_chunk_is_found(desk: Desk, dry_run: bool) -> None:
+    desk.options = replace(desk.options, chunk_rows=1)
+    mia = row(1, first_name="Mia", last_name="Berg", dob="2016-01-20")
+    lea = row(2, first_name="Lea", last_name="Berg", dob="2016-01-20")
+    load_csv(desk, [mia])
+    file = load_csv(desk, [lea, mia | {"first_name": "Lea"}], dry_run=dry_run)
+    assert desk.codes(file) == [("created", ""), *CONFLICT]
+
+
+def test_a_row_that_repeats_its_member_looks_for_nobody_else(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one whose name is written in other letters."""
+    load_csv(desk, PEOPLE)
+    asked: list[Sequence[str]] = []
+
+    def note(tx: Any, keys: Sequence[str], today: str) -> Any:
+        asked.append(keys)
+        return find_similar(tx, keys, today)
+
+    monkeypatch.setattr("frontdesk.eligibility.store.find_similar", note)
+    load_csv(desk, [each | {"city": "Boston"} for each in PEOPLE])
+    load_csv(desk, [each | {"first_name": each["first_name"].upper()} for each in PEOPLE])
+    assert asked == []
+    load_csv(desk, [PEOPLE[0] | {"first_name": "Ann"}])
+    assert [len(keys) for keys in asked] == [1]
 
 
 def test_a_namesake_is_no_reason_to_refuse_a_row_that_fits(desk: Desk) -> None:

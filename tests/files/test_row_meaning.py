@@ -36,10 +36,10 @@ from tests.formats.workbooks import workbook
 RECORDED = Path(__file__).with_name("row_meaning.json")
 RENEW = "FRONTDESK_TEST_RENEW"
 PACKAGE = Path(__file__).parents[2] / "src"
-# Rows are opened here, their values are read there; what these import takes part. The other two
-# parse what both have found.
+# Rows are opened here, their values are read there; what these import takes part. The others parse
+# what both have found, or leave it out by its digest.
 ENTRANCES = ("frontdesk.mapping.opening", "frontdesk.eligibility.fields")
-BESIDE = {"frontdesk.workbooks", "frontdesk.files.load"}
+BESIDE = {"frontdesk.workbooks", "frontdesk.files.load", "frontdesk.files.row_digests"}
 # They carry rows, files and errors, and read no text of a row; nor does the table of codes.
 CARRIERS = {
     *(

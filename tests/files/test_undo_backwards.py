@@ -39,9 +39,9 @@ def refused(undo: EligibilityFile) -> bool:
 def test_the_file_before_one_that_was_undone_can_be_undone(desk: Desk) -> None:
     files = [desk.load(csv_of([row(1)])), city(desk, "B"), city(desk, "C")]
     for file, left in zip(reversed(files), ("B", None), strict=False):
-        assert desk.undo(file).counts == {"restored": 1}
+        assert desk.undo(file).counts == {"restored": 1, "gained": 1}
         assert the_member(desk)["city"] == left
-    assert desk.undo(files[0]).counts == {"withdrawn": 1}
+    assert desk.undo(files[0]).counts == {"withdrawn": 1, "lost": 1}
 
 
 def test_a_file_is_not_undone_while_a_later_one_stands(desk: Desk) -> None:
@@ -79,7 +79,7 @@ def test_metadata_is_compared_by_its_values(desk: Desk) -> None:
     file = city(desk, "B")
     desk.post(external_id="E00001", metadata={"a": "9"})
     desk.post(external_id="E00001", metadata={"b": "2", "a": "1"})
-    assert desk.undo(file).counts == {"restored": 1}
+    assert desk.undo(file).counts == {"restored": 1, "gained": 1}
 
 
 def test_a_member_goes_back_through_its_plans(desk: Desk) -> None:
@@ -87,7 +87,7 @@ def test_a_member_goes_back_through_its_plans(desk: Desk) -> None:
     assert [file.counts for file in files] == [{"created": 1}, {"moved": 1}, {"moved": 1}]
     plans = []
     for file in reversed(files[1:]):
-        assert desk.undo(file).counts == {"restored": 1}
+        assert desk.undo(file).counts == {"restored": 1, "gained": 1}
         plans.append(the_member(desk)["plan_id"])
     assert plans == [desk.customer.plan_ids[1], desk.customer.plan_ids[0]]
 
@@ -99,7 +99,7 @@ def test_a_withdrawal_that_was_undone_is_no_change_and_one_that_stands_is(desk: 
     later = city(desk, "C")
     assert refused(desk.undo(redone))
     desk.undo(later)
-    assert desk.undo(redone).counts == {"withdrawn": 1}
+    assert desk.undo(redone).counts == {"withdrawn": 1, "lost": 1}
     assert desk.load(csv_of([row(1)])).counts == {"created": 1}
 
 
@@ -109,7 +109,7 @@ def test_a_file_whose_undo_refused_records_can_be_undone_again(desk: Desk) -> No
     file = desk.load(lines_of([row(1, city="B"), row(2, city="B"), row(3)]))
     later = city(desk, "C", 2)
     first = desk.undo(file)
-    assert first.counts == {"restored": 1, "withdrawn": 1, "refused": 1}
+    assert first.counts == {"restored": 1, "withdrawn": 1, "refused": 1, "lost": 1}
     desk.undo(later)
     second = desk.undo(file)
     assert second.counts == {"unchanged": 2, "restored": 1}
@@ -208,7 +208,8 @@ def test_a_derivation_does_not_hide_a_withdrawal(desk: Desk) -> None:
     undo = desk.undo(file)
     derive(desk, member, effective_date="2026-03-01")
     redo = desk.undo(undo)
-    assert (undo.counts, redo.counts) == ({"withdrawn": 1}, {"restored": 1})
+    assert undo.counts == {"withdrawn": 1, "lost": 1}
+    assert redo.counts == {"restored": 1, "gained": 1}
     assert desk.undo(redo).counts == {"withdrawn": 1}
 
 
@@ -248,7 +249,7 @@ def test_the_newest_change_is_taken_back_by_the_values_that_retention_left(
     file = desk.load(lines_of([row(1, city="B", expiry_date="2030-12-31")]))
     clock.now = now
     lose_values(desk)
-    assert desk.undo(file).counts == {"restored": 1}
+    assert desk.undo(file).counts == {"restored": 1, "gained": 1}
     member = the_member(desk)
     assert (member["city"], member["expiry_date"]) == ("B", None)
 

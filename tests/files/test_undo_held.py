@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from frontdesk.cli.file import summary
 from frontdesk.db import Database
 from frontdesk.eligibility import people
 from frontdesk.eligibility.access_days import Spans, spans_of
+from frontdesk.eligibility.undo import undo_dry_run
 from frontdesk.files.claims import claim_next
 from frontdesk.files.model import EligibilityFile, FileState, WrongState
 from frontdesk.files.undo import forecast_undo
@@ -32,22 +34,25 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
     file = census(desk, 30)
     before = records(desk)
     held = begin_undo(desk, file)
-    assert (held.state, held.rows_done, held.counts) == ("held", 0, {})
-    plan_id = desk.customer.plan_ids[0]
-    said = f"The undo would take access from 30 of the 30 members of plan {plan_id}, "
-    said += "from 2026-11-20 on."
+    assert (held.state, held.rows_done) == ("held", 0)
+    assert held.counts == {"would_lose": 30, "lost": 30}
+    said = (
+        "30 of the 30 members with access under plan plan-0 would lose it (more than 25, and more "
+    )
+    said += "than 10 %): 30 from 2026-11-20 on because the undo takes back what gave it."
     assert held.problem == {"code": "too_many_lose_access", "message": said, "place": None}
     assert records(desk) == before
     assert summary(held) == [
-        f"Undo {held.id} is held: no rows.",
+        f"Undo {held.id} is held: 30 would_lose, 30 lost.",
         said,
         (
             f"Nothing was taken back. To take the file back: frontdesk file approve {held.id}; "
             f"to leave it applied: frontdesk file cancel {held.id}"
         ),
+        f"Which members: frontdesk file report {held.id} --outcome would_lose",
     ]
     done = desk.approve(held)
-    assert (done.state, done.counts, desk.members()) == ("done", {"withdrawn": 30}, {})
+    assert (done.state, done.counts, desk.members()) == ("done", {"withdrawn": 30, "lost": 30}, {})
     assert len(desk.report(done)) == 30
 
 
@@ -58,7 +63,7 @@ def test_a_held_undo_is_cancelled_and_the_file_undone_later(desk: Desk) -> None:
         desk.hand_in_undo(file)
     assert desk.cancel(held).state == "cancelled"
     assert len(desk.members()) == 30
-    assert desk.undo(file).counts == {"withdrawn": 30}
+    assert desk.undo(file).counts == {"withdrawn": 30, "lost": 30}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_the_members_of_all_plans_count_together(desk: Desk) -> None:
     assert file.counts == {"created": 32}
     held = begin_undo(desk, file)
     assert held.problem is not None
-    assert "from 32 of the 152 members of the account" in held.problem["message"]
+    assert "32 of the 152 members with access under all plans" in held.problem["message"]
 
 
 def test_only_days_from_today_on_count(desk: Desk) -> None:
@@ -105,7 +110,7 @@ def test_only_days_from_today_on_count(desk: Desk) -> None:
     future = [row(n, effective_date="2027-01-01") for n in range(10)]
     held = begin_undo(desk, desk.load(lines_of(future)))
     assert held.problem is not None
-    assert held.problem["message"].endswith("from 2027-01-01 on.")
+    assert "10 from 2027-01-01 on because the undo" in held.problem["message"]
 
 
 def test_a_redo_that_ends_members_again_is_held_and_the_undo_of_an_end_is_not(desk: Desk) -> None:
@@ -113,7 +118,7 @@ def test_a_redo_that_ends_members_again_is_held_and_the_undo_of_an_end_is_not(de
     ended = desk.approve_if_held(census(desk, 20, full=True))
     assert ended.counts["ended"] == 40
     undo = begin_undo(desk, ended)
-    assert (undo.state, undo.counts) == ("done", {"restored": 40})
+    assert (undo.state, undo.counts) == ("done", {"restored": 40, "gained": 40})
     assert begin_undo(desk, undo).state == "held"
 
 
@@ -123,7 +128,7 @@ def test_a_newer_file_does_not_overtake_an_undo(desk: Desk) -> None:
     held = begin_undo(desk, file)
     desk.load(lines_of([row(1, city="New")]))
     done = desk.approve(held)
-    assert done.counts == {"withdrawn": 29, "refused": 1}
+    assert done.counts == {"withdrawn": 29, "refused": 1, "lost": 29}
     assert [*desk.members()] == ["E00001"]
 
 
@@ -140,7 +145,7 @@ def test_a_worker_that_stops_while_it_decides_leaves_the_undo_for_the_next(desk:
     stopped = desk.approve(held)
     assert (stopped.state, 0 < stopped.rows_done < 30) == ("waiting", True)
     desk.options = options
-    assert desk.work(undo).counts == {"withdrawn": 30}
+    assert desk.work(undo).counts == {"withdrawn": 30, "lost": 30}
 
 
 def access(desk: Desk) -> dict[int, Spans]:
@@ -159,9 +164,10 @@ def forecast(desk: Desk, undo: EligibilityFile, undone: EligibilityFile) -> dict
     assert claim is not None
     stored = desk.stored()
     pairs: dict[int, Any] = {}
-    for each in forecast_undo(claim, undone):
-        first, _ = pairs.get(each.member_id, (each.before, None))
-        pairs[each.member_id] = (first, each.after)
+    with undo_dry_run() as dry_run:
+        for each in chain.from_iterable(forecast_undo(claim, undone, dry_run)):
+            first, _ = pairs.get(each.member_id, (each.access.before, None))
+            pairs[each.member_id] = (first, each.access.after)
     assert desk.stored() == stored
     claim.update(state=FileState.WAITING)
     return pairs
@@ -202,7 +208,7 @@ def test_a_forecast_sees_keys_that_wander_between_chunks(desk: Desk) -> None:
     ends = {"expiry_date": "2026-12-31"}
     wandered = {3: "M9", 2: "M00003", 1: "M00002"}
     file = desk.load(lines_of(row(n, member_id=id_, **ends) for n, id_ in wandered.items()))
-    assert check_forecast(desk, file).counts == {"restored": 3}
+    assert check_forecast(desk, file).counts == {"restored": 3, "gained": 3}
 
 
 @pytest.mark.parametrize("chunk_rows", [None, 1])
@@ -215,5 +221,5 @@ def test_a_forecast_of_a_member_that_the_file_wrote_twice(
     ends = ("2027-12-31", "2028-12-31")
     rows = [{"external_id": f"E0000{n}", "expiry_date": end} for n, end in enumerate(ends, 1)]
     file = desk.load(lines_of(rows))
-    assert file.counts == {"updated": 2}
+    assert file.counts["updated"] == 2
     assert check_forecast(desk, file).counts == {"restored": 2}

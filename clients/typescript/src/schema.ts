@@ -892,11 +892,14 @@ export interface components {
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
              *     - `mixed_purposes`: The transactions of the file have different BGN08, or its interchanges different ISA15: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
+             *     - `too_many_other_people`: Too many rows describe other people than the stored members with their identifiers: the rows have shifted against the identifiers, or two senders use the same numbers. Correct the file, or approve it.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_lose_access`: Too many members would lose access on some day from today on, whatever the cause; a person has to approve the file.
-             *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
+             *     - `begins_later`: The access of too many members would begin after today: the full file may be the list of a later day. Load it with the mode change, or approve it.
+             *     - `too_many_ends`: A full file would end members, and it is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
-             *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
+             *     - `older_than_applied`: The 834 is dated before one that was applied to the plan from the same sender: cancel it, or approve it if it is meant.
+             *     - `overtaken`: A newer file of the plan was applied. A full file can only be cancelled; of a change file that is approved, the rows of members that were changed since are refused.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
              *     - `only_tested`: ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}
@@ -906,7 +909,7 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_lose_access" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "older_than_applied" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -989,11 +992,16 @@ export interface components {
                 restored?: number;
                 withdrawn?: number;
                 would_end?: number;
+                would_lose?: number;
                 would_move?: number;
                 would_be_similar?: number;
+                would_be_other?: number;
+                kept?: number;
                 refused?: number;
                 skipped?: number;
                 warned?: number;
+                lost?: number;
+                gained?: number;
             };
             /** @description Report lines by code. */
             codes: {
@@ -1670,6 +1678,14 @@ export interface components {
             invitation_id?: number;
             /** @description Names of the member's fields that changed. */
             fields?: string[];
+            /** @description Of a held file: the code of its problem. */
+            code?: string;
+            /** @description Of a held file: why it is held. */
+            message?: string;
+            /** @description Of a held file: its counts. */
+            counts?: {
+                [key: string]: number;
+            };
             /** @description The request that caused the event, if there was one. */
             request_id: string | null;
         };
@@ -2801,7 +2817,7 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
-        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_move" | "would_be_similar" | "refused" | "skipped" | "warned";
+        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "kept" | "refused" | "skipped" | "warned" | "lost" | "gained";
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -3037,7 +3053,7 @@ export interface components {
          *     - `relationship_code_hipaa_unknown`: The HIPAA relationship code is unknown; it was kept as sent.
          *     - `placeholder`: The value stands for none, such as none@none.com or 0000000000; it was left out, and a stored value stays.
          *     - `looks_like_ssn`: The external_id of the new member looks like a social security number, which is stored and shown as it is: use another number.
-         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
+         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and its birth date or first name.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
          *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
          *     - `still_ended`: The access has ended, or ends today, and the record names no expiry_date, so the end stays; to reopen the access, clear expiry_date.
@@ -4710,7 +4726,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`, `transaction`, `ordinal`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
+             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`, `transaction`, `ordinal`, `access_before`, `access_after`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
              *
              *     - `bad_quoting`: The quotation marks of the row don't match: double those inside a cell.
              *     - `not_json`: The line is not one JSON object like a request body.
@@ -4738,10 +4754,12 @@ export interface operations {
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
              *     - `ended_by_absence`: A full file omits the member.
+             *     - `kept_because_of`: A full file omits the member, whose access goes on, because a refused row has the same family, or the same names and birth date. Correct that row; if its number was given to somebody new, rename the stored member with the number first.
+             *     - `loses_access`: The member would lose access on some day from today on.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.
-             *     - `changed_since`: The record was changed after the file, so the undo leaves it as it is.
+             *     - `changed_since`: The record was changed after the file came (an undo: after the file was applied), so it is left as it is.
              *     - `middle_name_dropped`: The middle_name of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `email_dropped`: The email of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `phone_dropped`: The phone of the row can't be used; the row was applied without it, and a stored value stays.

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -64,6 +65,7 @@ from frontdesk.plans import get_plan
 SOME_REFUSED = 3
 IS_HELD = 4
 POLL_SECONDS = 0.5
+MOST_LIMIT = 1_000_000_000  # as many members as no account has
 
 _ENDED = {
     model.FileState.DONE,
@@ -313,6 +315,19 @@ def settings_(
         bool | None,
         option("Whether a held file needs another approver than its uploader. Default: no."),
     ] = None,
+    most_members: Annotated[
+        int | None,
+        option(
+            "A file is held if more members than this, and more than --most-percent of them, would "
+            "lose access, move or be mistaken. Default: 25.",
+            metavar="N",
+            min=0,
+            max=MOST_LIMIT,
+        ),
+    ] = None,
+    most_percent: Annotated[
+        int | None, option("See --most-members. Default: 10.", metavar="N", min=0, max=100)
+    ] = None,
 ) -> Output:
     """Show how the files of an account are treated, or change it. An option that is left out keeps
     its value.
@@ -320,16 +335,16 @@ def settings_(
     tx = context.tx
     if reopen_absent is not None:
         set_reopens_absent(tx, account, reopens_absent=reopen_absent)
-    if second_approver is not None:
-        set_file_settings(tx, account, second_approver=second_approver)
-    if changes := given(reopen_absent=reopen_absent, second_approver=second_approver):
+    of_files = given(
+        second_approver=second_approver, most_members=most_members, most_percent=most_percent
+    )
+    if of_files:
+        set_file_settings(tx, account, **of_files)
+    if changes := given(reopen_absent=reopen_absent) | of_files:
         context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
-    stored = {
-        "account_id": account,
-        "reopen_absent": get_account(tx, account).reopens_absent,
-        "second_approver": get_file_settings(tx, account).second_approver,
-    }
-    return describe(stored)
+    reopens = {"reopen_absent": get_account(tx, account).reopens_absent}
+    stored = asdict(get_file_settings(tx, account))
+    return describe({"account_id": stored.pop("account_id")} | reopens | stored)
 
 
 @commands.query("mappings", "--account 1")
@@ -459,7 +474,8 @@ def _problem_lines(file: model.EligibilityFile, problem: Mapping[str, Any]) -> l
         )
         again = "Load the file with a mapping: frontdesk file load … --mapping F"
         return [*lines, again if file.dry_run else accept]
-    if not file.needs_approval or code == codes.files.OVERTAKEN:
+    only_cancelled = code == codes.files.OVERTAKEN and file.mode is not FileMode.CHANGE
+    if not file.needs_approval or only_cancelled:
         return [*lines, *filter(None, [command_for(code.remedy if code else None, ids)])]
     if code is not None and code.remedy is Remedy.RENAME_MEMBERS:
         lines.append(command_for(code.remedy, ids))

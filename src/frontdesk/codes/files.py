@@ -128,6 +128,13 @@ TOO_MANY_MOVES = _file(
     "Too many members would move here from other plans; a person has to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+TOO_MANY_OTHER_PEOPLE = _file(
+    "too_many_other_people",
+    "Too many rows describe other people than the stored members with their identifiers: the rows "
+    "have shifted against the identifiers, or two senders use the same numbers. Correct the file, or "
+    "approve it.",
+    remedy=Remedy.APPROVE_FILE,
+)
 TOO_MANY_SIMILAR = _file(
     "too_many_similar",
     "Too many new members look like stored ones that the file omits, as if the sender had "
@@ -140,10 +147,16 @@ TOO_MANY_LOSE_ACCESS = _file(
     "to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+BEGINS_LATER = _file(
+    "begins_later",
+    "The access of too many members would begin after today: the full file may be the list of a "
+    "later day. Load it with the mode change, or approve it.",
+    remedy=Remedy.APPROVE_FILE,
+)
 TOO_MANY_ENDS = _file(
     "too_many_ends",
-    "Too many members would be ended, the file is much smaller than the last one, or a row "
-    "without a readable external_id may be one of them; a person has to approve the file.",
+    "A full file would end members, and it is much smaller than the last one, or a row without a "
+    "readable external_id may be one of them; a person has to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
 TOO_MANY_PLACEHOLDERS = _file(
@@ -152,9 +165,16 @@ TOO_MANY_PLACEHOLDERS = _file(
     "another column, or approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+OLDER_THAN_APPLIED = _file(
+    "older_than_applied",
+    "The 834 is dated before one that was applied to the plan from the same sender: cancel it, or "
+    "approve it if it is meant.",
+    remedy=Remedy.APPROVE_FILE,
+)
 OVERTAKEN = _file(
     "overtaken",
-    "A newer file of the plan was applied, so this one can only be cancelled.",
+    "A newer file of the plan was applied. A full file can only be cancelled; of a change file that "
+    "is approved, the rows of members that were changed since are refused.",
     remedy=Remedy.CANCEL_FILE,
 )
 
@@ -196,9 +216,12 @@ INTERNAL = _file(
 
 BRAKES = (
     TOO_MANY_MOVES,
+    TOO_MANY_OTHER_PEOPLE,
     TOO_MANY_SIMILAR,
     TOO_MANY_PLACEHOLDERS,
     TOO_MANY_LOSE_ACCESS,
+    BEGINS_LATER,
     TOO_MANY_ENDS,
+    OLDER_THAN_APPLIED,
     OVERTAKEN,
 )

@@ -9,6 +9,8 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 OPEN = "9999-12-31"
+# The stored values that say on which days a member has access, and under which plan.
+ACCESS_FIELDS = frozenset(("effective_date", "expiry_date", "plan_id"))
 
 
 class Span(NamedTuple):
@@ -20,6 +22,13 @@ class Span(NamedTuple):
 
 
 Spans = Sequence[Span]
+
+
+class AccessPair(NamedTuple):
+    """The access of a member before and after a change."""
+
+    before: Spans
+    after: Spans
 
 
 class Loss(NamedTuple):
@@ -52,6 +61,44 @@ def spans_of(values: Mapping[str, Any]) -> Spans:
     if end < values["effective_date"]:
         return ()
     return (Span(values["effective_date"], end, values["plan_id"]),)
+
+
+def access_pair(
+    values: Mapping[str, Any], changes: Mapping[str, Sequence[Any]]
+) -> AccessPair | None:
+    """The access of a stored member before and after changes `{field: [from, to]}`; None if they
+    leave it as it is. `values` are those after.
+    """
+    if ACCESS_FIELDS.isdisjoint(changes):
+        return None
+    earlier = {name: old for name, (old, _) in changes.items() if name in ACCESS_FIELDS}
+    return AccessPair(spans_of({**values, **earlier}), spans_of(values))
+
+
+def text_of(spans: Spans) -> str:
+    """The days as intervals of ISO 8601, "" without any.
+
+    >>> text_of([Span("2026-01-01", "2026-06-30", 1), Span("2027-01-01", OPEN, 1)])
+    '2026-01-01/2026-06-30 2027-01-01/..'
+    """
+    return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end, _ in spans)
+
+
+class AccessNote(NamedTuple):
+    """What a report says of a changed access: the days before and after, as texts, and whether some
+    day from today on is lost or gained.
+    """
+
+    before: str
+    after: str
+    is_lost: bool
+    is_gained: bool
+
+    @classmethod
+    def of(cls, pair: AccessPair, today: str) -> "AccessNote":
+        change = compare_access(*pair, today)
+        is_lost = change.loss is not None
+        return cls(text_of(pair.before), text_of(pair.after), is_lost, bool(change.gained_from))
 
 
 def compare_access(before: Spans, after: Spans, today: str) -> AccessChange:

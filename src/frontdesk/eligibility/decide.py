@@ -17,8 +17,9 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
-from frontdesk.eligibility.access_days import OPEN
+from frontdesk.eligibility.access_days import OPEN, access_pair
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
+from frontdesk.eligibility.late_rows import NOTHING, refusal_of
 from frontdesk.eligibility.model import (
     ANY_INTENT,
     Action,
@@ -31,6 +32,7 @@ from frontdesk.eligibility.model import (
 from frontdesk.eligibility.person_check import PersonCheck
 from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.idempotency import EarlierAnswers
@@ -64,23 +66,14 @@ _answered = itemgetter(*model.ANSWERED)
 Result = Enrolled | FrontdeskError
 
 
-class FileTerms(NamedTuple):
-    """How the rows of a file are decided. `day` (`YYYY-MM-DD`) is the one for which it lists its
-    members. With `may_reopen`, a row without an expiry_date opens the access of a member again that
-    a full file ended, if the account allows it.
-    """
-
-    day: str
-    may_reopen: bool
-
-
 class StoredChunk(NamedTuple):
     """What the database knows about the records of a chunk, at the time `now`.
 
     `members` are those that a key of the chunk touches, by id. `plans` are rows of
     `plans.find_owners`, by id. `probe_counts` are of `store.find_probe_counts`, `feeds` the
     accounts that have asked for events. `earlier` has the stored answers of keyed requests, None
-    without any. `is_dry_run`: the members are partly those of a scratch database.
+    without any. `is_dry_run`: the members are partly those of a scratch database. Rows of members
+    in `changed_since` are refused.
     """
 
     members: dict[int, StoredMember]
@@ -93,6 +86,7 @@ class StoredChunk(NamedTuple):
     now: datetime
     uniqueness: Uniqueness
     is_dry_run: bool
+    changed_since: frozenset[int] = NOTHING
 
 
 class DecidedChunk(NamedTuple):
@@ -119,9 +113,8 @@ def decide_chunk(
 
 
 class Effect(NamedTuple):
-    """What an accepted record did to the member, in the state of the chunk. `changes` is
-    `{field: [from, to]}`. The submission is as the decision took it: of the row of a file, with
-    values of its context.
+    """What an accepted record did to the member. `changes` is `{field: [from, to]}`; the submission
+    of a file's row has the values of its context.
     """
 
     outcome: Outcome
@@ -155,6 +148,7 @@ class ChunkState:
             for plan in stored.plans.values()
         }
         self.is_dry_run = stored.is_dry_run
+        self.changed_since = stored.changed_since
         self.person_check = PersonCheck(stored.members.values())
         self.subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in stored.members.values():
@@ -172,7 +166,8 @@ class ChunkState:
         if refusal is not None:
             return refusal
         if own is not None and submission.file_id is not None:
-            warnings = self.person_check.check(submission, own)
+            late = refusal_of(own, self.changed_since)
+            warnings = late or self.person_check.check(submission, own)
             if isinstance(warnings, Invalid):
                 return warnings
             submission = _warned(submission, warnings)
@@ -250,7 +245,6 @@ class ChunkState:
         sent = submission.record.given
         submission = self._row_of_new(submission)
         given = submission.record.given
-        at = self.at
         if refusal := self._refusal(submission, given, None, taken):
             return refusal
         if is_withheld:
@@ -262,8 +256,8 @@ class ChunkState:
             "uniqueness_scope": scope_of(submission.account_id, self.keys.uniqueness),
             **_EMPTY,
             **given,
-            "created_at": at,
-            "updated_at": at,
+            "created_at": self.at,
+            "updated_at": self.at,
         }
         stored = StoredMember(values, is_new=True)
         self._store_digests(stored, submission, sent)
@@ -465,7 +459,10 @@ class ChunkState:
             # Keys in another order are no change: the answer has the order sent, the store keeps
             # the order of the history.
             values = values | {"metadata": record.given["metadata"]}
-        return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
+        is_written = outcome not in (Outcome.CREATED, Outcome.UNCHANGED)
+        access = access_pair(values, changes) if is_written else None
+        answered = _answered(values)
+        return Enrolled(outcome, stored, answered, changes, warnings, invitation, access=access)
 
     def _refusal(
         self, submission: Submission, values: Values, own: StoredMember | None, taken: Sequence[str]

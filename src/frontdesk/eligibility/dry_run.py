@@ -7,14 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import Table
+
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import FileTerms, Result, decide_chunk
+from frontdesk.eligibility.decide import Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
+from frontdesk.eligibility.fitting import add_fitting
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys
@@ -26,16 +30,16 @@ class DryRun:
     outcomes, `keep_chunk`: until then a lost race or a dead connection may run it again.
     """
 
-    _scratch: Tx
+    scratch: Tx
     _uniqueness: Uniqueness
     _next_id: int = model.FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
         """Begin the next chunk, or repeat the last: state that was not kept is dropped."""
-        self._scratch.rollback()
+        self.scratch.rollback()
 
     def keep_chunk(self) -> None:
-        self._scratch.commit()
+        self.scratch.commit()
 
     def enrol(
         self,
@@ -44,15 +48,21 @@ class DryRun:
         *,
         now: datetime,
         file: FileTerms | None = None,
+        counts_probes: bool = True,
     ) -> list[Result]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only
-        probes are counted.
+        probes are counted, unless the load is to follow, which counts them.
         """
-        scratch = self._scratch
-        stored = read_chunk(tx, submissions, now=now, uniqueness=self._uniqueness, lock=False)
+        scratch = self.scratch
+        stored = read_chunk(
+            tx, submissions, now=now, uniqueness=self._uniqueness, lock=False, file=file
+        )
         stored.members.update(self._changed_members(submissions, stored.members))
+        if file is not None:
+            add_fitting(stored.members, submissions, tx, scratch)
         pairs, probes = decide_chunk(stored, submissions, file)
-        probes.save(tx)
+        if counts_probes:
+            probes.save(tx)
         results = [result for _, result in pairs]
         accepted = [result for result in results if isinstance(result, Enrolled)]
         created, updated = touched_members(tx, (result.stored for result in accepted))
@@ -77,9 +87,9 @@ class DryRun:
         `read` that they have changed.
         """
         keys = submitted_keys(submissions, self._uniqueness)
-        by_id = store.stored_members(store.lock_by_keys(self._scratch, keys, lock=False))
+        by_id = store.stored_members(store.lock_by_keys(self.scratch, keys, lock=False))
         ids = set(read) - by_id.keys()
-        return by_id | store.lock_by_ids(self._scratch, ids, lock=False)
+        return by_id | store.lock_by_ids(self.scratch, ids, lock=False)
 
 
 def _warned(result: Result, warnings: SimilarWarnings | None) -> Result:
@@ -90,7 +100,7 @@ def _warned(result: Result, warnings: SimilarWarnings | None) -> Result:
 
 
 @contextmanager
-def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
-    """A dry run with a scratch database of its own."""
-    with scratch_database([members]) as db, db.engine.connect() as scratch:
+def dry_run(uniqueness: Uniqueness, tables: Sequence[Table] = ()) -> Iterator[DryRun]:
+    """A dry run with a scratch database of its own, which has these tables too."""
+    with scratch_database([members, *tables]) as db, db.engine.connect() as scratch:
         yield DryRun(scratch, uniqueness)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.codes import Code
+from frontdesk.eligibility.access_days import AccessPair
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision
@@ -193,7 +194,7 @@ class Enrolled(NamedTuple):
     """The effect of one accepted record. `changes` is `{field: [from, to]}` without `email_folded`,
     `answered` the values of ANSWERED after the record. `left_plan` is the `external_id` of the plan
     that a moved member left; of a request only. `has_event`: the account asked for events, and one
-    is stored.
+    is stored. `access` is that of a stored member before and after the record, if it changed.
     """
 
     outcome: Outcome
@@ -204,6 +205,7 @@ class Enrolled(NamedTuple):
     invitation: InvitationDecision
     left_plan: str | None = None
     has_event: bool = False
+    access: AccessPair | None = None
 
     @property
     def left_plan_id(self) -> int | None:
@@ -236,12 +238,20 @@ class MemberFilter(NamedTuple):
 
 
 class KnownMember(NamedTuple):
-    """A stored member that a file lists: its plan, and its last day of access."""
+    """A stored member that a file lists, and the digest of the row that it agrees with."""
 
     id: int
-    plan_id: int
-    expiry_date: str | None
+    row_digest: str | None
     merged_into: int | None
+
+
+class Relative(NamedTuple):
+    """A member of a family, which is a digest; "" for none."""
+
+    id: int
+    family: str
+    first_name: str
+    dob: str
 
 
 class SimilarPair(NamedTuple):

@@ -13,13 +13,15 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
+from sqlalchemy import Table
+
 from frontdesk import codes, events
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import store
-from frontdesk.eligibility.access_days import Spans, spans_of
+from frontdesk.eligibility.access_days import AccessPair, Spans, spans_of
 from frontdesk.eligibility.decide import Result
 from frontdesk.eligibility.enrol import Accepted, write_members
 from frontdesk.eligibility.model import (
@@ -108,7 +110,7 @@ class UndoDryRun:
     """
 
     def __init__(self, scratch: Tx) -> None:
-        self._scratch = scratch
+        self.scratch = scratch
 
     def forecast(
         self, db: Database, member_ids: Sequence[int], undo: UndoRequest
@@ -118,7 +120,7 @@ class UndoDryRun:
         """
 
         def decide(tx: Tx) -> list[_Restored | Refusal]:
-            decided, _ = _decide(_Source(tx, self._scratch), member_ids, undo)
+            decided, _ = _decide(_Source(tx, self.scratch), member_ids, undo)
             return decided
 
         decided = db.ask(decide)
@@ -126,7 +128,7 @@ class UndoDryRun:
         return [each.access if isinstance(each, _Restored) else each for each in decided]
 
     def _keep(self, restored: Iterable["_Restored"], undo: UndoRequest) -> None:
-        scratch = self._scratch
+        scratch = self.scratch
         entries = []
         values = {}
         for each in restored:
@@ -144,9 +146,9 @@ class UndoDryRun:
 
 
 @contextmanager
-def undo_dry_run() -> Iterator[UndoDryRun]:
-    """A dry run with a scratch database of its own."""
-    with scratch_database([members, member_history]) as db, db.engine.connect() as scratch:
+def undo_dry_run(tables: Sequence[Table] = ()) -> Iterator[UndoDryRun]:
+    """A dry run with a scratch database of its own, which has these tables too."""
+    with scratch_database([members, member_history, *tables]) as db, db.engine.connect() as scratch:
         yield UndoDryRun(scratch)
 
 
@@ -435,8 +437,11 @@ class _Restoring:
 
 
 def _restored(accepted: Accepted, before: Spans) -> _Restored:
-    _, result = accepted
+    by, result = accepted
     values = result.stored.values
     plan_id = before[0].plan_id if before else values["plan_id"]
-    access = AccessForecast(values["id"], values["external_id"], plan_id, before, spans_of(values))
-    return _Restored(accepted, access)
+    pair = AccessPair(before, spans_of(values))
+    if pair.before != pair.after:
+        result = result._replace(access=pair)
+    forecast = AccessForecast(values["id"], values["external_id"], plan_id, *pair)
+    return _Restored((by, result), forecast)

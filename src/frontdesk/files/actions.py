@@ -236,8 +236,8 @@ def find_files(tx: Tx, file_filter: model.FileFilter) -> list[model.EligibilityF
 
 
 def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is
-    overtaken by a newer file (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
+    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is a
+    full file that a newer file overtakes (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD:
@@ -248,8 +248,8 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
             remedy=Remedy.ACCEPT_MAPPING,
             ids={"plan_id": file.plan_id, "file_id": file.id},
         )
-    # An undo decides about each member, so that a newer file is never in its way.
-    if file.undoes_id is None and (reason := overtaken_by(tx, file)):
+    # A change file and an undo decide about each member, so that a newer file is not in their way.
+    if file.mode is not FileMode.CHANGE and (reason := overtaken_by(tx, file)):
         raise model.WrongState(
             reason, remedy=Remedy.CANCEL_FILE, ids={"plan_id": file.plan_id, "file_id": file.id}
         )
@@ -383,13 +383,25 @@ def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
 
 def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
     """A sentence that names the newer file of the plan that overtakes this file: the newest that
-    was applied and not undone, or a full file that has begun; "" without one.
+    was applied and not undone, or a full file that has begun; "" without one. A change file can be
+    approved nevertheless.
     """
     newer = store.newer_files(tx, file.plan_id, file.id)
-    holding = next((id_ for id_ in newer if len(_undos(tx, id_)) % 2 == 0), None)
+    holding = next((id_ for id_ in newer if not is_undone(tx, id_)), None)
     if holding is None:
         return ""
-    return f"A newer file of the plan, file {holding}, has come since. Cancel this one."
+    reason = f"A newer file of the plan, file {holding}, has come since."
+    if file.mode is not FileMode.CHANGE:
+        return f"{reason} Cancel this one."
+    return (
+        f"{reason} Cancel this one, or approve it: then its rows of members that were changed since "
+        "it came are refused."
+    )
+
+
+def is_undone(tx: Tx, file_id: int) -> bool:
+    """Whether the file was undone, and that undo was not."""
+    return len(_undos(tx, file_id)) % 2 == 1
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:

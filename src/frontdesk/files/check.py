@@ -3,12 +3,13 @@ mode, which stored members does it list. It writes nothing.
 """
 
 import hmac
+import re
 import zlib
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from typing import NamedTuple
 
 from frontdesk import codes, eligibility
@@ -16,11 +17,12 @@ from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.db import Database, sets
 from frontdesk.eligibility.model import Action
-from frontdesk.eligibility.persons import PERSON_FIELDS
+from frontdesk.eligibility.persons import PERSON_FIELDS, fold_name
 from frontdesk.files import model, store
 from frontdesk.files.actions import PART_BYTES
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
+from frontdesk.files.row_digests import RowDigests
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import (
     FileHeader,
@@ -45,7 +47,8 @@ SAMPLED_ROWS = 200  # rows with identifiers to look at
 # member leaves as much.
 STORED_BYTES_OF_ROW = 1024
 LOOKUP_KEYS = 2000
-THRESHOLD_MEMBERS = 25  # that a file may end, move or repeat without a brake (files.brakes)
+HALF_MEMBERS = 5  # so many count as too many if they are half of all (files.brakes)
+_LEADING_ZEROS = re.compile("(?<![0-9])0+(?=[0-9])")
 _SSN_DETAIL = (
     "Most values of {0} look like social security numbers, which would be stored and shown as they "
     "are. Make {0} from another column. If these are no social security numbers, or are to be stored "
@@ -53,15 +56,24 @@ _SSN_DETAIL = (
 )
 
 
+class SimilarRow(NamedTuple):
+    """A row of a new member who resembles a stored member that the file omits. `is_respelt`: the
+    identifiers differ by zeros, letter case or punctuation only.
+    """
+
+    member_id: int
+    place: int
+    is_respelt: bool
+
+
 class KnownMembers(NamedTuple):
-    """Stored members that concern the brakes. `met` are the ids of those in the file, `moving` of
-    those that would leave another plan, both in order. `similar` has, for each new member that
-    resembles a stored member which the file omits, the stored member's id and the row's number.
+    """The stored members that concern the brakes. `met` are the ids of those in the file, in order.
+    `is_news`: some row is not the one that its stored member agrees with.
     """
 
     met: Sequence[int]
-    moving: Sequence[int]
-    similar: Sequence[tuple[int, int]]
+    is_news: bool
+    similar: Sequence[SimilarRow]
 
 
 class Placeholders(NamedTuple):
@@ -75,7 +87,7 @@ class Placeholders(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of the first reading. `mode` is the caller's, else the file's; `unnamed` counts
-    the rows without a readable identifier. `met`, `moving` and `similar` are as in KnownMembers.
+    the rows without a readable identifier. `met`, `is_news` and `similar` are as in KnownMembers.
     `placeholders` are those of the first SAMPLED_ROWS rows.
 
     `contradictory` are the hashes of identifiers on differing rows of a table. Of an 834 `apart`
@@ -89,8 +101,8 @@ class CheckResult:
     file_date: str
     unnamed: int
     met: Sequence[int]
-    moving: Sequence[int]
-    similar: Sequence[tuple[int, int]]
+    is_news: bool
+    similar: Sequence[SimilarRow]
     placeholders: Sequence[Placeholders]
     contradictory: frozenset[int]
     apart: Sequence[int]
@@ -210,9 +222,8 @@ class _FileCheck:
         if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:
             families = FamilyRecogniser(self._db, self._file, plans)
             families.make_index()
-        members = _MemberLookup(
-            self._db, self._file, plans, file_date, mode=mode, by_family=families is not None
-        )
+        digests = RowDigests(self._db, self._file, header, plans, mode=mode, families=families)
+        members = _MemberLookup(self._db, self._file, plans, file_date, mode=mode, digests=digests)
         reading = self._read_rows(items, families, members)
         differing = reading.identifiers.differing()
         rows = self.rows
@@ -232,7 +243,7 @@ class _FileCheck:
             file_date=file_date,
             unnamed=reading.unnamed,
             met=known.met,
-            moving=known.moving,
+            is_news=known.is_news or bool(contradictory) or bool(apart),
             similar=known.similar,
             placeholders=_placeholders_in(reading.sample),
             contradictory=contradictory,
@@ -270,7 +281,7 @@ class _FileCheck:
                 reading.sample += islice(read_rows([item]), missing)
             keys = keys_of(item)
             reading.unnamed += keys.count(None)
-            members.add(item, keys)
+            members.add(item)
             reading.identifiers.add(item, keys)
         return reading
 
@@ -342,7 +353,9 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != (), row.context.person))
+    # Each refused row stays a row of its own, so that its number is that of its loop.
+    person = None if row.faults else row.context.person
+    return hash((values, row.action, row.plan, row.faults != (), person))
 
 
 class _IdentifierIndex:
@@ -375,6 +388,15 @@ class _IdentifierIndex:
         return frozenset(found)
 
 
+def _bare(external_id: str) -> str:
+    """An identifier without letter case, punctuation and leading zeros.
+
+    >>> _bare("A-00042"), _bare("a42")
+    ('a42', 'a42')
+    """
+    return _LEADING_ZEROS.sub("", fold_name(external_id))
+
+
 class _MemberLookup:
     """Looks up the members of a file's rows, refused rows too, as far as the brakes need it."""
 
@@ -386,42 +408,39 @@ class _MemberLookup:
         day: str,
         *,
         mode: FileMode,
-        by_family: bool,
+        digests: RowDigests,
     ) -> None:
         self._db = db
         self._file = file
         self._day = day
-        self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
-        is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
-        self._finds_similar = not is_decided and self._has_many_members(plans)
-        may_move = len(plans) > 1 and not is_decided
-        is_needed = mode is FileMode.FULL or by_family or self._finds_similar or may_move
-        self._is_on = is_needed and mode is not FileMode.COMPARE
-        self._waiting: list[tuple[str, int | None, Row | UnreadRows, int]] = []
+        self._digests = digests
+        self._plan_ids = [plan.id for plan in plans]
+        self._plans_by_name = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
+        is_decided = file.rows_done > 0 and not file.dry_run
+        # Fewer members can't trigger a brake.
+        self._finds_similar = not is_decided and self._has_members(HALF_MEMBERS)
+        self._is_on = mode is not FileMode.COMPARE and self._has_members(1)
+        self._waiting: list[tuple[str, str | None, Row | UnreadRows, int]] = []
         self._met = array("q")
-        self._moving = array("q")
-        self._similar = list[tuple[int, int]]()
+        self._is_news = False
+        self._similar = list[SimilarRow]()
         # Ids of members whose rows were recognised with their families.
         self.recognised = array("q")
 
-    def _has_many_members(self, plans: Sequence[Plan]) -> bool:
-        """Fewer members can't trigger a brake."""
-        plan_ids = [plan.id for plan in plans]
-        has_many = partial(eligibility.has_members, plan_ids=plan_ids, count=THRESHOLD_MEMBERS + 1)
-        return self._db.ask(has_many)
+    def _has_members(self, count: int) -> bool:
+        has_some = partial(eligibility.has_members, plan_ids=self._plan_ids, count=count)
+        return self._db.ask(has_some)
 
-    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
-        """Note rows and the identifiers of their members; None where a row has none."""
+    def add(self, item: Row | UnreadRows) -> None:
+        """Note rows, with the identifiers of their members and their digests."""
         if not self._is_on:
             return
-        plan_id: int | None = self._file.plan_id
-        if isinstance(item, Row):
-            enrols = item.action is Action.ENROL and not item.faults
-            plan_id = self._plan_ids.get(item.plan) if enrols else None
-            keys = [*keys, item.context.former_id]
-        self._waiting += [
-            (key, plan_id, item, position) for position, key in enumerate(keys) if key
-        ]
+        _, keys, digests = self._digests.see(item)
+        self._is_news |= None in keys
+        noted = zip(keys, digests, count())
+        self._waiting += [(key, digest, item, position) for key, digest, position in noted if key]
+        if isinstance(item, Row) and item.context.former_id:
+            self._waiting.append((item.context.former_id, None, item, 0))
         if len(self._waiting) >= LOOKUP_KEYS:
             self._look_up()
 
@@ -432,10 +451,9 @@ class _MemberLookup:
         met = array("q", sorted(read.union(self.recognised)))
         if len(met) < len(read) + len(self.recognised):
             raise _FamiliesDepend
-        moving = array("q", sorted(set(self._moving)))
-        listed = {id_ for id_, _ in self._similar}.intersection(met)
-        similar = [(id_, place) for id_, place in self._similar if id_ not in listed]
-        return KnownMembers(met, moving, similar)
+        listed = {each.member_id for each in self._similar}.intersection(met)
+        similar = [each for each in self._similar if each.member_id not in listed]
+        return KnownMembers(met, self._is_news, similar)
 
     def _look_up(self) -> None:
         waiting = self._waiting
@@ -444,29 +462,36 @@ class _MemberLookup:
         find = partial(eligibility.find_known, external_ids=keys, account_id=self._file.account_id)
         known = self._db.ask(find)
         new = []
-        for key, plan_id, item, position in waiting:
+        for key, digest, item, position in waiting:
             member = known.get(key)
             if member is not None:
                 self._met.append(member.id)
-                is_elsewhere = plan_id not in (None, member.plan_id)
-                if is_elsewhere and (member.expiry_date is None or member.expiry_date > self._day):
-                    self._moving.append(member.id)
-            elif plan_id is not None and self._finds_similar:
-                new.append(item.row(position))
+                self._is_news |= digest is None or digest != member.row_digest
+            else:
+                self._is_news = True
+                if self._finds_similar:
+                    new.append(item.row(position))
         if new:
             self._find_similar(new)
 
     def _find_similar(self, rows: Iterable[Row]) -> None:
         people = []
-        row_numbers = []
+        searched = []
         for row in rows:
+            enrols = row.action is Action.ENROL and not row.faults
+            if not enrols or self._plans_by_name.get(row.plan) is None:
+                continue
             values = {name: row.values[name] for name in PERSON_FIELDS if name in row.values}
             given = eligibility.parse_member(values, today=self._day).given
             if given.keys() >= PERSON_FIELDS:
                 people.append({**given, "account_id": self._file.account_id})
-                row_numbers.append(row.place)
+                searched.append(row)
         find = partial(eligibility.find_look_alikes, people=people, today=self._day)
         found = self._db.ask(find)
-        for id_, row_number in zip(found, row_numbers, strict=True):
+        ids = {id_ for id_ in found if id_ is not None}
+        names = self._db.ask(partial(eligibility.external_ids_of, ids=ids)) if ids else {}
+        for id_, row in zip(found, searched, strict=True):
             if id_ is not None:
-                self._similar.append((id_, row_number))
+                own_id = str(row.values["external_id"]).strip()
+                is_respelt = _bare(own_id) == _bare(names.get(id_) or "")
+                self._similar.append(SimilarRow(id_, row.place, is_respelt))

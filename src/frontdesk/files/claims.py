@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -25,7 +25,15 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import BY_ABSENCE, WARNED, EligibilityFile, FileStep, RowOutcome
+from frontdesk.files.model import (
+    BY_ABSENCE,
+    GAINED,
+    LOST,
+    WARNED,
+    EligibilityFile,
+    FileStep,
+    RowOutcome,
+)
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 3  # so that some renewals may fail
@@ -119,10 +127,13 @@ class FileClaim:
         self._saved = file
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
-        """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises
-        LostClaim.
+        """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. The
+        first rows take the place of the lists for which the file was held. Raises LostClaim.
         """
         file = self.file
+        if rows_done and not file.rows_done and file.shown and not file.dry_run:
+            store.delete_outcomes(tx, file.id)
+            file = replace(file, chunks_done=0, counts={}, codes={})
         size = store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
         usage.count(tx.engine, file.account_id, history=size)
         counts, by_code = _count_outcomes(file, outcomes)
@@ -224,6 +235,10 @@ def _count_outcomes(
     by_code = Counter(file.codes)
     counts.update(outcome.outcome for outcome in outcomes)
     for outcome in outcomes:
+        if outcome.access:
+            _, _, is_lost, is_gained = outcome.access
+            counts[LOST] += is_lost
+            counts[GAINED] += is_gained
         if not (outcome.faults or outcome.warnings or outcome.place is None):
             continue  # nearly all
         by_code.update(code for _, code, _ in outcome.faults)

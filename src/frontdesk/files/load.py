@@ -12,22 +12,20 @@ applied twice, and the report is complete. One thread writes the chunks, in the 
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from hashlib import blake2b
 from itertools import count, repeat
-
-import orjson
 
 from frontdesk import codes, eligibility
 from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
-from frontdesk.db import Database, Tx, sets
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
+from frontdesk.eligibility.access_days import AccessNote
+from frontdesk.eligibility.decide import HOME, NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.meaning import row_meaning
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
     Action,
@@ -38,16 +36,17 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.persons import stated_person
 from frontdesk.eligibility.probes import TooManyTaken
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model
 from frontdesk.files.check import CheckResult, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
-from frontdesk.files.families import FamilyRecogniser, KnownRows
+from frontdesk.files.families import KnownRows
+from frontdesk.files.row_digests import RowDigests, SeenRows
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import REPEATED, Row, UnreadRows, keys_of, read_loops
+from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
-from frontdesk.text import keyed_hash
 from frontdesk.tracing import TRACES
 
 # Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk
@@ -61,7 +60,6 @@ POSTGRESQL_AHEAD = 2
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
-DIGEST_BYTES = 16
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
@@ -70,21 +68,32 @@ def apply_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> N
     Unreadable for a file that begins with refused rows only: it is another list, or needs a
     mapping.
     """
+    with reading_chunks(claim, check, model.FileStep.APPLY) as chunks:
+        for rows in chunks:
+            claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+            writer.write(rows)
+            refuse_if_all_refused(claim.file)
+    claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+
+
+@contextmanager
+def reading_chunks(
+    claim: FileClaim, check: CheckResult, step: model.FileStep
+) -> Iterator[Iterator[list[model.ChunkItem]]]:
+    """The remaining rows in chunks, while a thread parses the next ones. The progress is of the
+    step.
+    """
 
     def checkpoint() -> None:
-        claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
+        claim.checkpoint(step, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
     parse = partial(parse_rows, claim, check)
     with reading_ahead(parse, claim.running, checkpoint=checkpoint, ahead=ahead) as chunks:
-        for rows in chunks:
-            checkpoint()
-            writer.write(rows)
-            _refuse_if_all_refused(claim.file)
-    checkpoint()
+        yield chunks
 
 
-def _refuse_if_all_refused(file: model.EligibilityFile) -> None:
+def refuse_if_all_refused(file: model.EligibilityFile) -> None:
     done = file.rows_done
     if done >= ROWS_TO_JUDGE_BY and file.counts.get(model.REFUSED) == done:
         rest = "the report says why. The rest was not read."
@@ -123,8 +132,6 @@ def parse_rows(
 
 
 FileRows = Row | UnreadRows | KnownRows
-# Of rows: their plan, their external_ids, and their digests, None for rows that are always parsed.
-SeenRows = tuple[int | None, Sequence[str | None], Sequence[str | None]]
 _NOT_SEEN: SeenRows = (None, (), ())
 
 
@@ -148,9 +155,8 @@ def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows, finds the stored ones, and parses the other rows. Rows
-    with contradictory identifiers and rows for an inactive plan are always parsed: each gets a
-    fault or a warning.
+    """Finds the stored digests of a file's rows, and parses the other rows. Rows with contradictory
+    identifiers are always parsed: each gets a fault.
     """
 
     def __init__(
@@ -161,17 +167,9 @@ class RowRecogniser:
         self._contradictory = check.contradictory
         self._today = today
         plans = db.ask(partial(list_plans, account_id=file.account_id))
-        self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
-        key = db.ask(sets.installation_key)
-        self._hasher = blake2b(row_meaning(), digest_size=DIGEST_BYTES, key=key)
-        self._text_hasher = self._hasher.copy()
-        self._families = check.families or FamilyRecogniser(db, file, plans)
-        meaning = (file.plan_id, check.header.columns, file.mapping)
-        self._text_hasher.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS))
-        is_compared = file.mode is FileMode.COMPARE
-        self._always_parsed = {
-            plan.id for plan in plans if is_compared or not plan.accepting_patients
-        }
+        self._digests = RowDigests(
+            db, file, check.header, plans, mode=check.mode, families=check.families
+        )
 
     def read(self, items: Sequence[FileRows]) -> Iterator[model.ChunkItem]:
         """In order: the outcomes of unchanged rows, and the other rows, parsed."""
@@ -211,37 +209,13 @@ class RowRecogniser:
         return self._db.ask(find)
 
     def _see(self, item: Row | UnreadRows) -> SeenRows:
-        """The digests cover the plan and every value, and so the account and the identifier."""
-        plan_id = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
-        keys = keys_of(item)
-        digests: Sequence[str | None]
-        if plan_id in self._always_parsed:
-            digests = [None] * len(keys)
-        elif isinstance(item, UnreadRows):
-            digests = [keyed_hash(text, self._text_hasher) for text in item.texts]
-        else:
-            digests = [self._digest_of_row(item, plan_id)]
+        plan_id, keys, digests = self._digests.see(item)
         if self._contradictory:
             pairs = zip(keys, digests, strict=True)
             digests = [
                 None if hash(key) in self._contradictory else digest for key, digest in pairs
             ]
         return plan_id, keys, digests
-
-    def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
-        if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
-            return None
-        if row.part is not None:
-            return self._families.digest_of(row.part)
-        hasher = self._hasher.copy()
-        try:
-            person = row.context.person and tuple(row.context.person)
-            shares_home = row.context.shares_home
-            said = (plan_id, row.values, row.values_of_new, person, shares_home)
-            hasher.update(orjson.dumps(said))
-        except TypeError:  # half of a surrogate pair, or a number that no field takes
-            return None
-        return hasher.hexdigest()
 
     def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
@@ -290,16 +264,32 @@ def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
     return item
 
 
-class ChunkWriter:
-    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
+def file_terms(file: model.EligibilityFile) -> FileTerms:
+    """How the rows of the file are decided, in a load and in a dry run. A person who approves a
+    change file late means what it says of members that have stayed as they were.
+    """
+    is_late = file.approved and file.mode is FileMode.CHANGE
+    return FileTerms(
+        file.file_date or "",
+        may_reopen=file.mode is FileMode.FULL,
+        unless_changed_since=file.created_at if is_late else None,
+    )
 
-    def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
+
+class ChunkWriter:
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are.
+    `today` is the day on which the file began.
+    """
+
+    def __init__(self, claim: FileClaim, dry_run: DryRun | None, today: str) -> None:
         self._claim = claim
         self._dry_run = dry_run
+        self._today = today
+        self._results: Sequence[Enrolled | Exception] = ()
 
-    def write(self, rows: Sequence[model.ChunkItem]) -> None:
-        """Write the rows and move the file's position, in one transaction. Raises LostClaim,
-        Unavailable; then nothing is written.
+    def write(self, rows: Sequence[model.ChunkItem]) -> Sequence[Enrolled | Exception]:
+        """Write the rows and move the file's position, in one transaction. Returns the results of
+        the ChunkRows among them. Raises LostClaim, Unavailable; then nothing is written.
         """
         claim = self._claim
         began = time.monotonic()
@@ -317,13 +307,18 @@ class ChunkWriter:
         if TRACES.tracer is not None:
             entry = {"file_id": claim.file.id, "chunk": claim.file.chunks_done, "rows": len(rows)}
             TRACES.record("file.chunk", time.monotonic() - began, entry)
+        return self._results
+
+    def write_list(self, lines: Sequence[model.RowOutcome]) -> None:
+        """Write lines of the report that are no rows of the file. Raises as `write`."""
+        with self._claim.write() as tx:
+            self._claim.save_chunk(tx, lines, rows_done=0)
 
     def _enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> Iterable[Enrolled | Exception]:
         """In the transaction of a chunk: decide the rows, and write the members."""
-        file = self._claim.file
-        terms = FileTerms(file.file_date or "", may_reopen=file.mode is FileMode.FULL)
+        terms = file_terms(self._claim.file)
         if self._dry_run is not None:
             return self._dry_run.enrol(tx, submissions, now=now, file=terms)
         return eligibility.enrol(
@@ -340,13 +335,14 @@ class ChunkWriter:
     ) -> None:
         """In the transaction of a chunk, after `_enrol`: write the outcomes and the position."""
         file = self._claim.file
+        self._results = results
         remaining = iter(results)
         outcomes = []
         rows_done = 0
         for row in rows:
             rows_done += row.place is not None
             if isinstance(row, model.ChunkRow):
-                outcome = _outcome(row, next(remaining), file)
+                outcome = _outcome(row, next(remaining), file, self._today)
                 if row.transaction_number:
                     outcome = outcome._replace(
                         transaction_number=row.transaction_number, member_number=row.member_number
@@ -358,10 +354,10 @@ class ChunkWriter:
 
 
 def _outcome(
-    row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile
+    row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile, today: str
 ) -> model.RowOutcome:
     if not isinstance(result, Enrolled):
-        return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
+        return refusal_of(row, result, file)
     values = result.stored.values
     warnings = [*row.warnings, *result.warnings]
     if not values[HOME]:  # the stored member keeps an address of its own
@@ -385,13 +381,18 @@ def _outcome(
         warnings=model.stored_warnings(warnings),
         changed=changed,
         left_plan_id=left_plan_id,
+        access=tuple(AccessNote.of(result.access, today)) if result.access else (),
     )
 
 
-def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> model.RowOutcome:
+def refusal_of(
+    row: model.ChunkRow, error: Exception, file: model.EligibilityFile
+) -> model.RowOutcome:
     """The outcome of a row that was not taken. For a required field that is missing it says which
     rule of a mapping gives one.
     """
+    faults = faults_of(error)
+    is_table = file.format is not Format.X12
     if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
         # An HR export lists employees that left before they were members. An 834 ends only members
         # that its sender has enrolled.

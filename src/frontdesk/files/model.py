@@ -37,17 +37,27 @@ class FileStep(StrEnum):
     END = "end"
 
 
-# What a row became, besides the outcomes of members. A held file or a dry run would end the members
-# that it omits; where they are too many, it would move members from other plans.
+# What a row became, besides the outcomes of members. A dry run would end the members that the file
+# omits. The others are of held files, and of dry runs that would be held: the members and rows for
+# which a person has to approve the file.
 WOULD_END = "would_end"
+WOULD_LOSE = "would_lose"
 WOULD_MOVE = "would_move"
 WOULD_BE_SIMILAR = "would_be_similar"
+WOULD_BE_OTHER = "would_be_other"
+# A member that a full file omits, and does not end because a refused row may be about it.
+KEPT = "kept"
 REFUSED = "refused"
 SKIPPED = "skipped"
 WARNED = "warned"
-# Every key of a file's counts, in the order in which they are shown. A row with a warning counts
-# twice.
-COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, REFUSED, SKIPPED, WARNED)
+# Stored members that lose or gain days of access, whatever else happens to them.
+LOST = "lost"
+GAINED = "gained"
+HELD_LISTS = (WOULD_LOSE, WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_BE_OTHER)
+# Every key of a file's counts, in the order in which they are shown. A row with a warning, and one
+# that takes or gives access, counts again.
+_OF_MEMBERS = (WOULD_END, *HELD_LISTS, KEPT)
+COUNTS = (*map(str, Outcome), *_OF_MEMBERS, REFUSED, SKIPPED, WARNED, LOST, GAINED)
 # The outcomes of rows that changed a member: what an undo takes back.
 CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.UNCHANGED)
 
@@ -104,11 +114,14 @@ class FileFilter:
 @dataclass(frozen=True, slots=True)
 class FileSettings:
     """How files of an account are treated. With `second_approver`, the client or person that handed
-    a held file in can't approve it.
+    a held file in can't approve it. A file is held if more than `most_members` of its members, and
+    more than `most_percent` of them all, are concerned (files.brakes).
     """
 
     account_id: int
     second_approver: bool = False
+    most_members: int = 25
+    most_percent: int = 10
 
 
 class MappingName(NamedTuple):
@@ -135,7 +148,8 @@ class StoredMapping:
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report;
     `problem` is `{code, message, place}`, with a `suggestion` where a mapping is needed. The caller
-    said `asked_mode`; `mode` holds once the file was checked.
+    said `asked_mode`; `mode` holds once the file was checked. `shown` has the numbers, by code, that
+    people saw when the file was held; an approval covers them. `sender` is GS02 of an 834.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
     `epoch` counts the claims of workers (files.claims).
@@ -160,6 +174,7 @@ class EligibilityFile:
     size_bytes: int
     sha256: str | None
     file_date: str | None
+    sender: str | None
     rows_total: int | None
     rows_done: int
     chunks_done: int
@@ -169,6 +184,7 @@ class EligibilityFile:
     codes: dict[str, int]
     ignored: list[str]
     problem: dict[str, Any] | None
+    shown: dict[str, int] | None
     client: str
     request_id: str
     created_at: datetime
@@ -224,12 +240,13 @@ def stored_warnings(warnings: Iterable[MemberWarning]) -> list[StoredWarning]:
 
 
 class RowOutcome(NamedTuple):
-    """What happened to a row: an Outcome, WOULD_END, WOULD_MOVE, REFUSED or SKIPPED. `place` is
-    None for a member that a full file omits, and one that would move. `member_id` is 0 where no
-    stored member was found.
+    """What happened to a row: an Outcome, WOULD_END, KEPT, REFUSED, SKIPPED, or of HELD_LISTS.
+    `place` is None for a member that a full file omits, and in most lists of held files. `member_id`
+    is 0 where no stored member was found.
 
-    `faults` are (field, code, message), also of WOULD_MOVE; `warnings` are as `stored_warnings`
-    makes them. `changed` names the fields of a stored member that the row changed; a moved member
+    `faults` are (field, code, message), also of KEPT and HELD_LISTS; `warnings` are as `stored_warnings`
+    makes them. `access` has an AccessNote if the row changed the access of a stored member.
+    `changed` names the fields of a stored member that the row changed; a moved member
     left `left_plan_id`. Of an 834, `transaction_number` counts the STs of the file, `member_number`
     the INS of that transaction.
     """
@@ -244,6 +261,7 @@ class RowOutcome(NamedTuple):
     left_plan_id: int | None = None
     transaction_number: int = 0
     member_number: int = 0
+    access: Sequence[Any] = ()
 
     @classmethod
     def refused(

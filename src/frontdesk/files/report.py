@@ -25,7 +25,8 @@ class ReportLine(NamedTuple):
     """One line of a report, column by column. `changed` has the names of the fields that the row
     changed, `left_plan` the external_id of the plan that a member left or would leave; both are
     empty on lines of warnings. Of an 834, `transaction` counts the STs of the file, `ordinal` the INS
-    of that transaction.
+    of that transaction. The two accesses are the days of a stored member whose access the row changed,
+    as intervals (`2026-01-01/2026-12-31`, `2026-01-01/..` without an end).
     """
 
     row: int | None
@@ -38,6 +39,8 @@ class ReportLine(NamedTuple):
     left_plan: str | None = None
     transaction: int | None = None
     ordinal: int | None = None
+    access_before: str | None = None
+    access_after: str | None = None
 
 
 COLUMNS = ReportLine._fields
@@ -139,15 +142,18 @@ def _lines_of(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[R
     external_id = outcome.external_id
     result = outcome.outcome
     left_plan = plans.get(outcome.left_plan_id or 0)
+    before, after, *_ = outcome.access or (None, None)
     if outcome.faults:
         for field, code, message in outcome.faults:
-            yield ReportLine(place, external_id, result, code, field, message, left_plan=left_plan)
+            line = ReportLine(place, external_id, result, code, field, message, left_plan=left_plan)
+            yield line._replace(access_before=before, access_after=after)
     else:
         code = hint = ""
         if place is None and result in model.BY_ABSENCE:
             code = codes.rows.ENDED_BY_ABSENCE
             hint = code.sentence
-        yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
+        line = ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
+        yield line._replace(access_before=before, access_after=after)
     for field, word, *more in outcome.warnings:
         yield ReportLine(place, external_id, model.WARNED, word, field, _hint(word, *more))
 
@@ -181,7 +187,8 @@ def csv_lines(lines: Sequence[ReportLine]) -> bytes:
 
 def _cells(line: ReportLine) -> tuple[object, ...]:
     texts = (line.external_id or "", *line[2:6], " ".join(line.changed), line.left_plan or "")
-    return (line.row, *map(_harmless, texts), line.transaction, line.ordinal)
+    access = (line.access_before, line.access_after)
+    return (line.row, *map(_harmless, texts), line.transaction, line.ordinal, *access)
 
 
 def _harmless(text: str) -> str:

@@ -4,24 +4,25 @@
    runs out, and another worker begins here.
 2. Check (`check_file`): reads the whole file and writes nothing. `_save_check` then commits what was
    found, and that the rows come next. After a death the next worker checks the file again.
-3. Apply (`apply_rows`): commits chunk after chunk; members, outcomes and the file's position are in
-   ONE transaction. After a death the next worker continues after the last committed chunk. Before
-   the first row a file may be held (`_hold_if_needed`); then nothing of it is applied.
-4. End (`_end_missing`): commits, chunk by chunk, the end of the members that a full file omits. After
+3. Rehearse (`_rehearse`): decides all rows and writes no member. Then a file may be held for a
+   person's approval, and nothing of it is applied. After a death the next worker decides again.
+4. Apply (`apply_rows`): commits chunk after chunk; members, outcomes and the file's position are in
+   ONE transaction. After a death the next worker continues after the last committed chunk.
+5. End (`_end_missing`): commits, chunk by chunk, the end of the members that a full file omits. After
    a death the next worker ends the remaining ones.
-5. Finish (`_finish`): commits the last state with its problem, audit entry and event; then deletes
+6. Finish (`_finish`): commits the last state with its problem, audit entry and event; then deletes
    the content. After a death in between a worker deletes the content later
    (`actions.delete_left_content`).
 
-A dry run writes its decisions to a scratch database that ends with the process, so after a death it
-begins again. An undo has no content: `undo` takes the place of steps 2 to 4, and may hold it too.
-`turns` decides which file of a worker runs.
+A dry run ends after the rehearsal. Its decisions are in a scratch database that ends with the
+process, so after a death it begins again. An undo has no content: `undo` takes the place of steps 2
+to 5, and may hold it too. `turns` decides which file of a worker runs.
 """
 
 import gc
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -33,16 +34,20 @@ from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import refresh_statistics
 from frontdesk.db.service_role import ANALYSED
-from frontdesk.eligibility.dry_run import DryRun, dry_run
+from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.files import model, store
-from frontdesk.files.absence import find_ends, find_missing
+from frontdesk.files.absence import find_ends
 from frontdesk.files.actions import delete_content
 from frontdesk.files.brakes import ApprovalNeeded, find_reasons, list_affected
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
+from frontdesk.files.forecast import SCRATCH_TABLES, Forecast, Tally
+from frontdesk.files.holds import day_begun, hold
+from frontdesk.files.kept import kept_by_refused, list_kept, list_refused
 from frontdesk.files.load import ChunkWriter, apply_rows
+from frontdesk.files.rehearsal import needs_rehearsal, rehearse
 from frontdesk.files.undo import undo_rows
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.x12 import MappingNeeded
@@ -159,28 +164,30 @@ def _load(claim: FileClaim) -> bool:
     with claim.write() as tx:
         _save_check(tx, claim, check)
     claim.options.before_rows(claim.file)
-    with _scratch(claim) as scratch:
-        writer = ChunkWriter(claim, scratch)
-        if claim.file.step is model.FileStep.APPLY:
-            if not (claim.file.rows_done or claim.file.dry_run):
-                _hold_if_needed(claim, check, writer)
-            apply_rows(claim, check, writer)
-            # Of an 834 the check counts the rows of a member once, even where two people share its
-            # identifier.
-            claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
-        if claim.file.dry_run:
-            _hold_if_needed(claim, check, writer)
-        elif check.mode is FileMode.FULL:
-            _end_missing(claim, check, writer)
+    today = claim.db.ask(partial(day_begun, file=claim.file))
+    is_begun = claim.file.rows_done > 0 and not claim.file.dry_run
+    is_to_apply = claim.file.step is model.FileStep.APPLY
+    if is_to_apply and not is_begun:
+        _rehearse(claim, check, today)
+    if claim.file.dry_run:
+        return is_test
+    writer = ChunkWriter(claim, None, today)
+    if is_to_apply:
+        apply_rows(claim, check, writer)
+        # Of an 834 the check counts the rows of a member once, even where two people share its
+        # identifier.
+        claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
+    if check.mode is FileMode.FULL:
+        _end_missing(claim, check, writer)
     return is_test
 
 
 def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
-    """Store the result of the check. The report is emptied before the first row: it may have the
-    lines of a held file, or of a dry run whose scratch database is gone.
+    """Store the result of the check. The report of a dry run is emptied: its scratch database is
+    gone. The lists of a held file stay until its first row is applied.
     """
     file = claim.file
-    if file.dry_run or (file.step is not model.FileStep.END and not file.rows_done):
+    if file.dry_run:
         store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     if file.step is not model.FileStep.CHECK and not file.dry_run:
@@ -195,6 +202,7 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
         started_at=file.started_at or claim.clock(),
         mode=check.mode,
         file_date=check.file_date,
+        sender=header.sender,
         rows_total=check.rows,
         members_before=members_before,
         format=header.format,
@@ -204,44 +212,43 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     )
 
 
-def _hold_if_needed(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
-    """Raise ApprovalNeeded if a person has to approve the file. The report then lists the affected
-    members.
-
-    The members that a full file would end are counted, and listed in a dry run. Each batch of lines
-    is committed by itself; after a death the report is emptied, and the file is checked again.
+def _rehearse(claim: FileClaim, check: CheckResult, today: str) -> None:
+    """Decide what the file would do, and make the report of a dry run. Raise ApprovalNeeded if a
+    person has to approve it.
     """
-    missing = 0
-    if check.mode is FileMode.FULL:
-        for batch in find_missing(claim.db, claim.file, check):
-            missing += len(batch)
-            claim.checkpoint(model.FileStep.END, missing)
-        if claim.file.members_missing is None:
-            claim.update(members_missing=missing)
-    reasons = claim.db.ask(partial(find_reasons, file=claim.file, check=check, missing=missing))
-    is_held = bool(reasons)
-    lists = list_affected(claim.db, claim.file, check, is_held=is_held, missing=missing)
-    for lines in lists:
-        claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
-        if lines:
-            writer.write(lines)
-    if is_held:
-        raise ApprovalNeeded.of(reasons)
+    if not needs_rehearsal(claim.file, check):
+        _hold_if_needed(claim, check, None, today)
+        return
+    with dry_run(claim.options.uniqueness, SCRATCH_TABLES) as scratch:
+        forecast = rehearse(claim, check, scratch, today)
+        if claim.file.dry_run:
+            claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
+        _hold_if_needed(claim, check, forecast, today)
+
+
+def _hold_if_needed(
+    claim: FileClaim, check: CheckResult, forecast: Forecast | None, today: str
+) -> None:
+    """Raise ApprovalNeeded if a person has to approve the file. Without a forecast, it changes no
+    stored member.
+    """
+    tally = forecast.tally() if forecast else Tally()
+    find = partial(find_reasons, check=check, tally=tally, today=today)
+    reasons = claim.db.ask(partial(find, file=claim.file))
+    hold(claim, reasons, tally, list_affected(claim.db, check, forecast))
 
 
 def _end_missing(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
-    """End the members that a full file omits."""
+    """End the members that a full file omits, without those that a refused row may mean."""
     ended = 0
-    for rows in find_ends(claim.db, claim.file, check):
+    refused = list_refused(claim.db, claim.file) if claim.file.counts.get(model.REFUSED) else ()
+    kept = kept_by_refused(claim, check, refused)
+    listed = list_kept(claim.db, claim.file) if kept else ()  # by a worker that died
+    for rows in find_ends(claim.db, claim.file, check, kept, listed=listed):
         claim.checkpoint(model.FileStep.END, ended)
         if rows:
             writer.write(rows)
         ended += len(rows)
-
-
-def _scratch(claim: FileClaim) -> AbstractContextManager[DryRun | None]:
-    """The scratch database of a dry run; None for a file that is applied."""
-    return dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext()
 
 
 def _finish(claim: FileClaim, ending: Ending) -> None:
@@ -256,11 +263,11 @@ def _finish(claim: FileClaim, ending: Ending) -> None:
     finished_at = None if state is model.FileState.HELD else now
     problem = _problem_of(file, ending)
     requester = Requester(file.client, file.request_id, now)
+    about: dict[str, Any] = {"file_id": file.id, "plan_id": file.plan_id}
+    if problem is not None and state is model.FileState.HELD:
+        about |= {"code": problem["code"], "message": problem["message"], "counts": file.counts}
     event = NewEvent(
-        file.account_id,
-        AccountEventType(f"file.{state.value}"),
-        {"file_id": file.id, "plan_id": file.plan_id},
-        file.request_id,
+        file.account_id, AccountEventType(f"file.{state.value}"), about, file.request_id
     )
     with claim.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)

@@ -37,12 +37,14 @@ eligibility_files = sa.Table(
     *required(Id, "size_bytes", default=0),
     *optional(sa.String(64), "sha256"),
     *optional(IsoDate(), "file_date"),
+    *optional(sa.String(15), "sender"),  # GS02 of an 834
     # `members_before`, `members_missing`: the plan's members before a full file was applied, and
     # how many of them it omits.
     *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),
     *required(Json, "counts", "codes", default=dict),
     *required(Json, "ignored", default=list),
-    *optional(Json, "problem"),
+    # `shown`: by code the numbers for which the file was held.
+    *optional(Json, "problem", "shown"),
     *required(sa.String(64), "client", "request_id"),
     *required(UtcTime(), "created_at"),
     *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
@@ -81,6 +83,7 @@ file_settings = sa.Table(
     metadata,
     *key(Id, "account_id", to="accounts.id"),
     *required(sa.Boolean(), "second_approver"),
+    *required(sa.Integer(), "most_members", "most_percent"),
 )
 
 # When a worker last took a file of the account in hand: accounts take turns.
@@ -114,8 +117,9 @@ file_rows = sa.Table(
     *optional(Id, "member_id"),
     *optional(sa.String(255), "external_id"),
     *required(sa.String(16), "outcome"),
-    # Names of fields; [field, code, message]; [field, code, message or nothing].
-    *optional(Json, "changed", "faults", "warnings"),
+    # Names of fields; [field, code, message]; [field, code, message or nothing]; the access before
+    # and after, and whether some of it is lost and gained.
+    *optional(Json, "changed", "faults", "warnings", "access"),
     *optional(Id, "left_plan_id"),  # the plan that a moved member left
     # Of an 834: which ST of the file, and which INS of that.
     *optional(sa.Integer(), "transaction_number", "member_number"),

@@ -134,7 +134,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "eligibility_files": _columns(
         id=["id", "account_id", "plan_id", "undoes_id"],
         persons=["sha256", "file_name", "ignored"],
-        account=["mapping", "mapping_name"],
+        account=["mapping", "mapping_name", "sender"],
         fact=[
             "format",
             "encoding",
@@ -154,6 +154,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "counts",
             "codes",
             "problem",
+            "shown",
             "epoch",
         ],
         reference=["client", "request_id"],
@@ -162,7 +163,9 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "eligibility_mappings": _columns(
         id=["account_id"], account=["name", "mapping"], fact=["is_default"], time=["changed_at"]
     ),
-    "file_settings": _columns(id=["account_id"], fact=["second_approver"]),
+    "file_settings": _columns(
+        id=["account_id"], fact=["second_approver", "most_members", "most_percent"]
+    ),
     "file_turns": _columns(id=["account_id"], time=["taken_at"]),
     "file_parts": _columns(id=["file_id"], persons=["content"], fact=["number"]),
     "file_rows": _columns(
@@ -170,7 +173,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         person=["external_id"],
         fact=[
             *("chunk", "position", "place", "transaction_number", "member_number"),
-            *("outcome", "changed", "faults", "warnings"),
+            *("outcome", "changed", "faults", "warnings", "access"),
         ],
     ),
     "file_unchanged": _columns(id=["file_id", "content"], fact=["chunk"]),

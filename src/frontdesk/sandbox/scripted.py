@@ -11,7 +11,7 @@ from frontdesk.eligibility.decide import Result
 from frontdesk.eligibility.enrolments import Write
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, RateLimited, Unavailable
-from frontdesk.files.brakes import ApprovalNeeded
+from frontdesk.files.brakes import ApprovalNeeded, Reason
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import Unreadable
 
@@ -80,4 +80,4 @@ def check_file(file: EligibilityFile) -> None:
     if verb == "fails" and code.kind is Kind.MALFORMED:
         raise Unreadable(code)
     if verb == "held" and code in HELD_CODES:
-        raise ApprovalNeeded(code, code.sentence)
+        raise ApprovalNeeded([Reason(code, code.sentence)])
