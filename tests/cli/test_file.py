@@ -69,6 +69,19 @@ def test_a_file_is_loaded_and_undone(
     assert not out.exists()
 
 
+def test_an_undo_of_many_is_held_and_says_what_to_do(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, [row(n) for n in range(6)])
+    assert cli.json("file", "load", path, "--plan", plan)["counts"] == {"created": 6}
+    held = cli.run("file", "undo", "1")
+    assert held.exit_code == 4
+    assert "Undo 2 is held" in held.stdout
+    assert "frontdesk file approve 2; to leave it applied: frontdesk file cancel 2" in held.stdout
+    approved = cli.json("file", "approve", "2")
+    assert (approved["state"], approved["counts"]) == ("done", {"withdrawn": 6})
+
+
 def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
