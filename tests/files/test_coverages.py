@@ -241,6 +241,17 @@ def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> 
     assert str(stored(desk)["derive_on"]) == "2027-01-01"
 
 
+def test_absence_ends_what_would_follow_an_access_that_ends_by_itself(desk: Desk) -> None:
+    change(desk, HLT_ENDS.replace("1231", "1120"), HLT.replace("20260101", "20270301"))
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    file = desk.load_834(alex, purpose="RX")
+    assert (file.counts["ended"], access(desk)) == (1, ("2026-01-01", "2026-11-20"))
+    assert desk.load_834(alex, purpose="RX").counts == {"unchanged": 1}
+    assert (on(desk, "2026-11-21"), access(desk)) == (0, ("2026-01-01", "2026-11-20"))
+    full(desk, "")
+    assert access(desk) == ("2027-03-01", None)
+
+
 def test_a_change_after_an_absence_begins_with_what_was_left(desk: Desk) -> None:
     desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
     change(desk, PPO_2027, code="021")

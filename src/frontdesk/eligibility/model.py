@@ -217,7 +217,9 @@ class Enrolled(NamedTuple):
 
 
 class MemberAccess(NamedTuple):
-    """A member of a plan, and the days of its access (`YYYY-MM-DD`)."""
+    """A member of a plan, and the days of its access (`YYYY-MM-DD`). With `derive_on` another span of
+    days follows, or another plan.
+    """
 
     id: int
     external_id: str
@@ -225,6 +227,7 @@ class MemberAccess(NamedTuple):
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
+    derive_on: str | None
 
 
 class MemberFilter(NamedTuple):

@@ -75,7 +75,8 @@ def _to_end(
     """Of these members the ones that the file ends."""
     batch = []
     for member in eligibility.find_access(tx, ids):
-        has_access = member.expiry_date is None or member.expiry_date > _last_day(member, check)
+        is_last = member.expiry_date is not None and member.derive_on is None
+        has_access = not is_last or str(member.expiry_date) > _last_day(member, check)
         is_newer = file.started_at is not None and member.updated_at > file.started_at
         if has_access and not is_newer:
             batch.append(member)
@@ -92,12 +93,16 @@ def _day_of_list(check: CheckResult) -> str:
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:
-    return max(_day_of_list(check), member.effective_date)
+    day = max(_day_of_list(check), member.effective_date)
+    if member.derive_on is None or member.expiry_date is None:
+        return day
+    return min(day, member.expiry_date)  # what follows is ended, not what ends by itself
 
 
 def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[MemberWarning]:
-    is_day_of_list = _last_day(member, check) == _day_of_list(check)
-    return () if is_day_of_list else (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
+    if member.effective_date <= _day_of_list(check):
+        return ()
+    return (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
 
 
 def _ending(
