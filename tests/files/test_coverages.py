@@ -9,7 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from frontdesk.eligibility import list_history
+from frontdesk import events
+from frontdesk.db.engine import write_alone
+from frontdesk.eligibility import derive_due, list_history
 from frontdesk.eligibility.model import DERIVATION_CLIENT
 from frontdesk.eligibility.people import find_eligibility
 from frontdesk.worker.background import CoverageDeriver
@@ -172,6 +174,31 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
         ask = partial(find_eligibility, external_id=KEY, account_id=None)
         found = {each: desk.db.ask(partial(ask, on=each)).eligible for each in expected}
         assert found == expected
+
+
+def test_members_are_derived_in_pages_with_events_and_in_the_audit_trail(desk: Desk) -> None:
+    with desk.db.write() as tx:
+        events.begin_feed(tx, desk.customer.account_id, desk.clock())
+    back = HLT.replace("20260101", "20270301")
+    desk.load_834(
+        *(
+            relative(name, name[-2:], coverage=HLT + HLT_ENDS + back)
+            for name in ("Kim12", "Lou14", "Max16")
+        )
+    )
+    before = desk.count("events"), desk.count("audit_entries")
+    now = datetime.fromisoformat("2027-01-01T12:00:00+00:00")
+    pages = []
+    after = None
+    while True:
+        page = write_alone(desk.db, partial(derive_due, now=now, after=after, limit=2))
+        pages.append(page.derived)
+        after = page.next_after
+        if after is None:
+            break
+    assert pages == [2, 1]
+    assert (desk.count("events"), desk.count("audit_entries")) == (before[0] + 3, before[1] + 3)
+    assert write_alone(desk.db, partial(derive_due, now=now)).derived == 0
 
 
 def test_the_day_is_that_of_the_account(desk: Desk) -> None:

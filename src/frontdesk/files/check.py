@@ -435,7 +435,7 @@ class _MemberLookup:
             return
         plan_id: int | None = self._file.plan_id
         if isinstance(item, Row):
-            enrols = item.action is Action.ENROL and not item.faults
+            enrols = item.action is Action.ENROL and not item.faults and not item.context.keeps_plan
             plan_id = self._plan_ids.get(item.plan) if enrols else None
             keys = [*keys, item.context.former_id]
         self._waiting += [
