@@ -275,19 +275,6 @@ class Installation:
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
 
-        self._approve_late(n)
-
-    def _approve_late(self, n: int) -> None:
-        """A file that moves many members is held; meanwhile one of them is changed."""
-        rows = [row(n + 700 + i) for i in range(30)]
-        self.desk.load(csv_of(rows), plan=1)
-        held = self.desk.load(csv_of(rows), plan=2)
-        assert held.state == "held"
-        self.clock.advance(1)
-        changed = csv_of([rows[0] | {"zipcode": "02136"}])
-        assert self.desk.load(changed, plan=1).counts["updated"] == 1
-        assert self.desk.approve(held).codes["changed_since"] == 1
-
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"
         headers = {"Content-Type": "text/csv", "Idempotency-Key": f"key-{self.number}"}

@@ -147,6 +147,10 @@ def live(one: Installation, folder: Path) -> None:
         for day in ("20261119", "20261118")
     )
     assert held.state == "held", "it is older"
+    one.clock.advance(1)
+    moved = interchange(transaction(MEMBER.replace("*02134*", "*02135*")))
+    assert one.desk.load(moved.encode()).counts["updated"] == 1
+    assert one.desk.approve(held).codes["changed_since"] == 1
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
         assert (
