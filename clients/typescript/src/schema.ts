@@ -892,8 +892,11 @@ export interface components {
              *     - `wrong_date`: BGN03, the date of the file, is not a real date.
              *     - `mixed_purposes`: The transactions of the file have different BGN08, or its interchanges different ISA15: send them as separate files, or say the mode of the file.
              *     - `too_many_moves`: Too many members would move here from other plans; a person has to approve the file.
+             *     - `too_many_other_people`: Too many rows describe other people than the stored members with their identifiers: the rows have shifted against the identifiers, or two senders use the same numbers. Correct the file, or approve it.
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
-             *     - `too_many_ends`: Too many members would be ended, the file is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
+             *     - `too_many_lose_access`: Too many members would lose access on some day from today on, whatever the cause; a person has to approve the file.
+             *     - `begins_later`: The access of too many members would begin after today: the full file may be the list of a later day. Load it with the mode change, or approve it.
+             *     - `too_many_ends`: A full file would end members, and it is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
              *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
@@ -905,7 +908,7 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_similar" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -988,11 +991,15 @@ export interface components {
                 restored?: number;
                 withdrawn?: number;
                 would_end?: number;
+                would_lose?: number;
                 would_move?: number;
                 would_be_similar?: number;
+                would_be_other?: number;
                 refused?: number;
                 skipped?: number;
                 warned?: number;
+                lost?: number;
+                gained?: number;
             };
             /** @description Report lines by code. */
             codes: {
@@ -1669,6 +1676,14 @@ export interface components {
             invitation_id?: number;
             /** @description Names of the member's fields that changed. */
             fields?: string[];
+            /** @description Of a held file: the code of its problem. */
+            code?: string;
+            /** @description Of a held file: why it is held. */
+            message?: string;
+            /** @description Of a held file: its counts. */
+            counts?: {
+                [key: string]: number;
+            };
             /** @description The request that caused the event, if there was one. */
             request_id: string | null;
         };
@@ -2800,7 +2815,7 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
-        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_move" | "would_be_similar" | "refused" | "skipped" | "warned";
+        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "refused" | "skipped" | "warned" | "lost" | "gained";
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -4709,7 +4724,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`, `transaction`, `ordinal`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
+             * @description A line per row and outcome, with `row`, `external_id`, `outcome`, `code`, `field`, `hint`, `changed`, `left_plan`, `transaction`, `ordinal`, `access_before`, `access_after`. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:
              *
              *     - `bad_quoting`: The quotation marks of the row don't match: double those inside a cell.
              *     - `not_json`: The line is not one JSON object like a request body.
@@ -4737,6 +4752,7 @@ export interface operations {
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
              *     - `ended_by_absence`: A full file omits the member.
+             *     - `loses_access`: The member would lose access on some day from today on.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.

@@ -134,7 +134,10 @@ class FileProblem(TypedDict):
         "wrong_date",
         "mixed_purposes",
         "too_many_moves",
+        "too_many_other_people",
         "too_many_similar",
+        "too_many_lose_access",
+        "begins_later",
         "too_many_ends",
         "too_many_placeholders",
         "overtaken",
@@ -731,6 +734,12 @@ class EventData(TypedDict):
     """The invitation."""
     fields: NotRequired[list[str]]
     """Names of the member's fields that changed."""
+    code: NotRequired[str]
+    """Of a held file: the code of its problem."""
+    message: NotRequired[str]
+    """Of a held file: why it is held."""
+    counts: NotRequired[dict[str, int]]
+    """Of a held file: its counts."""
     request_id: str | None
     """The request that caused the event, if there was one."""
 
