@@ -297,6 +297,8 @@ def test_a_file_is_uploaded_awaited_reported_and_undone(
     with pytest.raises(WrongState):
         file.cancel()
     undo = file.undo().wait(60)
+    assert (undo.state, undo.problem["code"]) == ("held", "too_many_lose_access")
+    undo = undo.approve().wait(60)
     assert (undo.state, undo.counts["withdrawn"]) == ("done", 2000)
 
 

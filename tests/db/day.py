@@ -64,6 +64,7 @@ from tests.factories import (
     second_token,
 )
 from tests.files.loading import Desk, csv_of, row
+from tests.formats.reading import interchange, person, transaction
 from tests.worker.conftest import Post
 
 
@@ -265,12 +266,31 @@ class Installation:
             assert self.desk.undo(changed).counts["restored"] == count
         rows = [row(n + 600 + i) for i in range(3)]
         self.desk.load(csv_of(rows), plan=2, full=True)
+        refused = rows[0] | {"external_id": f"R{n}", "zipcode": "1"}
+        kept = self.desk.load(csv_of([*rows[1:], refused]), plan=2, full=True)
+        assert kept.counts["kept"] == 1
         assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
         assert self.desk.load(csv_of(rows), plan=2, full=True).counts["reopened"] == 1
         self._look_at_files(csv_of(rows[:1]))
         moved = self.desk.load(csv_of(rows[:1]), plan=1)
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
+
+        self._approve_late(f"F{n}")
+
+    def _approve_late(self, family: str) -> None:
+        """An 834 is held, since it is older than the last one of its sender; meanwhile its member is
+        changed.
+        """
+        loop = person(family=family, last=f"Sample{family}", number="REF*17*01~")
+        days = ("20261119", "20261118")
+        _, held = (self.desk.load(interchange(transaction(loop, day=d)).encode()) for d in days)
+        assert held.state == "held"
+        self.clock.advance(1)
+        changed = loop.replace("*02134~", "*02135~")
+        newer = interchange(transaction(changed, day="20261120")).encode()
+        assert self.desk.load(newer).counts["updated"] == 1
+        assert self.desk.approve(held).codes == {"changed_since": 1}
 
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"

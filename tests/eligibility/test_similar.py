@@ -1,6 +1,8 @@
 """A new member that looks like a stored one is created, with a warning that names that one's id."""
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,9 +18,11 @@ from frontdesk.eligibility.model import (
     StatedPerson,
     Submission,
 )
+from frontdesk.eligibility.store import list_similar_pairs
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import COLUMNS, Desk, csv_of, row
+from tests.formats.reading import person
 
 ENDS = (*COLUMNS, "expiry_date")
 TWIN = {"first_name": "Róbin-Lee", "last_name": "O'Sample", "dob": "1990-05-06"}
@@ -85,6 +89,70 @@ def test_a_member_of_the_same_family_and_birth_date_is_similar(
         (MemberWarning.of(codes.warnings.SIMILAR_MEMBER, member_id=id_of(db, 1)),),
         (),
     ]
+
+
+def family(desk: Desk, *people: tuple[str, str], dry_run: bool = False) -> list[tuple[str, str]]:
+    """Load these people, each with a number of its own, of one REF*0F; what the report says."""
+    loops = (
+        person(first, born, family="F1", number=f"REF*23*{first}-{born}~", relation="19")
+        for first, born in people
+    )
+    file = desk.load_834(*loops, mapping={"834": {"identify": "REF*23"}}, dry_run=dry_run)
+    return desk.codes(file)
+
+
+CREATED = ("created", "")
+SIMILAR = ("warned", "similar_member")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_member_of_the_same_family_and_first_name_is_similar(
+    db: Database, customer: Customer, clock: SetClock, dry_run: bool
+) -> None:
+    """One child, whose number and birth date were corrected. Placeholders of newborns are no names."""
+    desk = Desk(db, customer, clock)
+    assert family(desk, ("Zoë", "20190105"), ("Baby Boy", "20260909")) == [CREATED, CREATED]
+    rows = [("ZOE", "20191205"), ("Max", "20110203"), ("Baby Boy", "20260808")]
+    found = family(desk, *rows, dry_run=dry_run)
+    assert found == [CREATED, SIMILAR, CREATED, CREATED]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_new_members_of_one_family_and_first_name_are_similar(
+    db: Database, customer: Customer, clock: SetClock, dry_run: bool
+) -> None:
+    """Also over chunks."""
+    desk = Desk(db, customer, clock)
+    desk.options = replace(desk.options, chunk_rows=1)
+    rows = [("Zoë", "20190105"), ("Max", "20110203"), ("Zoe", "20191205")]
+    assert family(desk, *rows, dry_run=dry_run) == [CREATED, CREATED, CREATED, SIMILAR]
+
+
+def test_relatives_with_one_first_name_are_listed_as_a_pair(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    desk = Desk(db, customer, clock)
+    family(desk, ("Zoe", "20190105"), ("Max", "20110203"), ("ZOE", "20191205"))
+    [pair] = db.ask(
+        partial(
+            list_similar_pairs,
+            account_id=customer.account_id,
+            after=(0, 0),
+            until=2**62,
+            today="2026-11-20",
+            limit=10,
+        )
+    )
+    assert (pair.external_id, pair.other_external_id) == ("ZOE-20191205", "Zoe-20190105")
+
+
+def test_a_number_of_a_group_is_no_family_to_look_through(
+    db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.eligibility.store.MOST_RELATIVES", 2)
+    desk = Desk(db, customer, clock)
+    family(desk, ("Ana", "19710101"), ("Bela", "19720202"), ("Zoe", "20190105"))
+    assert family(desk, ("Ana", "19810101"), ("Zoe", "20191205")) == [CREATED, SIMILAR, CREATED]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from frontdesk.audit import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member, people
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.files.actions import (
@@ -112,12 +113,21 @@ class Desk:
             submission = Submission(account, plan_id, record, "client", "request")
             enrol(tx, [submission], now=self.clock(), uniqueness=Uniqueness.SERVICE)
 
+    def rename(self, old: str, new: str) -> None:
+        """Give a member a new identifier, as `member rename` does."""
+        decide = partial(enrol, now=self.clock(), uniqueness=Uniqueness.SERVICE)
+        with self.db.write() as tx:
+            pairs = [(old, new)]
+            account = self.customer.account_id
+            assert people.rename(tx, pairs, account, self.requester(), decide) == [people.RENAMED]
+
     def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
             return undo_file(tx, FileKey(file.id), self.requester())
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
-        return self.work(self.hand_in_undo(file))
+        """Undo the file; a held undo is approved."""
+        return self.approve_if_held(self.work(self.hand_in_undo(file)))
 
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
@@ -127,6 +137,9 @@ class Desk:
         with self.db.write() as tx:
             approve_file(tx, FileKey(file.id), self.requester())
         return self.work(file) if work else file
+
+    def approve_if_held(self, file: EligibilityFile) -> EligibilityFile:
+        return self.approve(file) if file.state == "held" else file
 
     def work_on_any(self) -> bool:
         return run_next(self.db, self.clock, self.options)

@@ -52,10 +52,7 @@ def test_an_834_says_itself_how_it_is_loaded_and_only_once(desk: Desk) -> None:
         .replace("robin@", "r2@")
     )
     full = desk.load_834(other, purpose="RX")
-    assert (full.mode, full.counts) == (
-        "full",
-        {"created": 1, "ended": 1, "warned": 1, "lost": 1},
-    )
+    assert (full.mode, full.counts) == ("full", {"created": 1, "ended": 1, "warned": 1, "lost": 1})
 
 
 def test_an_unknown_sex_is_stored_as_unknown_and_keeps_no_end_out(desk: Desk) -> None:

@@ -67,22 +67,28 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
         (
             300,
             269,
-            "31 of the 300 members with access under plan plan-0 would lose it (more than 25, and "
-            "more than 10 %): 31 from 2026-11-21 on because the file omits them.",
+            (
+                "31 of the 300 members with access under plan plan-0 would lose it (more than 25, and "
+                "more than 10 %): 31 from 2026-11-21 on because the file omits them."
+            ),
         ),
         (300, 270, None),
         (
             20,
             10,
-            "10 of the 20 members with access under plan plan-0 would lose it (half of them or "
-            "more): 10 from 2026-11-21 on because the file omits them.",
+            (
+                "10 of the 20 members with access under plan plan-0 would lose it (half of them or "
+                "more): 10 from 2026-11-21 on because the file omits them."
+            ),
         ),
         (20, 11, None),
         (
             6,
             2,
-            "4 of the plan's 6 members would be ended, and the file has 2 rows, less than half of "
-            "the 6 rows of the last full one.",
+            (
+                "4 of the plan's 6 members would be ended, and the file has 2 rows, less than half of "
+                "the 6 rows of the last full one."
+            ),
         ),
         (6, 3, None),
     ],
@@ -291,10 +297,7 @@ def test_a_change_file_reopens_nobody_and_a_full_one_of_another_plan_moves_too(d
     omit(desk, row(2))
     assert desk.load(lines_of([row(2)])).counts == {"unchanged": 1, "warned": 1}
     assert desk.ends()["E00002"] == ENDED
-    assert desk.load(lines_of([row(2)]), plan=1, full=True).counts == {
-        "reopened": 1,
-        "gained": 1,
-    }
+    assert desk.load(lines_of([row(2)]), plan=1, full=True).counts == {"reopened": 1, "gained": 1}
     member = desk.members()["E00002"]
     assert (member["expiry_date"], member["plan_id"]) == (None, desk.customer.plan_ids[1])
 

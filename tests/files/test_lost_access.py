@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.cli.file import summary
-from frontdesk.eligibility import dry_run
-from frontdesk.eligibility.decide import DecidedChunk, FileTerms, StoredChunk
+from frontdesk.eligibility.decide import DecidedChunk, FileTerms, StoredChunk, decide_chunk
 from frontdesk.eligibility.model import Submission
 from frontdesk.events import begin_feed
 from frontdesk.events.tables import events
@@ -271,13 +270,12 @@ def test_only_news_of_stored_members_is_decided_twice(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided: list[int] = []
-    decide = dry_run.decide_chunk
 
     def noting(stored: StoredChunk, rows: Sequence[Submission], file: FileTerms) -> DecidedChunk:
         decided.append(len(rows))
-        return decide(stored, rows, file)
+        return decide_chunk(stored, rows, file)
 
-    monkeypatch.setattr(dry_run, "decide_chunk", noting)
+    monkeypatch.setattr("frontdesk.eligibility.dry_run.decide_chunk", noting)
     desk.load(FIRST)
     assert decided == [], "it meets nobody"
     desk.load(FIRST)

@@ -3,10 +3,12 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frontdesk.eligibility.store import find_similar
 from frontdesk.files.model import EligibilityFile
 from tests.files.loading import ON_SQLITE, Desk, as_in_a_real_run, csv_of, lines_of, row
 from tests.formats.reading import person
@@ -247,6 +249,49 @@ def test_exchanged_numbers_of_stored_twins_are_refused(desk: Desk, load: Door) -
         True,
         True,
     ]
+
+
+@pytest.mark.parametrize("load", DOORS)
+def test_a_number_of_a_twin_who_is_not_in_the_file_is_refused(desk: Desk, load: Door) -> None:
+    mia = row(1, first_name="Mia", last_name="Berg", dob="2016-01-20")
+    lea = row(2, first_name="Lea", last_name="Berg", dob="2016-01-20")
+    load(desk, [mia, lea])
+    before = desk.members()
+    wrong = mia | {"first_name": "LEA"}
+    dry = load(desk, [wrong], dry_run=True)
+    file = load(desk, [wrong])
+    assert desk.codes(file) == CONFLICT == desk.codes(dry)
+    assert f"describes member {before['E00002']['id']}" in desk.report(file)[0]["hint"]
+    assert desk.members() == before
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_twin_of_an_earlier_chunk_is_found(desk: Desk, dry_run: bool) -> None:
+    desk.options = replace(desk.options, chunk_rows=1)
+    mia = row(1, first_name="Mia", last_name="Berg", dob="2016-01-20")
+    lea = row(2, first_name="Lea", last_name="Berg", dob="2016-01-20")
+    load_csv(desk, [mia])
+    file = load_csv(desk, [lea, mia | {"first_name": "Lea"}], dry_run=dry_run)
+    assert desk.codes(file) == [("created", ""), *CONFLICT]
+
+
+def test_a_row_that_repeats_its_member_looks_for_nobody_else(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one whose name is written in other letters."""
+    load_csv(desk, PEOPLE)
+    asked: list[Sequence[str]] = []
+
+    def note(tx: Any, keys: Sequence[str], today: str) -> Any:
+        asked.append(keys)
+        return find_similar(tx, keys, today)
+
+    monkeypatch.setattr("frontdesk.eligibility.store.find_similar", note)
+    load_csv(desk, [each | {"city": "Boston"} for each in PEOPLE])
+    load_csv(desk, [each | {"first_name": each["first_name"].upper()} for each in PEOPLE])
+    assert asked == []
+    load_csv(desk, [PEOPLE[0] | {"first_name": "Ann"}])
+    assert [len(keys) for keys in asked] == [1]
 
 
 def test_a_namesake_is_no_reason_to_refuse_a_row_that_fits(desk: Desk) -> None:

@@ -30,7 +30,7 @@ export async function reconciliationOf(file: FileHandle): Promise<Reconciliation
   for await (const { row, external_id, outcome, changed, left_plan, field, code } of file.report()) {
     const name = external_id || `row ${row}`;
     if (outcome === "created") found.missingThere.push(name);
-    else if (outcome === "would_end") found.missingHere.push(name);
+    else if (["would_end", "kept"].includes(outcome)) found.missingHere.push(name);
     else if (outcome === "moved") found.otherPlan.set(name, left_plan);
     else if (["updated", "ended", "reopened"].includes(outcome)) found.differs.set(name, changed);
     else if (outcome === "refused") found.refused.set(name, [...(found.refused.get(name) ?? []), `${field}: ${code}`]);

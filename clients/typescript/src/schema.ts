@@ -898,7 +898,8 @@ export interface components {
              *     - `begins_later`: The access of too many members would begin after today: the full file may be the list of a later day. Load it with the mode change, or approve it.
              *     - `too_many_ends`: A full file would end members, and it is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
-             *     - `overtaken`: A newer file of the plan was applied, so this one can only be cancelled.
+             *     - `older_than_applied`: The 834 is dated before one that was applied to the plan from the same sender: cancel it, or approve it if it is meant.
+             *     - `overtaken`: A newer file of the plan was applied. A full file can only be cancelled; of a change file that is approved, the rows of members that were changed since are refused.
              *     - `needs_mapping`: The mapping does not say how the 834 names its members (identify). A person has to accept the suggested mapping or give another.
              *     - `only_compared`: BGN08 is 4 (for comparison). Nothing was written; the report lists the differences. If the sender means a full file, set this in the mapping: {"834": {"verify": "full"}}
              *     - `only_tested`: ISA15 is T (a test), so the file was a dry run and nothing was written. If the sender means it, ISA15 has to be P, or set this in the mapping: {"834": {"tests": "apply"}}
@@ -908,7 +909,11 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
+<<<<<<< HEAD
             code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+=======
+            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "older_than_applied" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
+>>>>>>> main
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -995,6 +1000,10 @@ export interface components {
                 would_move?: number;
                 would_be_similar?: number;
                 would_be_other?: number;
+<<<<<<< HEAD
+=======
+                kept?: number;
+>>>>>>> main
                 refused?: number;
                 skipped?: number;
                 warned?: number;
@@ -2815,7 +2824,11 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
+<<<<<<< HEAD
         report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "refused" | "skipped" | "warned" | "lost" | "gained";
+=======
+        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "kept" | "refused" | "skipped" | "warned" | "lost" | "gained";
+>>>>>>> main
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -3051,7 +3064,7 @@ export interface components {
          *     - `relationship_code_hipaa_unknown`: The HIPAA relationship code is unknown; it was kept as sent.
          *     - `placeholder`: The value stands for none, such as none@none.com or 0000000000; it was left out, and a stored value stays.
          *     - `looks_like_ssn`: The external_id of the new member looks like a social security number, which is stored and shown as it is: use another number.
-         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and birth date.
+         *     - `similar_member`: A new member has the names and birth date of a stored one, or its family and its birth date or first name.
          *     - `plan_inactive`: The plan accepts no patients at present: was another one meant? The record is stored.
          *     - `email_taken`: Another record has the e-mail address, so the record was written without it.
          *     - `still_ended`: The access has ended, or ends today, and the record names no expiry_date, so the end stays; to reopen the access, clear expiry_date.
@@ -4752,11 +4765,15 @@ export interface operations {
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
              *     - `ended_by_absence`: A full file omits the member.
+<<<<<<< HEAD
+=======
+             *     - `kept_because_of`: A full file omits the member, whose access goes on, because a refused row has the same family, or the same names and birth date. Correct that row; if its number was given to somebody new, rename the stored member with the number first.
+>>>>>>> main
              *     - `loses_access`: The member would lose access on some day from today on.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.
-             *     - `changed_since`: The record was changed after the file, so the undo leaves it as it is.
+             *     - `changed_since`: The record was changed after the file came (an undo: after the file was applied), so it is left as it is.
              *     - `middle_name_dropped`: The middle_name of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `email_dropped`: The email of the row can't be used; the row was applied without it, and a stored value stays.
              *     - `phone_dropped`: The phone of the row can't be used; the row was applied without it, and a stored value stays.

@@ -137,7 +137,9 @@ test("a file is uploaded with progress, awaited, reported by line and by page, a
   assert.equal((await desk.files(plan, { state: "done" }).first())?.id, file.id);
   assert.equal((await desk.file(plan, file.id)).data.file_name, "members");
   await refused(file.cancel(), "wrong_state");
-  const undo = await (await file.undo()).wait(60);
+  const held = await (await file.undo()).wait(60);
+  assert.deepEqual([held.state, held.problem?.code], ["held", "too_many_lose_access"]);
+  const undo = await (await held.approve()).wait(60);
   assert.deepEqual([undo.state, undo.counts.withdrawn], ["done", 5100]);
 });
 

@@ -474,7 +474,8 @@ def _problem_lines(file: model.EligibilityFile, problem: Mapping[str, Any]) -> l
         )
         again = "Load the file with a mapping: frontdesk file load … --mapping F"
         return [*lines, again if file.dry_run else accept]
-    if not file.needs_approval or code == codes.files.OVERTAKEN:
+    only_cancelled = code == codes.files.OVERTAKEN and file.mode is not FileMode.CHANGE
+    if not file.needs_approval or only_cancelled:
         return [*lines, *filter(None, [command_for(code.remedy if code else None, ids)])]
     if code is not None and code.remedy is Remedy.RENAME_MEMBERS:
         lines.append(command_for(code.remedy, ids))

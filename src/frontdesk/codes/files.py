@@ -165,9 +165,16 @@ TOO_MANY_PLACEHOLDERS = _file(
     "another column, or approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
+OLDER_THAN_APPLIED = _file(
+    "older_than_applied",
+    "The 834 is dated before one that was applied to the plan from the same sender: cancel it, or "
+    "approve it if it is meant.",
+    remedy=Remedy.APPROVE_FILE,
+)
 OVERTAKEN = _file(
     "overtaken",
-    "A newer file of the plan was applied, so this one can only be cancelled.",
+    "A newer file of the plan was applied. A full file can only be cancelled; of a change file that "
+    "is approved, the rows of members that were changed since are refused.",
     remedy=Remedy.CANCEL_FILE,
 )
 
@@ -215,5 +222,6 @@ BRAKES = (
     TOO_MANY_LOSE_ACCESS,
     BEGINS_LATER,
     TOO_MANY_ENDS,
+    OLDER_THAN_APPLIED,
     OVERTAKEN,
 )

@@ -115,6 +115,14 @@ NOT_NOW = _row("not_now", "Other requests keep changing the same record; send th
 NOT_STORED = _row("not_stored", "A fault of the service; send the row again.")
 DIFFERS = _row("differs", "Only compared: the stored record has another value.")
 ENDED_BY_ABSENCE = _row("ended_by_absence", "A full file omits the member.")
+KEPT_BECAUSE_OF = _row(
+    "kept_because_of",
+    "A full file omits the member, whose access goes on, because a refused row has the same "
+    "family, or the same names and birth date. Correct that row; if its number was given to "
+    "somebody new, rename the stored member with the number first.",
+    field="external_id",
+    remedy=Remedy.RENAME_MEMBER,
+)
 LOSES_ACCESS = _row("loses_access", "The member would lose access on some day from today on.")
 LEAVES_PLAN = _row("leaves_plan", "The member would leave another plan of the account.")
 ENDS_ON_FIRST_DAY = _row(
@@ -126,7 +134,9 @@ NOTHING_TO_END = _row(
     "nothing_to_end", "The row ends a member that the plan does not have.", field="external_id"
 )
 CHANGED_SINCE = _row(
-    "changed_since", "The record was changed after the file, so the undo leaves it as it is."
+    "changed_since",
+    "The record was changed after the file came (an undo: after the file was applied), so it is left "
+    "as it is.",
 )
 
 

@@ -72,7 +72,8 @@ LOOKS_LIKE_SSN = _warning(
 )
 SIMILAR_MEMBER = _warning(
     "similar_member",
-    "A new member has the names and birth date of a stored one, or its family and birth date.",
+    "A new member has the names and birth date of a stored one, or its family and its birth date or "
+    "first name.",
     field="external_id",
     example=Example(
         POST_MEMBER,

@@ -14,6 +14,7 @@ from frontdesk.eligibility.store import find_digests_of as find_digests_of
 from frontdesk.eligibility.store import find_expired as find_expired
 from frontdesk.eligibility.store import find_known as find_known
 from frontdesk.eligibility.store import find_members as find_members
+from frontdesk.eligibility.store import find_people as find_people
 from frontdesk.eligibility.store import find_row_digests as find_row_digests
 from frontdesk.eligibility.store import find_written as find_written
 from frontdesk.eligibility.store import has_members as has_members

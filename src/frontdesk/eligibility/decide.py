@@ -19,6 +19,7 @@ from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
 from frontdesk.eligibility.access_days import OPEN, access_pair
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
+from frontdesk.eligibility.late_rows import NOTHING, refusal_of
 from frontdesk.eligibility.model import (
     ANY_INTENT,
     Action,
@@ -31,6 +32,7 @@ from frontdesk.eligibility.model import (
 from frontdesk.eligibility.person_check import PersonCheck
 from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.idempotency import EarlierAnswers
@@ -64,23 +66,14 @@ _answered = itemgetter(*model.ANSWERED)
 Result = Enrolled | FrontdeskError
 
 
-class FileTerms(NamedTuple):
-    """How the rows of a file are decided. `day` (`YYYY-MM-DD`) is the one for which it lists its
-    members. With `may_reopen`, a row without an expiry_date opens the access of a member again that
-    a full file ended, if the account allows it.
-    """
-
-    day: str
-    may_reopen: bool
-
-
 class StoredChunk(NamedTuple):
     """What the database knows about the records of a chunk, at the time `now`.
 
     `members` are those that a key of the chunk touches, by id. `plans` are rows of
     `plans.find_owners`, by id. `probe_counts` are of `store.find_probe_counts`, `feeds` the
     accounts that have asked for events. `earlier` has the stored answers of keyed requests, None
-    without any. `is_dry_run`: the members are partly those of a scratch database.
+    without any. `is_dry_run`: the members are partly those of a scratch database. Rows of members
+    in `changed_since` are refused.
     """
 
     members: dict[int, StoredMember]
@@ -93,6 +86,7 @@ class StoredChunk(NamedTuple):
     now: datetime
     uniqueness: Uniqueness
     is_dry_run: bool
+    changed_since: frozenset[int] = NOTHING
 
 
 class DecidedChunk(NamedTuple):
@@ -154,6 +148,7 @@ class ChunkState:
             for plan in stored.plans.values()
         }
         self.is_dry_run = stored.is_dry_run
+        self.changed_since = stored.changed_since
         self.person_check = PersonCheck(stored.members.values())
         self.subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in stored.members.values():
@@ -171,7 +166,8 @@ class ChunkState:
         if refusal is not None:
             return refusal
         if own is not None and submission.file_id is not None:
-            warnings = self.person_check.check(submission, own)
+            late = refusal_of(own, self.changed_since)
+            warnings = late or self.person_check.check(submission, own)
             if isinstance(warnings, Invalid):
                 return warnings
             submission = _warned(submission, warnings)

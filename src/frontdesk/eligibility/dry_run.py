@@ -14,10 +14,11 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
-from frontdesk.eligibility.decide import FileTerms, Result
-from frontdesk.eligibility.decide import decide_chunk as decide_chunk
+from frontdesk.eligibility.decide import Result, decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, touched_members
+from frontdesk.eligibility.fitting import add_fitting
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch, SimilarWarnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys
@@ -53,8 +54,12 @@ class DryRun:
         probes are counted, unless the load is to follow, which counts them.
         """
         scratch = self.scratch
-        stored = read_chunk(tx, submissions, now=now, uniqueness=self._uniqueness, lock=False)
+        stored = read_chunk(
+            tx, submissions, now=now, uniqueness=self._uniqueness, lock=False, file=file
+        )
         stored.members.update(self._changed_members(submissions, stored.members))
+        if file is not None:
+            add_fitting(stored.members, submissions, tx, scratch)
         pairs, probes = decide_chunk(stored, submissions, file)
         if counts_probes:
             probes.save(tx)

@@ -19,9 +19,12 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import persons, store
-from frontdesk.eligibility.decide import DecidedChunk, FileTerms, Result, StoredChunk, decide_chunk
+from frontdesk.eligibility.decide import DecidedChunk, Result, StoredChunk, decide_chunk
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fitting import add_fitting
+from frontdesk.eligibility.late_rows import find_changed_since
 from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.eligibility.similar import SimilarSearch
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import submitted_keys
@@ -75,7 +78,9 @@ def enrol(
 
     Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
-    stored = read_chunk(tx, submissions, now=now, uniqueness=uniqueness)
+    stored = read_chunk(tx, submissions, now=now, uniqueness=uniqueness, file=file)
+    if file is not None:
+        add_fitting(stored.members, submissions, tx)
     decided = decide_chunk(stored, submissions, file)
     return write_chunk(tx, stored, decided, audited=audited)
 
@@ -87,9 +92,11 @@ def read_chunk(
     now: datetime,
     uniqueness: Uniqueness,
     lock: bool = True,
+    file: FileTerms | None = None,
 ) -> StoredChunk:
     """Read every stored record and setting that the chunk needs, in one round trip. The stored
-    records are locked, unless it is a dry run that reads them (`lock` False).
+    records are locked, unless it is a dry run that reads them (`lock` False). `file` is as in
+    `enrol`.
     """
     keys = submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
@@ -116,6 +123,7 @@ def read_chunk(
         now=now,
         uniqueness=uniqueness,
         is_dry_run=not lock,
+        changed_since=find_changed_since(tx, by_id, submissions, file),
     )
 
 

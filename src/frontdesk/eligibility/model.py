@@ -29,6 +29,8 @@ ANSWERED = (
 MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
+# The client in the history of a worker that derives a member from its stored coverages.
+DERIVATION_CLIENT = "derivation"
 
 
 class Outcome(StrEnum):
@@ -241,6 +243,15 @@ class KnownMember(NamedTuple):
     id: int
     row_digest: str | None
     merged_into: int | None
+
+
+class Relative(NamedTuple):
+    """A member of a family, which is a digest; "" for none."""
+
+    id: int
+    family: str
+    first_name: str
+    dob: str
 
 
 class SimilarPair(NamedTuple):

@@ -98,11 +98,23 @@ class PersonComparison(NamedTuple):
 
 def compare_people(person: StatedPerson, other: StatedPerson) -> PersonComparison:
     """The best agreement of the two. A correction may fit by its new or by its former values."""
-    versions = _versions(person)
-    others = _versions(other)
+    versions = versions_of(person)
+    others = versions_of(other)
     if len(versions) == len(others) == 1:
         return _compare(person, other)
     return min((_compare(*pair) for pair in product(versions, others)), key=_rank)
+
+
+def versions_of(person: StatedPerson) -> tuple[StatedPerson, ...]:
+    """The person as stated, and as it was before a correction."""
+    former = {
+        "first_name": person.former_first_name,
+        "last_name": person.former_last_name,
+        "dob": person.former_dob,
+        "gender": person.former_gender,
+    }
+    corrected = {name: value for name, value in former.items() if value}
+    return (person, person._replace(**corrected)) if corrected else (person,)
 
 
 def spellings(name: str) -> frozenset[str]:
@@ -160,18 +172,6 @@ def _rank(comparison: PersonComparison) -> tuple[bool, bool, bool, bool]:
         comparison.first_names is _DIFFERENT,
         comparison.dobs is not _EQUAL,
     )
-
-
-def _versions(person: StatedPerson) -> tuple[StatedPerson, ...]:
-    """The person as stated, and as it was before a correction."""
-    former = {
-        "first_name": person.former_first_name,
-        "last_name": person.former_last_name,
-        "dob": person.former_dob,
-        "gender": person.former_gender,
-    }
-    corrected = {name: value for name, value in former.items() if value}
-    return (person, person._replace(**corrected)) if corrected else (person,)
 
 
 def _compare_first_names(one: str, other: str) -> Likeness:

@@ -1,18 +1,19 @@
 """Similar members: two members of an account with the same names and birth date, or with the same
-family and birth date.
+family and the same birth date or first name.
 
 They are never merged automatically: a record that creates a similar member gets a warning, and
 `member duplicates` lists the pairs (docs/members.md).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from frontdesk import codes
 from frontdesk.db import Tx, sets
 from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import model, persons, store
-from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome, StoredMember
+from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome, Relative, StoredMember
+from frontdesk.eligibility.same_person import first_name_spellings
 
 
 class SimilarSearch:
@@ -24,19 +25,22 @@ class SimilarSearch:
 
     def __init__(self, created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> None:
         self.today = today
-        self._reads: list[Found] = []
-        self._has_similar_new = False
-        for column in store.DIGESTS:
-            digests = [(member.values[column], member.values) for member in created]
-            keys = [_key(digest, values) for digest, values in digests if digest]
-            if keys:
-                different = sorted(set(keys))
-                self._has_similar_new |= len(different) < len(keys)
-                self._reads += [store.find_similar(tx, column, different, today) for tx in txs]
+        keys = [key for member in created for key in {*_keys_of(member.values)}]
+        self._has_similar_new = len({*keys}) < len(keys)
+        people = {*filter(None, (_key_of_person(member.values) for member in created))}
+        families = {member.values["family_digest"] for member in created} - {None}
+        self._people: list[Found] = []
+        self._families: list[Found] = []
+        for tx in txs:
+            if people:
+                self._people.append(store.find_similar(tx, sorted(people), today))
+            if families:
+                self._families.append(store.find_families(tx, sorted(families), today))
 
     def stored_ids(self) -> set[int]:
         """The ids of the members that were found."""
-        return {row["id"] for read in self._reads for row in read.rows} - {None}
+        people = {row["id"] for read in self._people for row in read.rows}
+        return people.union(relative.id for relative in self._relatives()) - {None}
 
     def warnings_of(self, changed: Iterable[StoredMember]) -> "SimilarWarnings | None":
         """The warnings that new members get, None if there are none. The chunk or dry run has
@@ -44,21 +48,34 @@ class SimilarSearch:
         """
         values_now = {member.values["id"]: member.values for member in changed}
         ids: dict[str, int] = {}
-        for read in self._reads:
+        for read in self._people:
             for row in read.rows:
                 if row["id"] is None:
                     continue
                 values = values_now.get(row["id"])
                 if values is None or _is_still_similar(values, row["key"], self.today):
                     ids.setdefault(row["key"], row["id"])
+        for relative in self._relatives():
+            values = values_now.get(relative.id)
+            if values is None:
+                keys = _keys_of_relative(relative)
+            else:
+                keys = _keys_of(values) if store.is_open(values, self.today) else []
+            for key in keys:
+                ids.setdefault(key, relative.id)
         if not ids and not self._has_similar_new:
             return None
         return SimilarWarnings(ids, self.today)
 
+    def _relatives(self) -> Iterator[Relative]:
+        rows = (row for read in self._families for row in read.rows)
+        # PostgreSQL's driver makes dates of days.
+        return (Relative(**row | {"dob": str(row["dob"])}) for row in rows)
+
 
 class SimilarWarnings:
     """Warns of similar members, record by record: new members are similar to later ones. `ids` are
-    those of stored members, by a digest and a birth date.
+    those of stored members, by a digest with a birth date or a first name.
     """
 
     def __init__(self, ids: dict[str, int], today: str) -> None:
@@ -92,7 +109,7 @@ def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) ->
     for person in people:
         digest = persons.person_digest(hasher, person)
         keys.append(digest and _key(digest, person))
-    found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
+    found = store.find_similar(tx, sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
     return [ids.get(key or "") for key in keys]
 
@@ -106,5 +123,22 @@ def _key(digest: str, values: Mapping[str, Any]) -> str:
     return f"{digest} {values['dob']}"
 
 
+def _key_of_person(values: Mapping[str, Any]) -> str | None:
+    digest = values["person_digest"]
+    return digest and _key(digest, values)
+
+
 def _keys_of(values: Mapping[str, Any]) -> list[str]:
-    return [_key(values[column], values) for column in store.DIGESTS if values[column]]
+    person = _key_of_person(values)
+    relative = Relative(
+        values["id"] or 0, values["family_digest"] or "", values["first_name"], values["dob"]
+    )
+    return [*filter(None, [person]), *_keys_of_relative(relative)]
+
+
+def _keys_of_relative(relative: Relative) -> list[str]:
+    """The family with the birth date, and with each spelling of the first name."""
+    if not relative.family:
+        return []
+    names = sorted(first_name_spellings(relative.first_name))
+    return [f"{relative.family} {said}" for said in (relative.dob, *names)]

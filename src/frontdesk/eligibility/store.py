@@ -25,6 +25,7 @@ from frontdesk.plans import find_owners
 
 Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
+MOST_RELATIVES = 100  # that are looked at of a family
 _OWN = ("id", "account_id", "plan_id", "uniqueness_scope", "merged_into", "updated_at")
 _READ = (*_OWN, *STORED_COLUMNS, *DIGESTS)
 _RECORD = tuple(members.c[name] for name in (*_OWN, "created_at", *STORED_FIELDS, "email_folded"))
@@ -94,8 +95,8 @@ def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> 
 def list_similar_pairs(
     tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
 ) -> list[model.SimilarPair]:
-    """Pairs of open members with equal person digests, or equal family and date of birth, that are
-    not marked as distinct, by ascending ids; the lower id is at most `until`.
+    """Pairs of open members with equal person digests, or equal family and date of birth or first
+    name, that are not marked as distinct, by ascending ids; the lower id is at most `until`.
     """
     a = members.alias("a")
     b = members.alias("b")
@@ -103,14 +104,18 @@ def list_similar_pairs(
     is_apart = exists().where(sets.SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
     shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
     pairs: set[model.SimilarPair] = set()
-    for digest in DIGESTS:
+    has_same_name = func.lower(a.c.first_name) == func.lower(b.c.first_name)
+    alike = (
+        ("person_digest", b.c.dob == a.c.dob),
+        ("family_digest", b.c.dob == a.c.dob),
+        ("family_digest", has_same_name),
+    )
+    for digest, has_same_value in alike:
         query = select(*shown, a.c.account_id).order_by(a.c.id, b.c.id).limit(limit)
         query = query.where(
             a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after)
         )
-        query = query.where(
-            sets.SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id
-        )
+        query = query.where(sets.SameKey(b.c[digest], a.c[digest]), has_same_value, b.c.id > a.c.id)
         # The `+ 0` as in `lock_sql`: here the index of account and date of birth finds far more.
         query = query.where(a.c.account_id == b.c.account_id + 0, ~is_apart)
         for table in (a.c, b.c):
@@ -132,9 +137,9 @@ def last_member_id(tx: Tx) -> int:
     return tx.execute(select(func.max(members.c.id))).scalar() or 0
 
 
-def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
-    """A member that is open today for each key, a digest and a date of birth with a space between
-    them, as `key` and `id` (None where there is none). A set read. `column` is that of the digest.
+def find_similar(tx: SetTransaction, keys: Sequence[str], today: str) -> Found:
+    """A member that is open today for each key, a person digest and a date of birth with a space
+    between them, as `key` and `id` (None where there is none). A set read.
 
     At most one member for each key: names of convenience ("Test Test") may have thousands.
     """
@@ -142,18 +147,41 @@ def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: st
         mark = "?"
         values = "json_each(?)"
         cast = ""
-        is_same = f"m.{column} = substr(w.value, 1, 32)"
+        is_same = "m.person_digest = substr(w.value, 1, 32)"
     else:
         mark = "%s"
         values = "json_array_elements_text(%s::json)"
         cast = "::date"
-        is_same = sets.by_key(f"m.{column}", "substr(w.value, 1, 32)")
+        is_same = sets.by_key("m.person_digest", "substr(w.value, 1, 32)")
     sql = f"""SELECT w.value AS key, (
         SELECT m.id FROM members m WHERE {is_same} AND m.dob = substr(w.value, 34){cast}
         AND m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL
         AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT 1
     ) AS id FROM {values} AS w"""  # noqa: S608 - made of names only
     return sets.read_set(tx, sql, parameters=(today, sets.as_json(keys)), columns=("key", "id"))
+
+
+def find_families(tx: SetTransaction, families: Sequence[str], today: str) -> Found:
+    """The members that are open today of the families, which are digests: the
+    fields of Relative. A set read.
+
+    At most MOST_RELATIVES of each: some senders give the number of a group to everybody.
+    """
+    columns = "m.id, m.family_digest AS family, m.first_name, m.dob"
+    is_open = """m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL
+        AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT {limit}"""
+    if tx.dialect.name == "sqlite":
+        some = is_open.format(mark="?", limit=MOST_RELATIVES)
+        sql = f"""SELECT {columns} FROM json_each(?) AS w JOIN members m ON m.id IN (
+            SELECT m.id FROM members m WHERE m.family_digest = w.value AND {some})"""  # noqa: S608
+        parameters = (sets.as_json(families), today)
+    else:
+        some = is_open.format(mark="%s", limit=MOST_RELATIVES)
+        own = sets.by_key("m.family_digest", "w.value")
+        sql = f"""SELECT r.* FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
+            SELECT {columns} FROM members m WHERE {own} AND {some}) AS r"""  # noqa: S608
+        parameters = (sets.as_json(families), today)
+    return sets.read_set(tx, sql, parameters=parameters, columns=model.Relative._fields)
 
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[model.HistoryEntry]]:
@@ -276,6 +304,20 @@ def find_access(tx: Tx, ids: Collection[int]) -> list[model.MemberAccess]:
     return [model.MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
+def find_people(tx: Tx, ids: Collection[int]) -> list[tuple[int, model.StatedPerson]]:
+    """The ids and persons of the members, without sex and role. Not locked."""
+    columns = members.c["id", "first_name", "last_name", "dob", "family_digest"]
+    return [
+        (
+            row.id,
+            model.StatedPerson(
+                row.first_name, row.last_name, row.dob, family=row.family_digest or ""
+            ),
+        )
+        for row in tx.execute(select(*columns).where(members.c.id.in_(list(ids))))
+    ]
+
+
 def count_members_open_after(tx: Tx, plan_id: int, day: str) -> int:
     """The number of the plan's members with access after the day."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
@@ -310,6 +352,22 @@ def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
     """True if the plans have at least so many members."""
     some = select(members.c.id).where(members.c.plan_id.in_(plan_ids)).limit(count).subquery()
     return int(tx.execute(select(func.count()).select_from(some)).scalar_one()) == count
+
+
+def find_last_files(
+    tx: SetTransaction, ids: Collection[int], since: datetime
+) -> dict[int, int | None]:
+    """The file of the last change of each of the members that was changed after the time, by the
+    member's id; None of a request. At once, in a round trip of its own.
+    """
+    columns = ("member_id", "file_id", "id", "changed_at")
+    found = sets.find_set(tx, member_history, "member_id", ids, columns=columns)
+    rows = sorted(found.rows, key=itemgetter("id"))
+    return {
+        row["member_id"]: row["file_id"]
+        for row in rows
+        if datetime.fromisoformat(str(row["changed_at"])) > since
+    }
 
 
 def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:

@@ -3,11 +3,11 @@
 The file's date becomes a member's expiry_date, but never a day before effective_date
 (docs/interface.md, Fields of a member): access that begins later ends on its first day, with a
 warning. A member that was changed after the file was started is not ended: the change is newer than
-the file.
+the file. Nor is one that a refused row may mean (files.kept).
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from frontdesk import codes, eligibility
@@ -25,8 +25,8 @@ LISTED_TOGETHER = 5000  # members, read only
 def find_missing(
     db: Database, file: model.EligibilityFile, check: CheckResult
 ) -> Iterator[Sequence[MemberAccess]]:
-    """The members to end, in batches. A batch may be empty, so that the caller gets to its
-    checkpoint while none is found.
+    """The members to end, as far as no refused row keeps them, in batches. A batch may be empty, so
+    that the caller gets to its checkpoint while none is found.
     """
     after = 0
     while True:
@@ -44,15 +44,27 @@ def find_missing(
 
 
 def find_ends(
-    db: Database, file: model.EligibilityFile, check: CheckResult
-) -> Iterator[list[model.ChunkRow]]:
+    db: Database,
+    file: model.EligibilityFile,
+    check: CheckResult,
+    kept: Mapping[int, int],
+    *,
+    listed: Collection[int] = (),
+) -> Iterator[list[model.ChunkItem]]:
     """The rows that end the missing members, by the chunk; some chunks are empty, as the batches
-    are. Members that are ended already are not found again, so another worker can continue.
+    are. A member in `kept` has a line with the number of its refused row, unless its id is `listed`.
+    Members that are ended already are not found again, so another worker can continue.
     """
     for batch in find_missing(db, file, check):
-        for start in range(0, max(len(batch), 1), ENDED_TOGETHER):
-            together = batch[start : start + ENDED_TOGETHER]
-            yield [_ending(file, member, check) for member in together]
+        rest = [member for member in batch if member.id not in listed]
+        for start in range(0, max(len(rest), 1), ENDED_TOGETHER):
+            together = rest[start : start + ENDED_TOGETHER]
+            yield [
+                kept_line(member, kept[member.id])
+                if member.id in kept
+                else _ending(file, member, check)
+                for member in together
+            ]
 
 
 def access_after(member: MemberAccess, check: CheckResult) -> AccessPair:
@@ -72,6 +84,22 @@ def would_end(member: MemberAccess, check: CheckResult, today: str) -> model.Row
         warnings=warnings,
         changed=("expiry_date",),
         access=tuple(AccessNote.of(access_after(member, check), today)),
+    )
+
+
+def kept_line(member: MemberAccess, row_number: int) -> model.RowOutcome:
+    """The line about a member that the file omits and does not end, because of a refused row."""
+    message = (
+        f"Row {row_number} was refused and may be about this member, who is not ended. Correct the "
+        "row; if its number was given to somebody new, rename the stored member with that number, "
+        "then load the file again."
+    )
+    return model.RowOutcome(
+        place=None,
+        external_id=member.external_id,
+        outcome=model.KEPT,
+        member_id=member.id,
+        faults=[("external_id", codes.rows.KEPT_BECAUSE_OF, message)],
     )
 
 

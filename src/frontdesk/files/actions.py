@@ -236,8 +236,8 @@ def find_files(tx: Tx, file_filter: model.FileFilter) -> list[model.EligibilityF
 
 
 def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is
-    overtaken by a newer file (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
+    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is a
+    full file that a newer file overtakes (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD:
@@ -248,7 +248,8 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
             remedy=Remedy.ACCEPT_MAPPING,
             ids={"plan_id": file.plan_id, "file_id": file.id},
         )
-    if reason := overtaken_by(tx, file):
+    # A change file and an undo decide about each member, so that a newer file is not in their way.
+    if file.mode is not FileMode.CHANGE and (reason := overtaken_by(tx, file)):
         raise model.WrongState(
             reason, remedy=Remedy.CANCEL_FILE, ids={"plan_id": file.plan_id, "file_id": file.id}
         )
@@ -319,8 +320,9 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """A new file that undoes the file's changes; it can itself be undone. Raises NotFound;
-    WrongState if there is nothing to undo, or the file was undone as often as it may be.
+    """A new file that undoes the file's changes; it can itself be undone. A file whose undo refused
+    records can be undone again: the reason may be gone. Raises NotFound; WrongState if there is
+    nothing to undo, or the file was undone as often as it may be.
     """
     file = get_file(tx, key, lock=True)
     if file.dry_run:
@@ -334,6 +336,8 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             "The file is too old to be undone: retention has deleted its report."
         )
     undos = _undos(tx, file.id)
+    if len(undos) == 1 and _has_refused(tx, undos[0]):
+        undos = []
     if len(undos) % 2:
         raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
@@ -349,10 +353,15 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         plan_id=file.plan_id,
         undoes_id=file.id,
         state=model.FileState.WAITING,
-        step=model.FileStep.APPLY,
     )
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
+
+
+def _has_refused(tx: Tx, undo_id: int) -> bool:
+    """Whether the undo has ended, and left records of the file as they were."""
+    undo = get_file(tx, model.FileKey(undo_id))
+    return undo.state is model.FileState.DONE and model.REFUSED in undo.counts
 
 
 def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
@@ -371,20 +380,32 @@ def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
         )
     if store.count_undos(tx, file.id) >= MOST_TRIES_OF_AN_UNDO:
         raise model.WrongState(
-            f"The undo of this file was begun {MOST_TRIES_OF_AN_UNDO} times and never ended. "
+            f"The undo of this file was begun {MOST_TRIES_OF_AN_UNDO} times. "
             "Load a file with the right values."
         )
 
 
 def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
     """A sentence that names the newer file of the plan that overtakes this file: the newest that
-    was applied and not undone, or a full file that has begun; "" without one.
+    was applied and not undone, or a full file that has begun; "" without one. A change file can be
+    approved nevertheless.
     """
     newer = store.newer_files(tx, file.plan_id, file.id)
-    holding = next((id_ for id_ in newer if len(_undos(tx, id_)) % 2 == 0), None)
+    holding = next((id_ for id_ in newer if not is_undone(tx, id_)), None)
     if holding is None:
         return ""
-    return f"A newer file of the plan, file {holding}, has come since. Cancel this one."
+    reason = f"A newer file of the plan, file {holding}, has come since."
+    if file.mode is not FileMode.CHANGE:
+        return f"{reason} Cancel this one."
+    return (
+        f"{reason} Cancel this one, or approve it: then its rows of members that were changed since "
+        "it came are refused."
+    )
+
+
+def is_undone(tx: Tx, file_id: int) -> bool:
+    """Whether the file was undone, and that undo was not."""
+    return len(_undos(tx, file_id)) % 2 == 1
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:

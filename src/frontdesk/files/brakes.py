@@ -21,6 +21,7 @@ from frontdesk.eligibility.model import MemberAccess
 from frontdesk.files import model, store
 from frontdesk.files.actions import overtaken_by
 from frontdesk.files.check import HALF_MEMBERS, CheckResult, SimilarRow
+from frontdesk.files.file_age import find_older_reason
 from frontdesk.files.forecast import Forecast, ForecastPair, LossKind, Tally
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of, list_plans
@@ -81,12 +82,18 @@ def find_reasons(
     tx: Tx, *, file: model.EligibilityFile, check: CheckResult, tally: Tally, today: str
 ) -> list[Reason]:
     """The reasons why a person has to approve the file, without those that its approval covers."""
-    overtaken = overtaken_by(tx, file)
+    # An approved change file is applied: of members that were changed since, its rows are refused.
+    is_approved_change = file.approved and check.mode is FileMode.CHANGE
+    overtaken = "" if is_approved_change else overtaken_by(tx, file)
     if overtaken:
         return [Reason(codes.files.OVERTAKEN, overtaken)]
     limits = Limits.of(store.get_file_settings(tx, file.account_id))
     shown = file.shown or {} if file.approved else {}
-    reasons = _reasons_of_rows(file.rows_total or 0, check, tally, limits, shown)
+    reasons = []
+    older = "" if codes.files.OLDER_THAN_APPLIED in shown else find_older_reason(tx, file)
+    if older:
+        reasons.append(Reason(codes.files.OLDER_THAN_APPLIED, older))
+    reasons += _reasons_of_rows(file.rows_total or 0, check, tally, limits, shown)
     reasons += reasons_of_losses(tx, file, tally, limits, today)
     if check.mode is FileMode.FULL:
         reasons += _reasons_of_full_file(tx, file, check, tally, limits, shown)
@@ -220,8 +227,13 @@ def list_affected(
         yield [_would_be_similar(member, rows[member.id]) for member in members]
     if forecast is not None:
         yield from _batches(forecast.other_people(), LISTED_TOGETHER)
-        losses = (_would_lose(pair, loss) for pair, loss in forecast.losses())
-        yield from _batches(losses, LISTED_TOGETHER)
+        yield from list_losses(forecast)
+
+
+def list_losses(forecast: Forecast) -> Iterator[Sequence[model.RowOutcome]]:
+    """The lines about the members that lose access, in batches."""
+    losses = (_would_lose(pair, loss) for pair, loss in forecast.losses())
+    yield from _batches(losses, LISTED_TOGETHER)
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

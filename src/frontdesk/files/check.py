@@ -353,7 +353,9 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != (), row.context.person))
+    # Each refused row stays a row of its own, so that its number is that of its loop.
+    person = None if row.faults else row.context.person
+    return hash((values, row.action, row.plan, row.faults != (), person))
 
 
 class _IdentifierIndex:
@@ -434,6 +436,7 @@ class _MemberLookup:
         if not self._is_on:
             return
         _, keys, digests = self._digests.see(item)
+        self._is_news |= None in keys
         noted = zip(keys, digests, count())
         self._waiting += [(key, digest, item, position) for key, digest, position in noted if key]
         if isinstance(item, Row) and item.context.former_id:

@@ -23,7 +23,7 @@ from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_in_one
 from frontdesk.eligibility.access_days import AccessNote
-from frontdesk.eligibility.decide import HOME, NOT_ENROLLED, FileTerms
+from frontdesk.eligibility.decide import HOME, NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import (
@@ -36,6 +36,7 @@ from frontdesk.eligibility.model import (
 )
 from frontdesk.eligibility.persons import stated_person
 from frontdesk.eligibility.probes import TooManyTaken
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import model
 from frontdesk.files.check import CheckResult, open_rows
@@ -264,8 +265,15 @@ def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
 
 
 def file_terms(file: model.EligibilityFile) -> FileTerms:
-    """How the rows of the file are decided, in a load and in a dry run."""
-    return FileTerms(file.file_date or "", may_reopen=file.mode is FileMode.FULL)
+    """How the rows of the file are decided, in a load and in a dry run. A person who approves a
+    change file late means what it says of members that have stayed as they were.
+    """
+    is_late = file.approved and file.mode is FileMode.CHANGE
+    return FileTerms(
+        file.file_date or "",
+        may_reopen=file.mode is FileMode.FULL,
+        unless_changed_since=file.created_at if is_late else None,
+    )
 
 
 class ChunkWriter:
@@ -349,7 +357,7 @@ def _outcome(
     row: model.ChunkRow, result: Enrolled | Exception, file: model.EligibilityFile, today: str
 ) -> model.RowOutcome:
     if not isinstance(result, Enrolled):
-        return _refusal(row, faults_of(result), is_table=file.format is not Format.X12)
+        return refusal_of(row, result, file)
     values = result.stored.values
     warnings = [*row.warnings, *result.warnings]
     if not values[HOME]:  # the stored member keeps an address of its own
@@ -377,10 +385,14 @@ def _outcome(
     )
 
 
-def _refusal(row: model.ChunkRow, faults: Sequence[Fault], *, is_table: bool) -> model.RowOutcome:
+def refusal_of(
+    row: model.ChunkRow, error: Exception, file: model.EligibilityFile
+) -> model.RowOutcome:
     """The outcome of a row that was not taken. For a required field that is missing it says which
     rule of a mapping gives one.
     """
+    faults = faults_of(error)
+    is_table = file.format is not Format.X12
     if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
         # An HR export lists employees that left before they were members. An 834 ends only members
         # that its sender has enrolled.

@@ -45,6 +45,8 @@ WOULD_LOSE = "would_lose"
 WOULD_MOVE = "would_move"
 WOULD_BE_SIMILAR = "would_be_similar"
 WOULD_BE_OTHER = "would_be_other"
+# A member that a full file omits, and does not end because a refused row may be about it.
+KEPT = "kept"
 REFUSED = "refused"
 SKIPPED = "skipped"
 WARNED = "warned"
@@ -54,7 +56,8 @@ GAINED = "gained"
 HELD_LISTS = (WOULD_LOSE, WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_BE_OTHER)
 # Every key of a file's counts, in the order in which they are shown. A row with a warning, and one
 # that takes or gives access, counts again.
-COUNTS = (*map(str, Outcome), WOULD_END, *HELD_LISTS, REFUSED, SKIPPED, WARNED, LOST, GAINED)
+_OF_MEMBERS = (WOULD_END, *HELD_LISTS, KEPT)
+COUNTS = (*map(str, Outcome), *_OF_MEMBERS, REFUSED, SKIPPED, WARNED, LOST, GAINED)
 # The outcomes of rows that changed a member: what an undo takes back.
 CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.UNCHANGED)
 
@@ -146,7 +149,7 @@ class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report;
     `problem` is `{code, message, place}`, with a `suggestion` where a mapping is needed. The caller
     said `asked_mode`; `mode` holds once the file was checked. `shown` has the numbers, by code, that
-    people saw when the file was held; an approval covers them.
+    people saw when the file was held; an approval covers them. `sender` is GS02 of an 834.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
     `epoch` counts the claims of workers (files.claims).
@@ -171,6 +174,7 @@ class EligibilityFile:
     size_bytes: int
     sha256: str | None
     file_date: str | None
+    sender: str | None
     rows_total: int | None
     rows_done: int
     chunks_done: int
@@ -236,11 +240,11 @@ def stored_warnings(warnings: Iterable[MemberWarning]) -> list[StoredWarning]:
 
 
 class RowOutcome(NamedTuple):
-    """What happened to a row: an Outcome, WOULD_END, REFUSED, SKIPPED, or a word of HELD_LISTS.
+    """What happened to a row: an Outcome, WOULD_END, KEPT, REFUSED, SKIPPED, or of HELD_LISTS.
     `place` is None for a member that a full file omits, and in most lists of held files. `member_id`
     is 0 where no stored member was found.
 
-    `faults` are (field, code, message), also in HELD_LISTS; `warnings` are as `stored_warnings`
+    `faults` are (field, code, message), also of KEPT and HELD_LISTS; `warnings` are as `stored_warnings`
     makes them. `access` has an AccessNote if the row changed the access of a stored member.
     `changed` names the fields of a stored member that the row changed; a moved member
     left `left_plan_id`. Of an 834, `transaction_number` counts the STs of the file, `member_number`

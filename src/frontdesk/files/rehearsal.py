@@ -6,7 +6,8 @@ It is left out where it could say nothing: no row brings news of a stored member
 omits none. A dry run is a rehearsal with a report.
 """
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from frontdesk import codes
@@ -15,12 +16,20 @@ from frontdesk.eligibility.access_days import AccessPair, day_before, spans_of
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, Action, Enrolled, MemberAccess, Submission
 from frontdesk.errors import Invalid
-from frontdesk.files import model, store
-from frontdesk.files.absence import access_after, find_missing, would_end
+from frontdesk.files import model
+from frontdesk.files.absence import access_after, find_missing, kept_line, would_end
 from frontdesk.files.check import CheckResult
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.forecast import Cause, Forecast, ForecastPair
-from frontdesk.files.load import ChunkWriter, file_terms, reading_chunks, refuse_if_all_refused
+from frontdesk.files.holds import shown_losses
+from frontdesk.files.kept import kept_by_refused
+from frontdesk.files.load import (
+    ChunkWriter,
+    file_terms,
+    reading_chunks,
+    refusal_of,
+    refuse_if_all_refused,
+)
 from frontdesk.formats.model import FileMode
 
 Results = Sequence[Enrolled | Exception]
@@ -36,37 +45,59 @@ def rehearse(claim: FileClaim, check: CheckResult, dry_run: DryRun, today: str) 
     """What the file would do. The report of a dry run gets the outcomes of its rows, and of the
     members that it omits.
     """
-    file = claim.file
-    shown: Sequence[int] = ()
-    if file.approved:
-        shown = claim.db.ask(partial(store.shown_losses, file_id=file.id))
-    forecast = Forecast(dry_run.scratch, today, shown)
+    forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
     writer = ChunkWriter(claim, dry_run, today)
-    if file.dry_run:
-        _decide_rows(claim, check, forecast, writer.write)
+    refused: Sequence[int] = ()
+    if claim.file.dry_run:
+        refused = _decide_rows(claim, check, forecast, writer.write)
     elif _has_news(check):
-        _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run))
+        refused = _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run))
     if check.mode is FileMode.FULL:
-        _note_missing(claim, check, forecast, writer)
+        kept = kept_by_refused(claim, check, refused)
+        _note_missing(claim, check, forecast, writer, kept)
     return forecast
 
 
 def _has_news(check: CheckResult) -> bool:
-    return check.mode is not FileMode.COMPARE and check.is_news and bool(check.met)
+    """A full file may refuse rows about members whom no identifier of it meets."""
+    may_concern = bool(check.met) or check.mode is FileMode.FULL
+    return check.mode is not FileMode.COMPARE and check.is_news and may_concern
 
 
-def _decide_rows(claim: FileClaim, check: CheckResult, forecast: Forecast, decide: Decide) -> None:
+def _decide_rows(
+    claim: FileClaim, check: CheckResult, forecast: Forecast, decide: Decide
+) -> Sequence[int]:
+    """Returns the numbers of the refused rows, ascending."""
     step = model.FileStep.APPLY if claim.file.dry_run else model.FileStep.CHECK
     done = 0
+    refused = array("q")
     with reading_chunks(claim, check, step) as chunks:
         for rows in chunks:
             claim.checkpoint(step, done)
             results = decide(rows)
             _note(forecast, rows, results, is_full=check.mode is FileMode.FULL)
+            refused.extend(_refused_of(rows, results, claim.file))
             done += len(rows)
             if claim.file.dry_run:
                 refuse_if_all_refused(claim.file)
     claim.checkpoint(step, done)
+    return array("q", sorted(refused))
+
+
+def _refused_of(
+    rows: Sequence[model.ChunkItem], results: Results, file: model.EligibilityFile
+) -> Iterator[int]:
+    remaining = iter(results)
+    for row in rows:
+        if isinstance(row, model.RowOutcome):
+            outcome = row.outcome
+        else:
+            result = next(remaining)
+            if isinstance(result, Enrolled):
+                continue
+            outcome = refusal_of(row, result, file).outcome
+        if outcome == model.REFUSED and row.place is not None:
+            yield row.place
 
 
 def _decided(claim: FileClaim, dry_run: DryRun, rows: Sequence[model.ChunkItem]) -> Results:
@@ -152,16 +183,29 @@ def _would_be_other(row: model.ChunkRow, result: Enrolled | Exception) -> model.
 
 
 def _note_missing(
-    claim: FileClaim, check: CheckResult, forecast: Forecast, writer: ChunkWriter
+    claim: FileClaim,
+    check: CheckResult,
+    forecast: Forecast,
+    writer: ChunkWriter,
+    kept: Mapping[int, int],
 ) -> None:
-    """Note the members that a full file would end because it omits them; a dry run lists them."""
+    """Note the members that a full file would end because it omits them; a dry run lists them.
+    `kept` are those that it omits and would not end, with the numbers of their refused rows.
+    """
     missing = 0
     for members in find_missing(claim.db, claim.file, check):
-        missing += len(members)
+        ended = [_absence(member, check) for member in members if member.id not in kept]
+        missing += len(ended)
         claim.checkpoint(model.FileStep.END, missing)
-        forecast.note_missing([_absence(member, check) for member in members])
+        forecast.note_missing(ended)
         if members and claim.file.dry_run:
-            writer.write_list([would_end(member, check, forecast.today) for member in members])
+            lines = (
+                kept_line(member, kept[member.id])
+                if member.id in kept
+                else would_end(member, check, forecast.today)
+                for member in members
+            )
+            writer.write_list([*lines])
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
 

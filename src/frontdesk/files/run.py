@@ -29,9 +29,8 @@ from functools import partial
 from typing import Any
 
 from frontdesk import codes, eligibility, events
-from frontdesk.access.accounts import get_account
 from frontdesk.audit import Requester, record_action
-from frontdesk.clock import Clock, account_day
+from frontdesk.clock import Clock
 from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import refresh_statistics
@@ -46,6 +45,8 @@ from frontdesk.files.brakes import ApprovalNeeded, find_reasons, list_affected
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.forecast import SCRATCH_TABLES, Forecast, Tally
+from frontdesk.files.holds import day_begun, hold
+from frontdesk.files.kept import kept_by_refused, list_kept, list_refused
 from frontdesk.files.load import ChunkWriter, apply_rows
 from frontdesk.files.rehearsal import needs_rehearsal, rehearse
 from frontdesk.files.undo import undo_rows
@@ -164,7 +165,7 @@ def _load(claim: FileClaim) -> bool:
     with claim.write() as tx:
         _save_check(tx, claim, check)
     claim.options.before_rows(claim.file)
-    today = claim.db.ask(partial(_day_begun, file=claim.file))
+    today = claim.db.ask(partial(day_begun, file=claim.file))
     is_begun = claim.file.rows_done > 0 and not claim.file.dry_run
     is_to_apply = claim.file.step is model.FileStep.APPLY
     if is_to_apply and not is_begun:
@@ -180,14 +181,6 @@ def _load(claim: FileClaim) -> bool:
     if check.mode is FileMode.FULL:
         _end_missing(claim, check, writer)
     return is_test
-
-
-def _day_begun(tx: Tx, file: model.EligibilityFile) -> str:
-    """The day on which the file began, where the members live, at the earliest: a day that may
-    still last counts as lost.
-    """
-    account = get_account(tx, file.account_id)
-    return account_day(file.started_at or file.created_at, account.time_zone).earliest
 
 
 def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
@@ -210,6 +203,7 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
         started_at=file.started_at or claim.clock(),
         mode=check.mode,
         file_date=check.file_date,
+        sender=header.sender,
         rows_total=check.rows,
         members_before=members_before,
         format=header.format,
@@ -224,48 +218,34 @@ def _rehearse(claim: FileClaim, check: CheckResult, today: str) -> None:
     person has to approve it.
     """
     if not needs_rehearsal(claim.file, check):
-        _refuse_without_approval(claim, check, None, today)
+        _hold_if_needed(claim, check, None, today)
         return
     with dry_run(claim.options.uniqueness, SCRATCH_TABLES) as scratch:
         forecast = rehearse(claim, check, scratch, today)
         if claim.file.dry_run:
             claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)
-        _refuse_without_approval(claim, check, forecast, today)
+        _hold_if_needed(claim, check, forecast, today)
 
 
-def _refuse_without_approval(
+def _hold_if_needed(
     claim: FileClaim, check: CheckResult, forecast: Forecast | None, today: str
 ) -> None:
-    """Raise ApprovalNeeded if a person has to approve the file. The report then lists the members
-    and rows concerned. Without a forecast, the file changes no stored member.
-
-    Each batch of lines is committed by itself; after a death the file is decided again.
+    """Raise ApprovalNeeded if a person has to approve the file. Without a forecast, it changes no
+    stored member.
     """
     tally = forecast.tally() if forecast else Tally()
     find = partial(find_reasons, check=check, tally=tally, today=today)
     reasons = claim.db.ask(partial(find, file=claim.file))
-    if not reasons:
-        return
-    shown = {str(reason.code): reason.number for reason in reasons}
-    with claim.write() as tx:
-        if not claim.file.dry_run:
-            store.delete_outcomes(tx, claim.file.id)
-            claim.save(tx, chunks_done=0, counts={}, codes={})
-        claim.save(tx, approved=False, shown=shown)
-    for lines in list_affected(claim.db, check, forecast):
-        claim.checkpoint(model.FileStep.CHECK, claim.file.rows_done)
-        with claim.write() as tx:
-            claim.save_chunk(tx, lines, rows_done=0)
-    if not claim.file.dry_run:  # whose rows are counted
-        of_members = {model.LOST: tally.lost, model.GAINED: tally.gained}
-        claim.update(counts=claim.file.counts | {name: n for name, n in of_members.items() if n})
-    raise ApprovalNeeded(reasons)
+    hold(claim, reasons, tally, list_affected(claim.db, check, forecast))
 
 
 def _end_missing(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
-    """End the members that a full file omits."""
+    """End the members that a full file omits, without those that a refused row may mean."""
     ended = 0
-    for rows in find_ends(claim.db, claim.file, check):
+    refused = list_refused(claim.db, claim.file) if claim.file.counts.get(model.REFUSED) else ()
+    kept = kept_by_refused(claim, check, refused)
+    listed = list_kept(claim.db, claim.file) if kept else ()  # by a worker that died
+    for rows in find_ends(claim.db, claim.file, check, kept, listed=listed):
         claim.checkpoint(model.FileStep.END, ended)
         if rows:
             writer.write(rows)

@@ -201,6 +201,21 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     return tx.execute(query.limit(1)).scalar()
 
 
+def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[EligibilityFile]:
+    """The plan's applied 834s of the sender (GS02) with a date after a day, the newest first. Undone
+    ones are among them.
+    """
+    query = sa.select(eligibility_files).where(
+        _columns.plan_id == plan_id,
+        _columns.sender == sender,
+        _columns.file_date > after,
+        _columns.state == FileState.DONE,
+        _columns.dry_run.is_(False),
+        _columns.mode != FileMode.COMPARE,
+    )
+    return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+
+
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to
     or are held before that, the newest first. Undos don't count.
@@ -395,6 +410,19 @@ def shown_losses(tx: Tx, file_id: int) -> Sequence[int]:
     listed = (_rows.file_id == file_id) & (_rows.outcome == WOULD_LOSE)
     found = tx.execute(sa.select(_rows.member_id).where(listed).order_by(_rows.member_id))
     return array("q", found.scalars())
+
+
+def list_lines(
+    tx: Tx, file_id: int, *, outcome: str, chunks: range
+) -> list[tuple[int | None, int | None]]:
+    """Place and member of each of the report's lines with the outcome in these chunks, in order.
+    Those that are stored as packed numbers are not among them.
+    """
+    query = sa.select(_rows.place, _rows.member_id).where(
+        _rows.file_id == file_id, _rows.chunk >= chunks.start, _rows.chunk < chunks.stop
+    )
+    query = query.where(_rows.outcome == outcome).order_by(_rows.chunk, _rows.position)
+    return [(place, member_id) for place, member_id in tx.execute(query)]
 
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:

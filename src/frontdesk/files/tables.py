@@ -37,6 +37,7 @@ eligibility_files = sa.Table(
     *required(Id, "size_bytes", default=0),
     *optional(sa.String(64), "sha256"),
     *optional(IsoDate(), "file_date"),
+    *optional(sa.String(15), "sender"),  # GS02 of an 834
     # `members_before`, `members_missing`: the plan's members before a full file was applied, and
     # how many of them it omits.
     *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),

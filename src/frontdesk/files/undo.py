@@ -1,51 +1,116 @@
 """Takes back what a file has changed, a chunk at a time, from its last chunk to its first.
 
+An undo that would take access from too many members is held before its first chunk, as a file is.
 The members, the outcomes and the undo's position are written in ONE transaction per chunk, so
 another worker can continue after a death.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_in_one
-from frontdesk.eligibility import restore
+from frontdesk.eligibility.access_days import AccessNote, AccessPair
 from frontdesk.eligibility.model import Enrolled
-from frontdesk.eligibility.undo import UndoRequest
+from frontdesk.eligibility.undo import (
+    AccessForecast,
+    UndoDryRun,
+    UndoRequest,
+    restore,
+    undo_dry_run,
+)
 from frontdesk.files import model, store
 from frontdesk.files.actions import get_file
+from frontdesk.files.brakes import Limits, list_losses, reasons_of_losses
 from frontdesk.files.claims import FileClaim
+from frontdesk.files.forecast import SCRATCH_TABLES, Cause, Forecast, ForecastPair
+from frontdesk.files.holds import day_begun, hold, shown_losses
 from frontdesk.files.load import faults_of
 
 
 def undo_rows(claim: FileClaim, undone_id: int) -> None:
-    """Take back the remaining chunks of the undone file. Raises Stopped, LostClaim, Unavailable."""
+    """Take back the remaining chunks of the undone file. Raises ApprovalNeeded, Stopped, LostClaim,
+    Unavailable.
+    """
     undone = claim.db.ask(partial(get_file, key=model.FileKey(undone_id)))
     if claim.file.started_at is None:
         rows = sum(undone.counts.get(name, 0) for name in model.CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
+    today = claim.db.ask(partial(day_begun, file=claim.file))
+    if claim.file.step is model.FileStep.CHECK:
+        _hold_if_too_many_lose(claim, undone, today)
+        with claim.write() as tx:  # the report may have the lists of a held undo
+            store.delete_outcomes(tx, claim.file.id)
+            claim.save(tx, step=model.FileStep.APPLY, chunks_done=0, counts={}, codes={})
     remaining = undone.chunks_done - claim.file.chunks_done
     for chunk in reversed(range(remaining)):
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
-        _undo_chunk(claim, undone, chunk)
+        _undo_chunk(claim, undone, chunk, today)
 
 
-def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int) -> None:
-    """Restore the members that the chunk has changed, in one transaction."""
-    file = claim.file
-    outcomes = claim.db.ask(partial(store.chunk_outcomes, file_id=undone.id, chunk=chunk))
-    changed = [outcome for outcome in reversed(outcomes) if outcome.outcome in model.CHANGED]
-    request = UndoRequest(
+def _hold_if_too_many_lose(claim: FileClaim, undone: model.EligibilityFile, today: str) -> None:
+    """Raise ApprovalNeeded if the undo would take access from too many members."""
+    with undo_dry_run(SCRATCH_TABLES) as dry_run:
+        forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
+        for pairs in forecast_undo(claim, undone, dry_run):
+            forecast.note_pairs(pairs)
+        tally = forecast.tally()
+        limits = Limits.of(
+            claim.db.ask(partial(store.get_file_settings, account_id=undone.account_id))
+        )
+        find = partial(reasons_of_losses, tally=tally, limits=limits, today=today)
+        reasons = claim.db.ask(partial(find, file=claim.file))
+        hold(claim, reasons, tally, list_losses(forecast))
+
+
+def forecast_undo(
+    claim: FileClaim, undone: model.EligibilityFile, dry_run: UndoDryRun
+) -> Iterator[list[ForecastPair]]:
+    """What the undo would do to the access of members, by its own decisions, a chunk at a time."""
+    done = 0
+    for chunk in reversed(range(undone.chunks_done)):
+        claim.checkpoint(model.FileStep.CHECK, done)
+        changed = _changed_rows(claim, undone, chunk)
+        member_ids = [row.member_id for row in changed]
+        forecasts = dry_run.forecast(claim.db, member_ids, _request(claim, undone))
+        yield [_pair_of(each) for each in forecasts if isinstance(each, AccessForecast)]
+        done += len(changed)
+    claim.checkpoint(model.FileStep.CHECK, done)
+
+
+def _pair_of(found: AccessForecast) -> ForecastPair:
+    owner = (found.member_id, found.external_id, found.plan_id)
+    return ForecastPair(*owner, AccessPair(found.before, found.after), Cause.UNDO)
+
+
+def _request(claim: FileClaim, undone: model.EligibilityFile) -> UndoRequest:
+    return UndoRequest(
         undone_file_id=undone.id,
-        file_id=file.id,
-        client=file.client,
-        request_id=file.request_id,
+        file_id=claim.file.id,
+        client=claim.file.client,
+        request_id=claim.file.request_id,
         now=claim.clock(),
         uniqueness=claim.options.uniqueness,
     )
 
+
+def _changed_rows(
+    claim: FileClaim, undone: model.EligibilityFile, chunk: int
+) -> list[model.RowOutcome]:
+    """The rows of the chunk that have changed a member, the last row first."""
+    outcomes = claim.db.ask(partial(store.chunk_outcomes, file_id=undone.id, chunk=chunk))
+    return [outcome for outcome in reversed(outcomes) if outcome.outcome in model.CHANGED]
+
+
+def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int, today: str) -> None:
+    """Restore the members that the chunk has changed, in one transaction."""
+    changed = _changed_rows(claim, undone, chunk)
+    request = _request(claim, undone)
+
     def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
-        restored = [*map(_restored, changed, results)]
+        restored = [
+            _restored(row, result, today) for row, result in zip(changed, results, strict=True)
+        ]
         claim.save_chunk(tx, restored, rows_done=len(changed))
 
     member_ids = [outcome.member_id for outcome in changed]
@@ -53,11 +118,13 @@ def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int) -> 
     claim.refresh()
 
 
-def _restored(outcome: model.RowOutcome, result: Enrolled | Exception) -> model.RowOutcome:
+def _restored(
+    outcome: model.RowOutcome, result: Enrolled | Exception, today: str
+) -> model.RowOutcome:
     """The line of the undo's report about a row of the undone file."""
-    if isinstance(result, Enrolled):
-        return model.RowOutcome(
-            outcome.place, outcome.external_id, result.outcome.value, outcome.member_id
-        )
-    refused = model.RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
-    return refused._replace(member_id=outcome.member_id)
+    row = (outcome.place, outcome.external_id)
+    if not isinstance(result, Enrolled):
+        refused = model.RowOutcome.refused(*row, faults_of(result))
+        return refused._replace(member_id=outcome.member_id)
+    access = tuple(AccessNote.of(result.access, today)) if result.access else ()
+    return model.RowOutcome(*row, result.outcome.value, outcome.member_id, access=access)

@@ -21,6 +21,7 @@ from frontdesk.formats.x12_loop import MemberLoop, Segment, Transaction, element
 
 ISA_LENGTH = 106
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1]  # without ISA16
+LONGEST_SENDER = 15  # characters of GS02, by the guide
 _FILLER = " \t\r\n\x1a\0"  # around interchanges of old systems
 _LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}", re.IGNORECASE)
 # Before one of these, the end of a line is the end of a segment.
@@ -271,6 +272,7 @@ class Envelope:
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
         self._began_at = 0
         self.day = ""  # on which the group was made, as YYYY-MM-DD
+        self.sender = ""  # GS02 of the first group of 834s
         self.usage = ""  # ISA15: P for production, T for a test
         self.is_foreign = False  # the group is of another kind, such as acknowledgements (999)
 
@@ -318,6 +320,8 @@ class Envelope:
             is_ours = version.startswith((GUIDE, OLDER_GUIDE))
             self.day = x12_date(element(segment, 4))
             self.is_foreign = element(segment, 1).upper() not in ("", KIND) and not is_ours
+            if not (self.sender or self.is_foreign):
+                self.sender = element(segment, 2)[:LONGEST_SENDER]
             if not version.startswith(GUIDE):
                 self._note(f"another version than {GUIDE}A1 (GS08)")
             is_ours |= version in _VERSIONS
@@ -375,6 +379,11 @@ class X12Reader:
     @property
     def is_test(self) -> bool:
         return self._envelope.usage == _TEST
+
+    @property
+    def sender(self) -> str:
+        """GS02 of the first group; "" before it was read, or if it is blank."""
+        return self._envelope.sender
 
     def note(self, fault: str) -> None:
         """Note a small fault with a clear meaning; `fault` is what the file has, in words."""

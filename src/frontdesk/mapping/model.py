@@ -126,7 +126,7 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class FileHeader:
     """The data at the beginning of a file. `file_date` is `YYYY-MM-DD`. `is_test`: it says that it is
-    a test (ISA15 of an 834).
+    a test (ISA15 of an 834). `sender` is GS02 of an 834.
 
     `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no
     field. `columns` are what a table's rows are read by: its delimiter and the names of its
@@ -140,6 +140,7 @@ class FileHeader:
     columns: Sequence[str] = ()
     encoding: str | None = None
     is_test: bool = False
+    sender: str | None = None
 
 
 REPEATED = fault_of(codes.rows.REPEATED_DIFFERENTLY)

@@ -4,7 +4,7 @@ body; JSON objects as the rows of one (docs/file-formats.md).
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress, groupby, islice
@@ -214,18 +214,21 @@ class TableColumns:
                 "quote a cell with a delimiter"
             )
             fault = Fault("row", codes.rows.WRONG_COLUMN_COUNT, message)
-        if fault is None and self._makers and self._is_too_long(cells):
+        is_too_long = bool(self._makers) and self._is_too_long(cells)
+        if fault is None and is_too_long:
             fault = _TOO_LONG
         if fault is not None:
-            return _refused(place, self._key(cells), fault)
+            refused = _refused(place, self._key(cells), fault)
+            if fault is _CELL_ERROR and len(cells) == self.width and not is_too_long:
+                refused.stated_values = _stated(self._values(cells))
+            return refused
         values = self._values(cells)
         row = self._placed(place, values) if self._are_read_whole else Row(place, values)
         if not _applies(self._ends, cells):
             return row
         values = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
-        stated = {name: value for name, value in row.values.items() if name in STATED_FIELDS}
         ended = replace(row, values=values, action=Action.END, context=_ENDS, family="")
-        ended.stated_values = stated
+        ended.stated_values = row.stated_values or _stated(row.values)
         return ended
 
     def _values(self, cells: Sequence[str]) -> dict[str, object]:
@@ -262,7 +265,9 @@ class TableColumns:
         if isinstance(plan, str) and self._mapping.plans:
             plan = self._mapping.plans.get(plan)
             if not plan:
-                return _refused(place, values.get(KEY), UNKNOWN_PLAN)
+                refused = _refused(place, values.get(KEY), UNKNOWN_PLAN)
+                refused.stated_values = _stated(values)
+                return refused
         return Row(place, values, plan=plan if isinstance(plan, str) else None, family=family)
 
     def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int]:
@@ -328,6 +333,11 @@ def _hider(target: str, positions: Sequence[int], persons: PersonColumns) -> Hid
 def _refused(place: int, key: object, fault: Fault) -> Row:
     """It has its key for the report, and so that the member does not count as missing."""
     return Row(place, {KEY: key} if key else {}, faults=(fault,))
+
+
+def _stated(values: Mapping[str, object]) -> dict[str, object]:
+    """What the values say of the person."""
+    return {name: value for name, value in values.items() if name in STATED_FIELDS}
 
 
 def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:

@@ -108,7 +108,9 @@ def read_x12(
     reader = X12Reader(source, options.mode, verifies_full=verifies_full, is_lenient=is_lenient)
     first = reader.begin()
     is_test = reader.is_test and mapping.tests != APPLIED
-    header = model.FileHeader(Format.X12, first.mode, first.file_date, is_test=is_test)
+    header = model.FileHeader(
+        Format.X12, first.mode, first.file_date, is_test=is_test, sender=reader.sender or None
+    )
     return header, _items(reader, mapping, options)
 
 
@@ -226,7 +228,11 @@ class MemberReader:
         self._part = part
         for position in loop.nested:
             fault = fault_of(codes.rows.NESTED_DEPENDENT)
-            yield _placed(model.Row(place + position, {}, faults=(fault,)), loop)
+            family = StatedPerson(family=self._names.person(loop).family)
+            row = model.Row(
+                place + position, {}, faults=(fault,), context=RowContext(person=family)
+            )
+            yield _placed(row, loop)
 
     def _flush(self) -> Iterator[model.Row]:
         loops = self._loops
@@ -244,8 +250,9 @@ class MemberReader:
         last = placed[-1][1]
         if len(placed) > 1 and _are_of_two_people(self._names.person(loop) for _, loop in placed):
             for place, loop in placed:
-                faults = (model.IDENTIFIER_SHARED,)
-                yield _placed(model.Row(place, {"external_id": loop.key}, faults=faults), loop)
+                row = model.Row(place, {"external_id": loop.key}, faults=(model.IDENTIFIER_SHARED,))
+                row.context = RowContext(person=self._names.person(loop))
+                yield _placed(row, loop)
             return
         row = _placed(read_member(placed, self._names, part), placed[0][1])
         if len(placed) > APART_LIMIT:

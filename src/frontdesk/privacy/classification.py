@@ -134,7 +134,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "eligibility_files": _columns(
         id=["id", "account_id", "plan_id", "undoes_id"],
         persons=["sha256", "file_name", "ignored"],
-        account=["mapping", "mapping_name"],
+        account=["mapping", "mapping_name", "sender"],
         fact=[
             "format",
             "encoding",

@@ -140,6 +140,7 @@ class FileProblem(TypedDict):
         "begins_later",
         "too_many_ends",
         "too_many_placeholders",
+        "older_than_applied",
         "overtaken",
         "needs_mapping",
         "only_compared",

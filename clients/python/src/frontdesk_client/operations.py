@@ -576,7 +576,7 @@ def note(found: Reconciliation, line: ReportLine) -> None:
     match line["outcome"]:
         case "created":
             found.missing_there.append(name)
-        case "would_end":
+        case "would_end" | "kept":
             found.missing_here.append(name)
         case "moved":
             found.other_plan[name] = line["left_plan"]
