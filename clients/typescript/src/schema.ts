@@ -909,11 +909,7 @@ export interface components {
              *     - `internal`: A fault of the service; applied rows stay applied, and the report lists them.
              * @enum {string}
              */
-<<<<<<< HEAD
-            code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
-=======
             code: "empty" | "no_rows" | "no_header" | "no_key_column" | "repeated_column" | "missing_column" | "unknown_encoding" | "wrong_encoding" | "not_text" | "not_workbook" | "bad_workbook" | "old_workbook" | "encrypted_workbook" | "no_sheet" | "sheet_too_large" | "bad_json_array" | "line_too_long" | "rows_run_together" | "cut_off" | "not_gzip" | "too_large" | "zip_bomb" | "looks_like_ssn" | "not_x12" | "wrong_version" | "wrong_order" | "wrong_count" | "unknown_purpose" | "wrong_date" | "mixed_purposes" | "too_many_moves" | "too_many_other_people" | "too_many_similar" | "too_many_lose_access" | "begins_later" | "too_many_ends" | "too_many_placeholders" | "older_than_applied" | "overtaken" | "needs_mapping" | "only_compared" | "only_tested" | "all_refused" | "too_many_rows" | "bad_mapping" | "internal";
->>>>>>> main
             /** @description The reason in words; it never repeats what the file says. */
             message: string;
             /** @description Row (834: segment) at fault; the first is 1. */
@@ -1000,10 +996,7 @@ export interface components {
                 would_move?: number;
                 would_be_similar?: number;
                 would_be_other?: number;
-<<<<<<< HEAD
-=======
                 kept?: number;
->>>>>>> main
                 refused?: number;
                 skipped?: number;
                 warned?: number;
@@ -2824,11 +2817,7 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
-<<<<<<< HEAD
-        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "refused" | "skipped" | "warned" | "lost" | "gained";
-=======
         report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "kept" | "refused" | "skipped" | "warned" | "lost" | "gained";
->>>>>>> main
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -4765,10 +4754,7 @@ export interface operations {
              *     - `not_stored`: A fault of the service; send the row again.
              *     - `differs`: Only compared: the stored record has another value.
              *     - `ended_by_absence`: A full file omits the member.
-<<<<<<< HEAD
-=======
              *     - `kept_because_of`: A full file omits the member, whose access goes on, because a refused row has the same family, or the same names and birth date. Correct that row; if its number was given to somebody new, rename the stored member with the number first.
->>>>>>> main
              *     - `loses_access`: The member would lose access on some day from today on.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
