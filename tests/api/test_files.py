@@ -135,7 +135,7 @@ def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
     assert (undo.status_code, undo.json()["data"]["undoes_id"]) == (202, file_id)
     assert undo.headers["Location"] == f"{BASE_URL}{files.path}/{undo.json()['data']['id']}"
     assert files.work()
-    assert files.file(undo)["counts"] == {"withdrawn": 1}
+    assert files.file(undo)["counts"] == {"withdrawn": 1, "lost": 1}
     assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [
         undo.json()["data"]["id"]
     ]

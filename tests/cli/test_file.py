@@ -60,7 +60,10 @@ def test_a_file_is_loaded_and_undone(
         "3,E00002,created,,,,,,,,,",
     ]
     undone = cli.json("file", "undo", "2")
-    assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2})
+    assert (undone["undoes_id"], undone["counts"]) == (
+        2,
+        {"withdrawn": 2, "lost": 2},
+    )
     assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
     assert "can't be written" in cli.refused(
@@ -133,7 +136,7 @@ def test_a_file_that_would_end_too_many_is_held(
     rehearsed = cli.run(*full, "--dry-run")
     assert (held.exit_code, rehearsed.exit_code) == (4, 4)
     assert "The real run would be held" in rehearsed.stdout
-    assert "30 of the 40 members with access under plan plan-1 would lose it" in held.stdout
+    assert "30 of the 40 members with access under plan gold would lose it" in held.stdout
     assert "30 of the plan's 40 members would be ended" in held.stdout
     approved = cli.json("file", "approve", "2")
     assert approved["counts"] == {"unchanged": 10, "ended": 30, "lost": 30}
