@@ -17,7 +17,7 @@ from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility import enrol
+from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
@@ -275,6 +275,16 @@ class Installation:
         moved = self.desk.load(csv_of(rows[:1]), plan=1)
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
+        self._begin_tomorrow(rows[1])
+
+    def _begin_tomorrow(self, of_today: dict[str, Any]) -> None:
+        """A member of another plan from tomorrow on: a worker moves it."""
+        tomorrow = (self.clock() + timedelta(days=1)).date().isoformat()
+        self.desk.load(csv_of([of_today | {"effective_date": tomorrow}]), plan=1)
+        for after in (None, ("2000-01-01", 0)):
+            with self.db.write() as tx:
+                page = derive_due(tx, now=self.clock() + timedelta(days=2), after=after)
+            assert page.derived == (after is None)
 
         self._approve_late(f"F{n}")
 

@@ -129,7 +129,7 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
     assert as_said == as_in_a_real_run(desk.report(done))
     undo = desk.undo(done)
     assert (undo.counts, undo.rows_done, undo.rows_total) == (
-        {"restored": 59, "withdrawn": 1},
+        {"restored": 59, "withdrawn": 1, "lost": 1, "gained": 59},
         60,
         60,
     )
@@ -320,9 +320,9 @@ def test_an_undo_takes_the_reopening_back_and_a_later_file_reopens_again(desk: D
     back = desk.load(BOTH, full=True)
     after = desk.members()
     undo = desk.undo(back)
-    assert (undo.counts, desk.members()) == ({"restored": 1}, before)
+    assert (undo.counts, desk.members()) == ({"restored": 1, "lost": 1}, before)
     redo = desk.undo(undo)
-    assert (redo.counts, desk.members()) == ({"restored": 1}, after)
+    assert (redo.counts, desk.members()) == ({"restored": 1, "gained": 1}, after)
     desk.undo(redo)
     assert desk.load(BOTH, full=True).counts == {"unchanged": 1, "reopened": 1, "gained": 1}
     entries = desk.db.ask(lambda tx: list_history(tx, before["E00002"]["id"]))

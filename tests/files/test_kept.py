@@ -245,7 +245,7 @@ def test_a_worker_that_dies_leaves_the_kept_members_to_the_next(
     assert done.counts == {"unchanged": 14, "refused": 2, "ended": 4, "kept": 2, "lost": 4}
     assert set(kept_rows(desk, done)) == {"E00015", "E00016"}
     undone = desk.undo(done)
-    assert undone.counts == {"restored": 4}
+    assert undone.counts == {"restored": 4, "gained": 4}
 
 
 def test_a_file_without_refused_rows_is_read_twice_only(

@@ -214,4 +214,4 @@ def test_a_forecast_of_a_member_that_the_file_wrote_twice(
     rows = [{"external_id": f"E0000{n}", "expiry_date": end} for n, end in enumerate(ends, 1)]
     file = desk.load(lines_of(rows))
     assert file.counts["updated"] == 2
-    assert check_forecast(desk, file).counts == {"restored": 2}
+    assert check_forecast(desk, file).counts["restored"] == 2
