@@ -54,16 +54,15 @@ def test_a_file_is_loaded_and_undone(
     lines = cli.text("file", "report", "2").splitlines()
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
-        "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal,"
-        "access_before,access_after",
+        (
+            "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal,"
+            "access_before,access_after"
+        ),
         "2,E00001,created,,,,,,,,,",
         "3,E00002,created,,,,,,,,,",
     ]
     undone = cli.json("file", "undo", "2")
-    assert (undone["undoes_id"], undone["counts"]) == (
-        2,
-        {"withdrawn": 2, "lost": 2},
-    )
+    assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2, "lost": 2})
     assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
     assert "can't be written" in cli.refused(
