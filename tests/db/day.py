@@ -17,7 +17,7 @@ from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility import enrol
+from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
@@ -64,7 +64,6 @@ from tests.factories import (
     second_token,
 )
 from tests.files.loading import Desk, csv_of, row
-from tests.formats.reading import interchange, person, transaction
 from tests.worker.conftest import Post
 
 
@@ -275,22 +274,16 @@ class Installation:
         moved = self.desk.load(csv_of(rows[:1]), plan=1)
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
+        self._begin_tomorrow(rows[1])
 
-        self._approve_late(f"F{n}")
-
-    def _approve_late(self, family: str) -> None:
-        """An 834 is held, since it is older than the last one of its sender; meanwhile its member is
-        changed.
-        """
-        loop = person(family=family, last=f"Sample{family}", number="REF*17*01~")
-        days = ("20261119", "20261118")
-        _, held = (self.desk.load(interchange(transaction(loop, day=d)).encode()) for d in days)
-        assert held.state == "held"
-        self.clock.advance(1)
-        changed = loop.replace("*02134~", "*02135~")
-        newer = interchange(transaction(changed, day="20261120")).encode()
-        assert self.desk.load(newer).counts["updated"] == 1
-        assert self.desk.approve(held).codes == {"changed_since": 1}
+    def _begin_tomorrow(self, of_today: dict[str, Any]) -> None:
+        """A member of another plan from tomorrow on: a worker moves it."""
+        tomorrow = (self.clock() + timedelta(days=1)).date().isoformat()
+        self.desk.load(csv_of([of_today | {"effective_date": tomorrow}]), plan=1)
+        for after in (None, ("2000-01-01", 0)):
+            with self.db.write() as tx:
+                page = derive_due(tx, now=self.clock() + timedelta(days=2), after=after)
+            assert page.derived == (after is None)
 
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"

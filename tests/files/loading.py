@@ -73,6 +73,13 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+def coverages_of(member: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The coverages of a stored member, which SQLite keeps as text."""
+    found = member["coverages"]
+    coverages: list[dict[str, Any]] | None = json.loads(found) if isinstance(found, str) else found
+    return coverages
+
+
 class Desk:
     """Hands in files of one customer's plan and works on them."""
 
@@ -178,8 +185,15 @@ class Desk:
         place = {plan: position for position, plan in enumerate(self.customer.plan_ids)}
         own = dict.fromkeys(("id", "account_id", "person_digest", "family_digest"))
         found = sorted(self.members().items(), key=lambda each: str(each[0]))
+
+        def placed(coverages: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+            """The coverages without the numbers of plans."""
+            return coverages and [each | {"plan": place[each["plan"]]} for each in coverages]
+
         records = [
-            member | own | {"plan_id": place[member["plan_id"]]}
+            member
+            | own
+            | {"plan_id": place[member["plan_id"]], "coverages": placed(coverages_of(member))}
             for _, member in found
             if member["account_id"] == self.customer.account_id
         ]
@@ -192,7 +206,11 @@ class Desk:
             (
                 key,
                 outcome,
-                {**changes, "plan_id": [*map(place.get, changes.get("plan_id", ()))]},
+                {
+                    **changes,
+                    "plan_id": [*map(place.get, changes.get("plan_id", ()))],
+                    "coverages": [*map(placed, changes.get("coverages", ()))],
+                },
                 at,
             )
             for key, outcome, changes, at in rows

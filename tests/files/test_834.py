@@ -149,18 +149,19 @@ NEXT = "HD*021**PPO*Next~DTP*348*D8*20260101~"
 @pytest.mark.parametrize(
     ("change", "told", "found"),
     [
-        (member("001", DELETED), "", ENDED_AT_ONCE),
-        (member("024", DELETED), "", ENDED_AT_ONCE),
-        (member("024", DELETED, "DTP*357*D8*20261031~"), "", ENDED_AT_ONCE),
-        (member("001", ADD + DELETED), "", ENDED_AT_ONCE),
-        (member("001", DELETED + DENTAL), "", ENDED_AT_ONCE),
+        (member("001", DELETED), "ends_on_first_day", ENDED_AT_ONCE),
+        (member("024", DELETED), "ends_on_first_day", ENDED_AT_ONCE),
+        (member("024", DELETED, "DTP*357*D8*20261031~"), "ends_on_first_day", ENDED_AT_ONCE),
+        (member("001", ADD + DELETED), "ends_on_first_day", ENDED_AT_ONCE),
+        (member("001", DELETED + DENTAL), "ends_on_first_day", ENDED_AT_ONCE),
         (member("001", "HD*002**HLT*Gold~"), "ends_on_first_day", ENDED_AT_ONCE),
-        (member("001", DELETED.replace("2026", "2025")), "ends_on_first_day", ENDED_AT_ONCE),
+        # Another coverage than the one that is stored was never effective.
+        (member("001", DELETED.replace("2026", "2025")), "other_coverage_open", OPEN),
         # Beside another coverage that counts, a deleted one is none.
         (member("001", DELETED + NEXT), "", ("2026-01-01", None, "Next")),
         (member("001", NEXT + DELETED), "", ("2026-01-01", None, "Next")),
         (member("001", DELETED + ADD.replace("0101", "0201")), "", ("2026-02-01", None, "Gold")),
-        (member("001", DELETED + NEXT_ENDS), "", ("2026-01-01", "2026-10-31", "Next")),
+        (member("001", DELETED + NEXT_ENDS), "", ("2026-01-01", "2026-10-31", "Gold")),
     ],
 )
 def test_a_deleted_coverage_ends_access_on_its_first_day_unless_another_counts(
@@ -178,9 +179,9 @@ def test_an_end_and_a_later_beginning_leave_access_open_in_two_files_and_in_one(
     desk.load_834(member("001", end + begin))
     assert access(desk) == ("2026-01-01", None, "Next"), "the access that holds until then is kept"
     desk.load_834(member("024", end.replace("1130", "1031")))
-    assert access(desk)[1] == "2026-10-31"
+    assert access(desk) == ("2026-12-01", None, "Next"), "the gap is the sender's"
     desk.load_834(member("021", begin.replace("1201", "1101")))
-    assert access(desk) == ("2026-11-01", None, "Next")
+    assert access(desk) == ("2026-01-01", None, "Next")
     desk.load_834(kim(coverage=end + begin))
     assert access(desk, "FAMILY1-02") == ("2026-12-01", None, "Next")
 
@@ -193,8 +194,8 @@ TEETH = member("021", DENTAL)
 @pytest.mark.parametrize(
     ("loops", "found"),
     [
-        ([HMO_ENDS, PPO_BEGINS], ("2026-11-01", None, "Next")),
-        ([PPO_BEGINS, HMO_ENDS], ("2026-11-01", None, "Next")),
+        ([HMO_ENDS, PPO_BEGINS], ("2026-01-01", None, "Next")),
+        ([PPO_BEGINS, HMO_ENDS], ("2026-01-01", None, "Next")),
         ([TEETH, SUBSCRIBER], OPEN),
         ([SUBSCRIBER, TEETH], OPEN),
         ([SUBSCRIBER, HMO_ENDS], ("2026-01-01", "2026-10-31", "Gold")),

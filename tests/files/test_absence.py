@@ -67,22 +67,28 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
         (
             300,
             269,
-            "31 of the 300 members with access under plan plan-0 would lose it (more than 25, and "
-            "more than 10 %): 31 from 2026-11-21 on because the file omits them.",
+            (
+                "31 of the 300 members with access under plan plan-0 would lose it (more than 25, and "
+                "more than 10 %): 31 from 2026-11-21 on because the file omits them."
+            ),
         ),
         (300, 270, None),
         (
             20,
             10,
-            "10 of the 20 members with access under plan plan-0 would lose it (half of them or "
-            "more): 10 from 2026-11-21 on because the file omits them.",
+            (
+                "10 of the 20 members with access under plan plan-0 would lose it (half of them or "
+                "more): 10 from 2026-11-21 on because the file omits them."
+            ),
         ),
         (20, 11, None),
         (
             6,
             2,
-            "4 of the plan's 6 members would be ended, and the file has 2 rows, less than half of "
-            "the 6 rows of the last full one.",
+            (
+                "4 of the plan's 6 members would be ended, and the file has 2 rows, less than half of "
+                "the 6 rows of the last full one."
+            ),
         ),
         (6, 3, None),
     ],
@@ -104,7 +110,8 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
     assert set(desk.ends().values()) == {None}
     listed = {line["external_id"] for line in desk.report(held) if line["outcome"] == "would_lose"}
     assert listed == {f"E{n:05d}" for n in range(1, 60)}
-    assert (held.counts, held.codes) == ({"would_lose": 59}, {"loses_access": 59})
+    assert held.counts == {"would_lose": 59, "lost": 59}
+    assert held.codes == {"loses_access": 59}
     assert {line["hint"] for line in desk.report(held)} == {
         f"The last day of access would be {ENDED}, because the file omits them.",
         "The last day of access would be 2027-01-01, because the file omits them.",
@@ -122,7 +129,7 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
     assert as_said == as_in_a_real_run(desk.report(done))
     undo = desk.undo(done)
     assert (undo.counts, undo.rows_done, undo.rows_total) == (
-        {"restored": 59, "withdrawn": 1},
+        {"restored": 59, "withdrawn": 1, "lost": 1, "gained": 59},
         60,
         60,
     )
@@ -313,9 +320,9 @@ def test_an_undo_takes_the_reopening_back_and_a_later_file_reopens_again(desk: D
     back = desk.load(BOTH, full=True)
     after = desk.members()
     undo = desk.undo(back)
-    assert (undo.counts, desk.members()) == ({"restored": 1}, before)
+    assert (undo.counts, desk.members()) == ({"restored": 1, "lost": 1}, before)
     redo = desk.undo(undo)
-    assert (redo.counts, desk.members()) == ({"restored": 1}, after)
+    assert (redo.counts, desk.members()) == ({"restored": 1, "gained": 1}, after)
     desk.undo(redo)
     assert desk.load(BOTH, full=True).counts == {"unchanged": 1, "reopened": 1, "gained": 1}
     entries = desk.db.ask(lambda tx: list_history(tx, before["E00002"]["id"]))

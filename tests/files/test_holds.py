@@ -62,12 +62,14 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(
 ) -> None:
     held = sent_to_the_other_plan(desk, FORMATS[kind](row(n) for n in range(MANY)), mode=mode)
     first, second = desk.customer.plan_ids
-    said = "26 of the file's 26 rows would move members here from other plans, more than 25."
+    said = "26 of the file's 26 rows would move members here from other plans: more than 25, and "
+    said += "more than 10 %."
     assert held.problem == {"code": "too_many_moves", "message": said, "place": None}
     assert (held.state, held.rows_done) == ("held", 0)
     assert (held.counts, held.codes) == ({"would_move": MANY}, {"leaves_plan": MANY})
     name = desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first]
-    line: dict[str, Any] = {"row": None, "external_id": next(iter(desk.members()))}
+    first_row = {"csv": 2, "xlsx": 2, "834": 8}.get(kind, 1)
+    line: dict[str, Any] = {"row": first_row, "external_id": next(iter(desk.members()))}
     line |= {
         "outcome": "would_move",
         "code": "leaves_plan",
@@ -75,6 +77,7 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(
         "hint": f"The member would leave plan {first}.",
     }
     rest: dict[str, Any] = {"changed": [], "left_plan": name, "transaction": None, "ordinal": None}
+    rest |= dict.fromkeys(("access_before", "access_after"), "2026-01-01/..")
     assert desk.report(held)[0] == line | rest
     assert plans(desk) == {first}
     done = desk.approve(held)
@@ -119,17 +122,22 @@ def test_rows_that_name_another_plan_than_that_of_their_members_are_held(desk: D
 def test_a_full_file_of_another_plan_says_both_what_it_would_move_and_end(desk: Desk) -> None:
     desk.load(HUNDRED, plan=1)
     held = sent_to_the_other_plan(desk, full=True)
-    moves = "26 of the file's 26 rows would move members here from other plans, more than 25. "
-    assert moves + "60 of the plan's 60 members would be ended, more than 25." in str(held.problem)
-    assert held.counts == {"would_move": MANY, "would_end": 60}
+    said = (
+        "26 of the file's 26 rows would move members here from other plans: more than 25, and more "
+        "than 10 %. 60 of the 60 members with access under plan plan-1 would lose it (more than 25, "
+        "and more than 10 %): 60 from 2026-11-21 on because the file omits them. 60 of the plan's "
+        "60 members would be ended, and the file has 26 rows, less than half of the 60 members."
+    )
+    assert (held.problem or {})["message"] == said
+    assert held.counts == {"would_move": MANY, "would_lose": 60, "lost": 60}
     dry = desk.load(WRONG_PLAN, plan=1, full=True, dry_run=True)
     assert (dry.state, dry.problem, dry.needs_approval) == ("done", held.problem, True)
-    assert dry.counts == {"moved": MANY, "would_move": MANY, "would_end": 60}
-    assert desk.report(dry)[MANY:] == desk.report(held)
+    assert dry.counts == {"moved": MANY, "would_end": 60} | held.counts
+    assert desk.report(dry)[MANY + 60 :] == desk.report(held)
     done = desk.approve(held)
     assert (done.state, done.counts, done.members_missing) == (
         "done",
-        {"moved": MANY, "ended": 60},
+        {"moved": MANY, "ended": 60, "lost": 60},
         60,
     )
 
@@ -153,13 +161,13 @@ def test_a_full_file_with_an_unreadable_identifier_waits_for_approval(
         "no member is missing"
     )
     held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
-    assert (held.state, held.counts) == ("held", {"would_end": 1})
+    assert (held.state, held.counts) == ("held", {"would_lose": 1, "lost": 1})
     assert [text in str(held.problem) for text in ("too_many_ends", "can't be read")] == [
         True,
         True,
     ]
     assert set(desk.ends().values()) == {None}
-    assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
+    assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1, "lost": 1}
 
 
 def test_a_sender_that_gave_everybody_a_new_number_is_held(desk: Desk) -> None:
@@ -194,7 +202,7 @@ def test_a_cancelled_file_has_moved_and_ended_no_member_and_overtakes_none(desk:
     parts = desk.count("file_parts")
     assert desk.cancel(wrong).state == "cancelled"
     assert (desk.members(), desk.count("file_parts")) == (before, parts - 1)
-    assert desk.approve(older).counts == {"unchanged": 1, "ended": 59}
+    assert desk.approve(older).counts == {"unchanged": 1, "ended": 59, "lost": 59}
 
 
 @pytest.mark.parametrize("newest", [CHANGE, FULL])
@@ -247,15 +255,16 @@ def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
 def test_a_worker_that_dies_while_it_lists_leaves_no_gaps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.absence.LISTED_TOGETHER", 7)
+    monkeypatch.setattr("frontdesk.files.brakes.LISTED_TOGETHER", 7)
     desk.load(csv_of(row(n) for n in range(60)))
     file = desk.hand_in(csv_of([row(0)]), full=True)
-    looks = iter([False] * 13 + [True])
-    desk.options = replace(desk.options, should_stop=lambda: next(looks, False))
+    running = desk.options
+    desk.options = replace(running, should_stop=lambda: "would_lose" in desk.reread(file).counts)
     stopped = desk.work(file)
-    assert (stopped.state, 0 < stopped.counts["would_end"] < 59) == ("waiting", True)
+    assert (stopped.state, 0 < stopped.counts["would_lose"] < 59) == ("waiting", True)
+    desk.options = running
     held = desk.work(file)
-    assert (held.state, held.counts) == ("held", {"would_end": 59})
+    assert (held.state, held.counts) == ("held", {"would_lose": 59, "lost": 59})
     assert len(desk.report(held)) == 59
 
 
@@ -268,7 +277,7 @@ def test_a_file_killed_while_it_was_being_held_is_held(
     desk.load(WRONG_PLAN)
     file = desk.hand_in(WRONG_PLAN, plan=1)
     with monkeypatch.context() as broken:
-        broken.setattr("frontdesk.eligibility.find_access", be_killed)
+        broken.setattr("frontdesk.files.brakes._would_move", be_killed)
         with pytest.raises(KeyboardInterrupt):
             desk.try_to_work(file, lease_seconds=0.0)
     assert (desk.reread(file).step, desk.reread(file).rows_done) == ("apply", 0)
@@ -330,16 +339,17 @@ def test_a_mapping_can_say_once_that_a_word_stands_for_none(desk: Desk) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "834"])
 def test_rounded_identifiers_hold_a_full_file(desk: Desk, kind: str) -> None:
-    desk.load(csv_of(row(n) for n in range(6)))
+    desk.load(csv_of(row(n) for n in range(12)))
     ruined = ["1.23457E+11", "1.00002E+10", "N/A", "null", "AB\u201300001"]
     # By other names than the stored ones, of which a refused row would keep the member.
     rows = [row(n, external_id=key, last_name="Moore") for n, key in enumerate(ruined)]
-    dry = desk.load(FORMATS[kind]([*rows, row(5)]), full=True, dry_run=True)
+    rest = [row(n) for n in range(5, 12)]
+    dry = desk.load(FORMATS[kind]([*rows, *rest]), full=True, dry_run=True)
     assert (dry.problem or {})["code"] == "too_many_ends"
     assert "The external_id of 5 rows can't be read" in str(dry.problem)
     assert dry.codes["spreadsheet_value"] == 4
     assert dry.codes["lookalike_character"] == 1
-    refused = desk.load(FORMATS[kind]([*rows, row(5)]))
-    assert (refused.counts, len(desk.members())) == ({"refused": 5, "unchanged": 1}, 6)
+    refused = desk.load(FORMATS[kind]([*rows, *rest]))
+    assert (refused.counts, len(desk.members())) == ({"refused": 5, "unchanged": 7}, 12)
     [hint] = {line["hint"] for line in desk.report(refused) if line["code"] == "spreadsheet_value"}
     assert "format the column as text" in hint

@@ -62,7 +62,7 @@ def test_a_widow_under_the_familys_number_ends_nobody_until_her_husband_is_renam
     desk.rename("F400", "F400-John")
     desk.rename(hers, "F400")
     done = load_834(desk, MARY_AS_WIDOW, LEE)
-    assert done.counts == {"updated": 1, "unchanged": 1, "ended": 1}
+    assert done.counts == {"updated": 1, "unchanged": 1, "ended": 1, "lost": 1}
     assert open_keys(desk) == {"F400", "F500"}
     assert desk.members()["F400"]["first_name"] == "Mary"
     assert desk.members()["F400"]["subscriber_relationship"] == "Primary"
@@ -77,7 +77,7 @@ def test_a_widow_under_a_number_of_her_own_is_the_same_person_in_another_role(de
     lee = numbered(LEE, "Lee")
     load_834(desk, numbered(JOHN, "John"), numbered(MARY_AS_WIFE, "Mary"), lee, mapping=BY_CARD)
     file = load_834(desk, numbered(MARY_AS_WIDOW, "Mary"), lee, mapping=BY_CARD)
-    assert file.counts == {"updated": 1, "unchanged": 1, "ended": 1}
+    assert file.counts == {"updated": 1, "unchanged": 1, "ended": 1, "lost": 1}
     assert open_keys(desk) == {"C2", "C3"}
     assert desk.members()["C2"]["subscriber_relationship"] == "Primary"
 
@@ -214,7 +214,7 @@ def test_a_family_that_was_refused_whole_is_kept_among_many(
     listed = [row(n) for n in range(10)]
     renumbered = [row(n, external_id=f"N{n}", member_id=f"N{n}", zipcode="1") for n in (11, 15, 19)]
     file = load(desk, csv_of([renumbered[0], *listed, *renumbered[1:]]))
-    assert file.counts == {"unchanged": 10, "refused": 3, "kept": 3, "ended": 7}
+    assert file.counts == {"unchanged": 10, "refused": 3, "kept": 3, "ended": 7, "lost": 7}
     assert kept_rows(desk, file) == {"E00011": "Row 2", "E00015": "Row 13", "E00019": "Row 14"}
 
 
@@ -242,10 +242,10 @@ def test_a_worker_that_dies_leaves_the_kept_members_to_the_next(
             desk.try_to_work(file, lease_seconds=0.0)
     assert desk.reread(file).step == "end"
     done = desk.work(file)
-    assert done.counts == {"unchanged": 14, "refused": 2, "ended": 4, "kept": 2}
+    assert done.counts == {"unchanged": 14, "refused": 2, "ended": 4, "kept": 2, "lost": 4}
     assert set(kept_rows(desk, done)) == {"E00015", "E00016"}
     undone = desk.undo(done)
-    assert undone.counts == {"restored": 4}
+    assert undone.counts == {"restored": 4, "gained": 4}
 
 
 def test_a_file_without_refused_rows_is_read_twice_only(

@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.cli.file import summary
-from frontdesk.eligibility.decide import DecidedChunk, FileTerms, StoredChunk, decide_chunk
+from frontdesk.eligibility.decide import DecidedChunk, StoredChunk, decide_chunk
 from frontdesk.eligibility.model import Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.events import begin_feed
 from frontdesk.events.tables import events
 from frontdesk.files import set_file_settings
@@ -47,7 +48,6 @@ def load_first(desk: Desk) -> None:
 
 Cause = Callable[[Desk], EligibilityFile]
 CAUSES: dict[str, Cause] = {
-    "a census of next year": lambda desk: desk.load(census(effective_date="2027-01-01")),
     "a last day that is past": lambda desk: desk.load(census(expiry_date="2026-10-31")),
     "a wrong word in a rule": lambda desk: desk.load(
         csv_of((row(n, Status="Active") for n in EVERYBODY), (*COLUMNS, "Status")),
@@ -83,24 +83,22 @@ def test_a_file_that_takes_access_from_everybody_is_held_whatever_the_cause(
 def test_the_sentence_says_how_many_of_which_plan_on_which_days_and_why(desk: Desk) -> None:
     load_first(desk)
     rows = [row(n, expiry_date="2026-10-31") for n in range(12)]
-    rows += [row(n, effective_date="2027-01-01") for n in range(12, 20)]
+    rows += [row(n, expiry_date="2026-12-31") for n in range(12, 20)]
     rows += [row(n) for n in range(20, 24)]
     file = desk.load(csv_of(rows, (*COLUMNS, "expiry_date")), full=True)
-    said = (
-        "26 of the 30 members with access under plan plan-0 would lose it (more than 25, and more "
+    parts = (
+        "26 of the 30 members with access under plan plan-0 would lose it (more than 25, and more",
+        f"than 10 %): 12 from {TODAY} on by the dates of their rows, 8 from 2027-01-01 on by the",
+        "dates of their rows, 6 from 2026-11-21 on because the file omits them.",
     )
-    said += (
-        f"than 10 %): 12 from {TODAY} on by the dates of their rows, 8 from {TODAY} to 2026-12-31 "
-    )
-    said += "by the dates of their rows, 6 from 2026-11-21 on because the file omits them."
+    said = " ".join(parts)
     assert said in (file.problem or {})["message"]
     hints = {line["external_id"]: line["hint"] for line in desk.report(file)}
     assert hints["E00000"] == (
         "The last day of access would be 2026-10-31, by the dates of their rows."
     )
     assert hints["E00012"] == (
-        "There would be no access on 2026-11-20, and none before, by the dates of their rows. "
-        "It would return on 2027-01-01."
+        "The last day of access would be 2026-12-31, by the dates of their rows."
     )
     assert hints["E00029"] == (
         "The last day of access would be 2026-11-20, because the file omits them."
@@ -127,6 +125,34 @@ def test_how_many_may_lose_access_without_approval(
     ended = (row(n, expiry_date="2026-10-31") for n in range(losing))
     file = desk.load(csv_of(ended, (*COLUMNS, "expiry_date")))
     assert (file.state, file.counts["lost"]) == ("held" if is_held else "done", losing)
+
+
+def test_a_census_of_next_year_takes_nothing_and_is_held_if_it_is_full(desk: Desk) -> None:
+    load_first(desk)
+    late = census(effective_date="2027-01-01")
+    done = desk.load(late)
+    assert (done.state, done.counts) == ("done", {"unchanged": MANY, "warned": MANY})
+    assert done.codes == {"stays_until_then": MANY}
+    member = desk.members()["E00001"]
+    assert (str(member["effective_date"]), member["expiry_date"]) == ("2026-01-01", None)
+    desk.undo(done)
+    held = desk.load(late, full=True)
+    assert (held.state, (held.problem or {})["code"]) == ("held", "begins_later")
+    said = (
+        "The access of 30 of the plan's 30 members would begin after today: more than 25, and more "
+    )
+    assert said in str(held.problem)
+    assert "load it with the mode change" in str(held.problem)
+    assert "lost" not in desk.approve(held).counts
+
+
+@ON_SQLITE
+def test_a_full_file_of_members_whose_access_ends_the_day_before_is_not_held(desk: Desk) -> None:
+    """The sender has announced the end of the year before."""
+    desk.load(census(expiry_date="2026-12-31"))
+    renewed = census(effective_date="2027-01-01", expiry_date="2027-12-31")
+    done = desk.load(renewed, full=True)
+    assert (done.problem, done.counts["gained"]) == (None, MANY)
 
 
 @ON_SQLITE
@@ -228,13 +254,13 @@ def test_a_dry_run_and_the_load_say_the_same_while_others_change_members(desk: D
     assert (dry.problem, file.problem) == (None, None)
     assert _rows(desk, dry, changed) == _rows(desk, file, changed)
     of_both = ("ended", "refused", "created", "unchanged")
-    assert [file.counts[name] for name in of_both] == [10, 5, 10, 131]
-    assert (dry.counts["lost"], dry.counts["would_end"]) == (25, 10)
+    assert [file.counts[name] for name in of_both] == [10, 5, 10, 136]
+    assert (dry.counts["lost"], dry.counts["would_end"]) == (20, 10)
 
 
 def test_the_counts_the_sentence_and_the_lists_are_the_same_at_every_door(desk: Desk) -> None:
     load_first(desk)
-    late = census(effective_date="2027-01-01")
+    late = census(expiry_date="2026-12-31")
     dry = desk.load(late, dry_run=True)
     held = desk.load(late)
     assert dry.problem == held.problem
@@ -255,7 +281,7 @@ def test_the_event_of_a_held_file_has_its_problem_and_counts(desk: Desk) -> None
     with desk.db.write() as tx:
         begin_feed(tx, account, desk.clock())
     load_first(desk)
-    held = desk.load(census(effective_date="2027-01-01"))
+    held = desk.load(census(expiry_date="2026-12-31"))
     of_account = select(events.c.data).where(
         events.c.account_id == account, events.c.type == "file.held"
     )
@@ -352,7 +378,7 @@ def test_a_rehearsal_counts_no_probe(desk: Desk, other: Desk) -> None:
 @ON_SQLITE
 def test_compared_files_are_never_held(desk: Desk) -> None:
     load_first(desk)
-    late = census(effective_date="2027-01-01")
+    late = census(expiry_date="2026-12-31")
     assert desk.load(late, mode=FileMode.COMPARE).state == "done"
     assert replace(desk.load(late)).state == "held"
     assert orjson.dumps(desk.load(late).counts)

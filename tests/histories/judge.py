@@ -26,7 +26,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, open_database
 from frontdesk.db.engine import write_alone
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility.access_days import OPEN, Spans, spans_of
+from frontdesk.eligibility.access_days import Spans, spans_of
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.tables import members
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import (

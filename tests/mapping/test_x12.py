@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from frontdesk.eligibility.coverages import Coverage, apply_changes, derive
+from frontdesk.eligibility.days import OPEN as OPEN_END
 from frontdesk.eligibility.model import NO_CONTEXT, Action
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.mapping.model import Row
@@ -31,11 +33,12 @@ VALUES = names_in(
     "external_id: FAMILY1-01, member_id: FAMILY1-01, first_name: Robin, last_name: Sample, "
     "middle_name: Lee, dob: 1977-01-11, gender: female, email: robin@example.com, "
     "phone: 6175550100, zipcode: 02134, city: Boston, county: Suffolk, state: MA, "
-    "effective_date: 2026-01-01, medical_plan_description: PPO 500, payor_name: Example Mutual, "
+    "medical_plan_description: PPO 500, payor_name: Example Mutual, "
     "relationship_code: Self, relationship_code_hipaa: 18, subscriber_relationship: Primary",
     ", ",
 )
-FULL_ROW: dict[str, object] = {**dict(value.split(": ") for value in VALUES), "expiry_date": None}
+FULL_ROW: dict[str, object] = {**dict(value.split(": ") for value in VALUES)}
+TODAY = "2026-11-20"
 
 
 def member(*changes: tuple[str, str]) -> str:
@@ -50,6 +53,14 @@ def member(*changes: tuple[str, str]) -> str:
 def one(text: str, *, purpose: str = "2", mapping: dict[str, Any] | None = None) -> Row:
     [row] = rows_of(file_834(text, purpose=purpose), mapping=mapping)
     return row
+
+
+def access_of(row: Row, *stored: Coverage) -> tuple[str, str | None]:
+    """The days of access of a member with these coverages after the row; of a new one without."""
+    changes = row.context.coverages
+    applied = apply_changes(stored, changes, today=TODAY, plan_id=1)
+    record = derive(applied.coverages, TODAY)
+    return record.effective_date, record.expiry_date
 
 
 def test_a_complete_member() -> None:
@@ -296,7 +307,8 @@ def test_each_transaction_has_its_own_date_and_payor() -> None:
     end = MEMBER.replace("*021*28", "*024*28").replace("HD*021", "HD*024")
     other = end.replace("REF*17*01", "REF*17*02")
     content = interchange(transaction(end), transaction(other, control="0002", day="20261201"))
-    assert [row.values["expiry_date"] for row in rows_of(content)] == ["2026-11-20", "2026-12-01"]
+    ends = [access_of(row, STORED)[1] for row in rows_of(content)]
+    assert ends == ["2026-11-20", "2026-12-01"]
 
 
 BEGIN = "effective_date"
@@ -316,6 +328,8 @@ TWO_ENDED = (
     "HD*024**HMO*A~DTP*348*D8*20240101~DTP*349*D8*20251231~"
     "HD*024**PPO*B~DTP*348*D8*20250101~DTP*349*D8*20260131~"
 )
+
+STORED = Coverage("", "", 1, "2025-03-01", OPEN_END)
 
 # INS03, dates of the member, coverages; begin, end (... for a stored one that stays), plan.
 ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
@@ -378,13 +392,13 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("001", "", "HD*002**HLT*Old~DTP*348*D8*20200101~" + OPEN, "2026-01-01", None, "Gold"),
     # So is one that only the dependents have.
     ("021", "", OPEN + "HD*032**PPO*Other~DTP*348*D8*20200101~", "2026-01-01", None, "Gold"),
-    # Of several: from the earliest in force or to come, to the latest end, open if any is.
+    # Several that overlap or touch are one access.
     ("001", "", OPEN + "HD*021**PPO*Next~DTP*348*D8*20270101~", "2026-01-01", None, "Next"),
     (
         "001",
         "",
         "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20251231~" + OPEN,
-        "2026-01-01",
+        "2024-01-01",
         None,
         "Gold",
     ),
@@ -404,7 +418,7 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
         "2027-12-31",
         "Next",
     ),
-    ("001", "", TWO_ENDED, "2025-01-01", "2026-01-31", "B"),
+    ("001", "", TWO_ENDED, "2024-01-01", "2026-01-31", "B"),
     # The old plan is in force still and does not say since when: a stored begin stays.
     (
         "001",
@@ -433,8 +447,10 @@ def test_the_coverages_that_count_give_the_access(
     code: str, dates: str, coverages: str, begin: Any, end: Any, plan: str
 ) -> None:
     row = row_of(code, dates, coverages)
-    found = tuple(row.values.get(name, ...) for name in (BEGIN, END, "medical_plan_description"))
-    assert (row.action, found) == (Action.ENROL, (begin, end, plan))
+    days = access_of(row, STORED) if begin is ... else access_of(row)
+    description = {**(row.values_of_new or {}), **row.values}.get("medical_plan_description")
+    expected = (STORED.begin if begin is ... else begin, end)
+    assert (row.action, days, description) == (Action.ENROL, expected, plan)
     assert (warned(row), row.context.causes) == ((), ())
 
 
@@ -450,21 +466,23 @@ def test_without_a_begin_a_new_member_begins_on_the_day_of_the_change(
     dates: str, coverage: str
 ) -> None:
     row = row_of("021", dates, "HD*021**HLT*Gold~" + coverage)
-    assert (row.values.get(BEGIN), row.values_of_new) == (None, {BEGIN: "2026-12-01"})
+    assert access_of(row) == ("2026-12-01", None)
+    assert access_of(row, STORED) == (STORED.begin, None)
     begun = row_of("021", "DTP*356*D8*20260101~" + dates, "HD*021**HLT*Gold~" + coverage)
-    assert (begun.values.get(BEGIN), begun.values_of_new) == ("2026-01-01", None)
+    assert access_of(begun) == ("2026-01-01", None)
     other = row_of(
         "001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~"
     )
-    assert other.values_of_new == {BEGIN: "2026-12-01"}  # the begin that is known
+    assert access_of(other) == ("2026-12-01", None)  # the begin that is known
 
 
 @pytest.mark.parametrize("line", ["DEN", "VIS", "HE", "PDG", "LTD", "LIF", "AD", ""])
 @pytest.mark.parametrize("code", ["021", "001", "025", "024"])
 def test_a_member_without_a_coverage_that_counts_keeps_its_access(code: str, line: str) -> None:
-    row = row_of(code, "DTP*356*D8*20200101~", f"HD*{code}**{line}*Other~DTP*349*D8*20261031~")
-    assert row.action is Action.ENROL
-    assert not row.values.keys() & {BEGIN, END, "medical_plan_description"}
+    dates = "DTP*356*D8*20200101~DTP*357*D8*20261015~"
+    row = row_of(code, dates, f"HD*{code}**{line}*Other~DTP*349*D8*20261031~")
+    assert (row.action, row.context.coverages) == (Action.ENROL, ())
+    assert "medical_plan_description" not in row.values
     assert row.values["first_name"] == "Robin"
     assert warned(row) == ("no_medical_coverage",)
     assert [(cause.field, cause.code) for cause in row.context.causes] == [
@@ -474,11 +492,11 @@ def test_a_member_without_a_coverage_that_counts_keeps_its_access(code: str, lin
 
 def test_a_change_without_any_coverage_of_the_member_is_no_news_of_the_access() -> None:
     row = row_of("021", "", "HD*032**HLT*Gold~DTP*348*D8*20260101~")  # of the dependents alone
-    assert (warned(row), BEGIN in row.values) == (("no_medical_coverage",), False)
+    assert (warned(row), row.context.coverages) == (("no_medical_coverage",), ())
     row = row_of("001", "DTP*356*D8*20200101~", "")
-    assert (row.values.keys() & {BEGIN, END}, warned(row)) == (set(), ())
+    assert (row.context.coverages, warned(row)) == ((), ())
     assert [cause.code for cause in row.context.causes] == ["no_medical_coverage"]
-    assert row_of("025", "", "").values[END] is None
+    assert access_of(row_of("025", "", ""), STORED._replace(end="2026-06-30"))[1] is None
 
 
 # Dates of the member, coverages, the last day.
@@ -487,7 +505,6 @@ ENDS: list[tuple[str, str, str]] = [
     ("DTP*357*D8*20261031~", "", "2026-10-31"),
     # A date of a coverage means nothing before HD.
     ("DTP*349*D8*20260930~", "", "2026-11-20"),
-    ("DTP*357*D8*20261031~", "HD*024**DEN~DTP*349*D8*20261231~", "2026-10-31"),
     ("DTP*357*D8*20261031~", "HD*024**HLT~DTP*349*D8*20260930~", "2026-10-31"),
     ("", "HD*024**HLT~DTP*349*D8*20260930~", "2026-09-30"),
     ("", "HD*024**HLT~DTP*349*D8*20260930~HD*024**PPO*B~DTP*349*D8*20261231~", "2026-12-31"),
@@ -502,15 +519,16 @@ def test_the_end_of_a_member_carries_the_last_day_only(
     dates: str, coverages: str, day: str
 ) -> None:
     row = row_of("024", dates, coverages)
-    assert (row.action, row.values) == (Action.END, {"external_id": "FAMILY1-01", END: day})
+    assert (row.action, row.values) == (Action.END, {"external_id": "FAMILY1-01"})
+    assert access_of(row, STORED) == (STORED.begin, day)
 
 
 def test_an_account_may_count_every_line() -> None:
     every = {"834": {"coverages": "all"}}
     dental = row_of("021", "", DENTAL, every)
-    assert (dental.values[BEGIN], dental.values[END], warned(dental)) == ("2020-01-01", None, ())
+    assert (access_of(dental), warned(dental)) == (("2020-01-01", None), ())
     begun = row_of("021", "DTP*356*D8*20260301~DTP*357*D8*20270630~", "", every)
-    assert (begun.values[BEGIN], begun.values[END]) == ("2026-03-01", "2027-06-30")
+    assert access_of(begun) == ("2026-03-01", "2027-06-30")
     assert begun.context.causes == ()
 
 
@@ -518,7 +536,7 @@ def test_codes_in_small_letters_are_read() -> None:
     text = "INS*y*18*021*28*a***ft~REF*0F*FAMILY1~REF*17*01~NM1*il*1*Sample*Robin~"
     [row] = rows_of(file_834(text + "DMG*D8*19770111*f~" + OPEN))
     assert row.faults == ()
-    found = (row.values["first_name"], row.values["gender"], row.values[BEGIN])
+    found = (row.values["first_name"], row.values["gender"], access_of(row)[0])
     assert found == ("Robin", "female", "2026-01-01")
 
 
@@ -572,7 +590,9 @@ def expected(node: Any) -> dict[str, Any]:
 
 def found(row: Row) -> dict[str, Any]:
     ours = {"member_id", "payor_name", "relationship_code"}
-    return {name: value for name, value in row.values.items() if value and name not in ours}
+    begin, end = access_of(row)
+    values = row.values | {BEGIN: begin, END: end}
+    return {name: value for name, value in values.items() if value and name not in ours}
 
 
 def test_each_field_is_what_pyx12_finds() -> None:

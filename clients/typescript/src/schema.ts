@@ -303,7 +303,7 @@ export interface paths {
         put?: never;
         /**
          * Undo what a file changed
-         * @description Records that were changed again since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.
+         * @description Records that have other values since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo is held if too many members would lose access by it. It has a report, and can be undone.
          */
         post: operations["undoEligibilityFile"];
         delete?: never;
@@ -4758,6 +4758,11 @@ export interface operations {
              *     - `loses_access`: The member would lose access on some day from today on.
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
+             *     - `stays_until_then`: The dates of the row begin later: the access that is in force stays until the day before.
+             *     - `other_coverage_open`: The row ends or removes a coverage, and the access goes on by another one. If that has ended too, the sender has to end it.
+             *     - `dependents_stay`: The 834 ends a subscriber, and dependents of the family keep their access: the sender has to end them too, if it has to end.
+             *     - `death_reported`: The 834 has a date of death (INS12), and does not end the member: the sender has to end it.
+             *     - `employment_ended`: The 834 says that the employment has ended (INS08 = TE), and does not end the member (INS03 = 001): the sender has to end its coverages, if they end.
              *     - `nothing_to_end`: The row ends a member that the plan does not have.
              *     - `changed_since`: The record was changed after the file came (an undo: after the file was applied), so it is left as it is.
              *     - `middle_name_dropped`: The middle_name of the row can't be used; the row was applied without it, and a stored value stays.

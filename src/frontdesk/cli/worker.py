@@ -24,6 +24,7 @@ from frontdesk.processes import report_alive, stop_with_parent
 from frontdesk.systemd import ServiceManager
 from frontdesk.tracing import TRACES
 from frontdesk.worker.background import (
+    CoverageDeriver,
     FileLoader,
     LeftoverCleaner,
     QueuePruner,
@@ -61,6 +62,7 @@ def worker(
             sender,
             LeftoverCleaner(db, beats=beats),
             QueuePruner(db, beats=beats),
+            CoverageDeriver(db, beats=beats),
             RetentionPruner(config, db, beats=beats),
         )
         delivery = _delivery(config, db, WorkerOptions(connections=connections, beats=beats))

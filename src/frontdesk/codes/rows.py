@@ -130,6 +130,34 @@ ENDS_ON_FIRST_DAY = _row(
     "The access would end before it begins, so it ends on its first day.",
     field="expiry_date",
 )
+STAYS_UNTIL_THEN = _row(
+    "stays_until_then",
+    "The dates of the row begin later: the access that is in force stays until the day before.",
+    field="effective_date",
+)
+OTHER_COVERAGE_OPEN = _row(
+    "other_coverage_open",
+    "The row ends or removes a coverage, and the access goes on by another one. If that has ended "
+    "too, the sender has to end it.",
+    field="expiry_date",
+)
+DEPENDENTS_STAY = _row(
+    "dependents_stay",
+    "The 834 ends a subscriber, and dependents of the family keep their access: the sender has to "
+    "end them too, if it has to end.",
+    field="expiry_date",
+)
+DEATH_REPORTED = _row(
+    "death_reported",
+    "The 834 has a date of death (INS12), and does not end the member: the sender has to end it.",
+    field="expiry_date",
+)
+EMPLOYMENT_ENDED = _row(
+    "employment_ended",
+    "The 834 says that the employment has ended (INS08 = TE), and does not end the member "
+    "(INS03 = 001): the sender has to end its coverages, if they end.",
+    field="expiry_date",
+)
 NOTHING_TO_END = _row(
     "nothing_to_end", "The row ends a member that the plan does not have.", field="external_id"
 )

@@ -2,6 +2,7 @@
 and the undo.
 """
 
+from frontdesk.eligibility.derivation import derive_due as derive_due
 from frontdesk.eligibility.enrol import enrol as enrol
 from frontdesk.eligibility.fields import parse_member as parse_member
 from frontdesk.eligibility.fields import read_external_id as read_external_id

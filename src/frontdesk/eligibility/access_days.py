@@ -5,12 +5,15 @@ an end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-OPEN = "9999-12-31"
+from frontdesk.eligibility.coverages import coverages_in_force, last_days
+from frontdesk.eligibility.days import OPEN, day_after, day_before
+
 # The stored values that say on which days a member has access, and under which plan.
-ACCESS_FIELDS = frozenset(("effective_date", "expiry_date", "plan_id"))
+ACCESS_FIELDS = frozenset(
+    ("effective_date", "expiry_date", "plan_id", "coverages", "expiry_before_absence")
+)
 
 
 class Span(NamedTuple):
@@ -54,13 +57,23 @@ class AccessChange(NamedTuple):
 
 
 def spans_of(values: Mapping[str, Any]) -> Spans:
-    """The spans of a stored member, in order; none of one that is withdrawn or merged."""
+    """The spans of a stored member, in order, one for each coverage if it keeps coverages; none of
+    a member that is withdrawn or merged.
+    """
     if values["uniqueness_scope"] < 0 or values["merged_into"] is not None:
         return ()
-    end = values["expiry_date"] or OPEN
-    if end < values["effective_date"]:
-        return ()
-    return (Span(values["effective_date"], end, values["plan_id"]),)
+    return spans_of_access(values)
+
+
+def spans_of_access(values: Mapping[str, Any]) -> Spans:
+    """The spans by the dates, the plan and the coverages alone."""
+    coverages = coverages_in_force(values)
+    spans = [
+        Span(each.begin, last_day, each.plan_id)
+        for each, last_day in zip(coverages, last_days(coverages), strict=True)
+        if last_day >= each.begin
+    ]
+    return sorted(spans)
 
 
 def access_pair(
@@ -72,7 +85,8 @@ def access_pair(
     if ACCESS_FIELDS.isdisjoint(changes):
         return None
     earlier = {name: old for name, (old, _) in changes.items() if name in ACCESS_FIELDS}
-    return AccessPair(spans_of({**values, **earlier}), spans_of(values))
+    pair = AccessPair(spans_of({**values, **earlier}), spans_of(values))
+    return None if pair.before == pair.after else pair
 
 
 def text_of(spans: Spans) -> str:
@@ -81,7 +95,8 @@ def text_of(spans: Spans) -> str:
     >>> text_of([Span("2026-01-01", "2026-06-30", 1), Span("2027-01-01", OPEN, 1)])
     '2026-01-01/2026-06-30 2027-01-01/..'
     """
-    return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end, _ in spans)
+    days = _joined(spans, today="")
+    return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end in days)
 
 
 class AccessNote(NamedTuple):
@@ -113,27 +128,23 @@ def compare_access(before: Spans, after: Spans, today: str) -> AccessChange:
         earlier = [min(span.end, day_before(first_day)) for span in after if span.begin < first_day]
         returns = next((begin for begin, _ in is_there if begin > first_day), "")
         loss = Loss(first_day, max(earlier, default=""), returns)
-    plans_before = _plans_by_day(before, today)
-    plans_after = _plans_by_day(after, today)
-    is_moved = any(
-        plan_id != other_id and max(begin, other_begin) <= min(end, other_end)
-        for begin, end, plan_id in plans_before
-        for other_begin, other_end, other_id in plans_after
-    )
-    return AccessChange(loss, gained[0][0] if gained else "", is_moved)
+    gained_from = gained[0][0] if gained else ""
+    return AccessChange(loss, gained_from, _are_moved(before, after, today))
 
 
-def day_before(day: str) -> str:
-    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+def _are_moved(before: Spans, after: Spans, today: str) -> bool:
+    """Whether none of the plans of some day from today on is the same."""
+    begins = {today, *(span.begin for span in (*before, *after) if span.begin > today)}
+    for day in begins:
+        plans_before = _plans_on(day, before)
+        plans_after = _plans_on(day, after)
+        if plans_before and plans_after and plans_before.isdisjoint(plans_after):
+            return True
+    return False
 
 
-def day_after(day: str) -> str:
-    """The next day; OPEN stays."""
-    return day if day >= OPEN else (date.fromisoformat(day) + timedelta(days=1)).isoformat()
-
-
-def _plans_by_day(spans: Spans, today: str) -> Spans:
-    return [span for span in spans if span.end >= today]
+def _plans_on(day: str, spans: Spans) -> set[int]:
+    return {plan_id for begin, end, plan_id in spans if begin <= day <= end}
 
 
 def _joined(spans: Iterable[Span], today: str) -> list[tuple[str, str]]:

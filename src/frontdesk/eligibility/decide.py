@@ -17,7 +17,9 @@ from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import model
-from frontdesk.eligibility.access_days import OPEN, access_pair
+from frontdesk.eligibility.access_days import access_pair, spans_of
+from frontdesk.eligibility.coverages import kept_coverages
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.fields import FIELDS, STORED_COLUMNS, check_dates, missing_on_create
 from frontdesk.eligibility.late_rows import NOTHING, refusal_of
 from frontdesk.eligibility.model import (
@@ -32,8 +34,8 @@ from frontdesk.eligibility.model import (
 from frontdesk.eligibility.person_check import PersonCheck
 from frontdesk.eligibility.persons import Values, names_in
 from frontdesk.eligibility.probes import Probes, TooManyTaken
-from frontdesk.eligibility.row_access import FileTerms
-from frontdesk.eligibility.unique_keys import UniqueKeys, not_unique, scope_of
+from frontdesk.eligibility.row_access import BEFORE_ABSENCE, FileTerms, RowAccess
+from frontdesk.eligibility.unique_keys import UniqueKeys, family_of_ended, not_unique, scope_of
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.idempotency import EarlierAnswers
 from frontdesk.invitations.enqueue import decide_invitation
@@ -51,9 +53,6 @@ NOT_ENROLLED = Fault(
     codes.faults.NOT_ENROLLED,
     "is not that of a member under this plan; send the row to the plan of the member, or enrol it first",
 )
-# Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an
-# expiry_date clears the mark: from then on the end is the sender's own (docs/decisions/0091).
-BEFORE_ABSENCE = "expiry_before_absence"
 # Marks a dependent that has the address of its subscriber: later rows without one follow that.
 HOME = "shares_home"
 _MARKS = {BEFORE_ABSENCE, HOME}
@@ -109,7 +108,7 @@ def decide_chunk(
         if stored.earlier is not None and submission.once is not None:
             answered = stored.earlier.result_of(submission.once)
         pairs.append((submission, answered or state.decide(submission)))
-    return DecidedChunk(pairs, state.probes)
+    return DecidedChunk([*map(state.with_dependents, pairs)], state.probes)
 
 
 class Effect(NamedTuple):
@@ -136,17 +135,18 @@ class ChunkState:
 
     def __init__(self, stored: StoredChunk, file: FileTerms | None) -> None:
         self.keys = UniqueKeys(stored.members, stored.uniqueness)
+        self.members = stored.members
         self.probes = Probes(stored.probe_counts, stored.now)
         self.plans = stored.plans
         self.invitations = stored.invitations
         self.places = stored.places
         self.now = stored.now
         self.at = stored_time(stored.now)
-        self.file = file
         self.days = {
             plan["account_id"]: account_day(stored.now, plan["time_zone"])
             for plan in stored.plans.values()
         }
+        self.access = RowAccess(file, self.days, stored.plans)
         self.is_dry_run = stored.is_dry_run
         self.changed_since = stored.changed_since
         self.person_check = PersonCheck(stored.members.values())
@@ -162,6 +162,8 @@ class ChunkState:
         if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own, taken = self._look_up(submission)
+        if own is not None and submission.context.keeps_plan:
+            submission = submission._replace(plan_id=own.values["plan_id"])
         refusal = _not_allowed(submission, own)
         if refusal is not None:
             return refusal
@@ -178,6 +180,27 @@ class ChunkState:
         else:
             effect = self._update(submission, own)
         return self._enrolled(effect) if isinstance(effect, Effect) else effect
+
+    def with_dependents(self, pair: tuple[Submission, Result]) -> tuple[Submission, Result]:
+        """The decided record; one that ends a subscriber has a warning if a dependent keeps access
+        after all records of the chunk.
+        """
+        submission, result = pair
+        family = family_of_ended(submission)
+        if not family or not isinstance(result, Enrolled) or result.outcome is not Outcome.ENDED:
+            return pair
+        end = result.stored.values["expiry_date"] or OPEN
+        dependents = (
+            member.values
+            for member in self.members.values()
+            if member.values["family_digest"] == family
+            and member.values["account_id"] == submission.account_id
+            and member.values["subscriber_relationship"] != "Primary"
+        )
+        if not any(span.end > end for values in dependents for span in spans_of(values)):
+            return pair
+        warning = MemberWarning.of(codes.rows.DEPENDENTS_STAY)
+        return submission, result._replace(warnings=(*result.warnings, warning))
 
     def _look_up(
         self, submission: Submission
@@ -280,8 +303,8 @@ class ChunkState:
         if since is not None and datetime.fromisoformat(str(values["updated_at"])) > since:
             return Effect(Outcome.UNCHANGED, submission, stored, changes={})
         submission = self._row_of_stored(submission, stored)
+        submission, given, reopened = self.access.given_to_stored(submission, values)
         plan_id = submission.plan_id
-        given, reopened = self._given_after_absence(submission, values)
         if values[HOME] and _says_own_home(submission):
             given = {**given, HOME: None}
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -299,7 +322,9 @@ class ChunkState:
             changed["plan_id"] = plan_id
         if submission.action is Action.COMPARE:
             return Effect(Outcome.UNCHANGED, submission, stored, changes)
-        outcome = Outcome.UPDATED if submission.action is Action.ENROL else Outcome.ENDED
+        is_end = submission.action is Action.END
+        ends = is_end and not changed.keys().isdisjoint(("expiry_date", BEFORE_ABSENCE))
+        outcome = Outcome.ENDED if ends else Outcome.UPDATED
         if reopened or moved:
             outcome = Outcome.REOPENED if reopened else Outcome.MOVED
         elif changed.keys() <= _MARKS:  # clearing a mark is no change of the record
@@ -328,70 +353,14 @@ class ChunkState:
             given[HOME] = True
             warnings = (*warnings, MemberWarning.of(codes.rows.ADDRESS_OF_SUBSCRIBER))
         given |= record.given
-        return submission._replace(record=replace(record, given=given, warnings=warnings))
+        submission = submission._replace(record=replace(record, given=given, warnings=warnings))
+        return self.access.row_of_new(submission)
 
     def _row_of_stored(self, submission: Submission, own: StoredMember) -> Submission:
-        """The row of a file with the end that its context has for the stored member. A POST stays
-        as it is.
-
-        An end that the row moves to the first day of access depends on the stored member, so the
-        row gets no digest: the same row has to be read again.
-        """
+        """The row of a file with what its context has for the stored member. A POST stays as it is."""
         if submission.file_id is None:
             return submission
-        submission = _with_own_home(submission, own)
-        context = submission.context
-        record = submission.record
-        given = record.given
-        stored_end = own.values["expiry_date"] or OPEN
-        if context.keeps_earlier_end and stored_end < given["expiry_date"]:
-            # A table lists its terminated employees every night: the first night counts.
-            given = given | {"expiry_date": stored_end}
-            submission = submission._replace(record=replace(record, given=given))
-        begin = given.get("effective_date") or own.values["effective_date"]
-        if not context.ends_access or not begin or (given.get("expiry_date") or begin) >= begin:
-            return submission
-        given = given | {"expiry_date": begin}
-        warnings = (*record.warnings, MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY))
-        record = replace(record, given=given, warnings=warnings)
-        return submission._replace(record=record, row_digest=None)
-
-    def _given_after_absence(self, submission: Submission, values: Values) -> tuple[Values, bool]:
-        """The changes of the stored values, and whether they reopen a member that was ended by
-        absence.
-
-        A reopened member gets its earlier expiry_date back, unless that is past.
-        """
-        given = submission.record.given
-        before = values[BEFORE_ABSENCE]
-        if before is None or submission.action is Action.COMPARE:
-            return given, False
-        if self._may_reopen(submission) and given.get("expiry_date") is None:
-            end = None if "expiry_date" in given or before == OPEN else before
-            if end is None or end >= self.days[submission.account_id].earliest:
-                return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
-        return ({BEFORE_ABSENCE: None, **given} if "expiry_date" in given else given), False
-
-    def _may_reopen(self, submission: Submission) -> bool:
-        """Whether the record may open the access of a member that a full file ended. A new
-        identifier for a member (`rename`) says nothing of its access.
-        """
-        if submission.action is not Action.ENROL or submission.intent.eligibility_id is not None:
-            return False
-        is_allowed = self.file is None or self.file.may_reopen
-        return is_allowed and bool(self.plans[submission.plan_id]["reopens_absent"])
-
-    def _is_still_ended(self, submission: Submission, values: Values) -> bool:
-        """Whether the record names no end, and the stored one has come. Without a warning nobody
-        would notice that a member who was sent again still has no access.
-        """
-        if "expiry_date" in submission.record.given or submission.intent.eligibility_id is not None:
-            return False
-        end = values["expiry_date"]
-        if end is None or submission.action is Action.COMPARE:
-            return False
-        day = self.file.day if self.file else self.days[submission.account_id].earliest
-        return bool(end <= max(day, values["effective_date"]))
+        return self.access.row_of_stored(_with_own_home(submission, own), own.values)
 
     def _store_digests(self, stored: StoredMember, submission: Submission, sent: Values) -> None:
         """Store the member's family, and the digest of its row; without one, a change clears an
@@ -453,7 +422,7 @@ class ChunkState:
             and submission.action is Action.ENROL
         ):
             warnings += (MemberWarning.of(codes.warnings.PLAN_INACTIVE),)
-        if self._is_still_ended(submission, values):
+        if self.access.is_still_ended(submission, values):
             warnings += (MemberWarning.of(codes.warnings.STILL_ENDED),)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps
@@ -488,11 +457,14 @@ def _not_allowed(submission: Submission, own: StoredMember | None) -> FrontdeskE
     if refusal is not None:
         return refusal
     # A member that has moved to another plan is neither ended nor compared by a file of its old
-    # plan.
-    is_under = own is not None and own.values["plan_id"] == submission.plan_id
-    if submission.action is not Action.ENROL and not is_under:
-        return _invalid([*submission.record.faults, NOT_ENROLLED])
-    return None
+    # plan, unless it keeps a coverage of that.
+    if submission.action is Action.ENROL:
+        return None
+    if own is not None:
+        plan_ids = {own.values["plan_id"], *(each.plan_id for each in kept_coverages(own.values))}
+        if submission.plan_id in plan_ids:
+            return None
+    return _invalid([*submission.record.faults, NOT_ENROLLED])
 
 
 def _unintended(submission: Submission, own: StoredMember | None) -> FrontdeskError | None:

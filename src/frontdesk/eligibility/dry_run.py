@@ -15,7 +15,7 @@ from frontdesk.db import Tx, sets
 from frontdesk.db.engine import scratch_database
 from frontdesk.eligibility import model, store
 from frontdesk.eligibility.decide import Result, decide_chunk
-from frontdesk.eligibility.enrol import read_chunk, touched_members
+from frontdesk.eligibility.enrol import read_chunk, touched_members, with_owners
 from frontdesk.eligibility.fitting import add_fitting
 from frontdesk.eligibility.model import Enrolled, StoredMember, Submission
 from frontdesk.eligibility.row_access import FileTerms
@@ -57,9 +57,12 @@ class DryRun:
         stored = read_chunk(
             tx, submissions, now=now, uniqueness=self._uniqueness, lock=False, file=file
         )
-        stored.members.update(self._changed_members(submissions, stored.members))
+        changed_before = self._changed_members(submissions, stored.members)
+        stored.members.update(changed_before)
         if file is not None:
             add_fitting(stored.members, submissions, tx, scratch)
+        plans = with_owners(tx, stored.plans, submissions, changed_before.values())
+        stored = stored._replace(plans=plans)
         pairs, probes = decide_chunk(stored, submissions, file)
         if counts_probes:
             probes.save(tx)

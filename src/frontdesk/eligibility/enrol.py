@@ -106,7 +106,7 @@ def read_chunk(
     with sets.one_round_trip(tx):
         found = store.lock_by_keys(tx, keys, lock=lock)
         probe_counts = store.find_probe_counts(tx, accounts, uniqueness)
-        owners = find_owners(tx, {submission.plan_id for submission in submissions})
+        owners = find_owners(tx, plans_named(submissions))
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
         places = find_places(tx, inviting, now=now, reserve=lock)
         feeds = events.find_feeds(tx, accounts)
@@ -114,7 +114,7 @@ def read_chunk(
     by_id = store.with_merged(tx, store.stored_members(found), lock=lock)
     return StoredChunk(
         by_id,
-        plans={row["id"]: row for row in owners.rows},
+        plans=with_owners(tx, {row["id"]: row for row in owners.rows}, submissions, by_id.values()),
         probe_counts=probe_counts,
         invitations=invitations(),
         places=places(),
@@ -125,6 +125,39 @@ def read_chunk(
         is_dry_run=not lock,
         changed_since=find_changed_since(tx, by_id, submissions, file),
     )
+
+
+def plans_named(submissions: Sequence[Submission]) -> set[int]:
+    """The plans of the submissions, and of the coverages that they begin."""
+    named = {submission.plan_id for submission in submissions}
+    for submission in submissions:
+        for change in submission.context.coverages:
+            if change.plan_id is not None:
+                named.add(change.plan_id)
+    return named
+
+
+def with_owners(
+    tx: SetTransaction,
+    plans: Mapping[int, Mapping[str, Any]],
+    submissions: Iterable[Submission],
+    members: Iterable[StoredMember],
+) -> Mapping[int, Mapping[str, Any]]:
+    """The plans, with those of the coverages that members keep, and of the members if the
+    submissions are rows of a file: a record may get one of these.
+    """
+    are_of_file = any(submission.file_id is not None for submission in submissions)
+    kept = set()
+    for member in members:
+        if are_of_file:
+            kept.add(member.values["plan_id"])
+        kept.update(each["plan"] for each in member.values["coverages"] or ())
+    missing = kept - plans.keys()
+    if not missing:
+        return plans
+    with sets.one_round_trip(tx):
+        found = find_owners(tx, missing)
+    return {**plans, **{row["id"]: row for row in found.rows}}
 
 
 def write_chunk(

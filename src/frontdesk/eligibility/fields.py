@@ -173,8 +173,16 @@ STORED_FIELDS = tuple(
 )
 # The columns of the members table that come from the fields. E-mail addresses are compared in their
 # folded form. A member that was ended by absence keeps its earlier expiry_date
-# (eligibility.decide), and a dependent that shares the address of its subscriber is marked.
-STORED_COLUMNS = (*STORED_FIELDS, "email_folded", "expiry_before_absence", "shares_home")
+# (eligibility.decide), and a dependent that shares the address of its subscriber is marked. The
+# dates and the plan are derived from the coverages, where these are kept.
+STORED_COLUMNS = (
+    *STORED_FIELDS,
+    "email_folded",
+    "expiry_before_absence",
+    "shares_home",
+    "coverages",
+    "derive_on",
+)
 
 # The unique fields, each with the column that is compared.
 UNIQUE = {
@@ -338,12 +346,15 @@ def missing_on_create(record: MemberRecord, causes: Iterable[Fault] = ()) -> lis
     ]
 
 
+INVERTED_DATES = Fault(
+    "expiry_date", codes.faults.EXPIRY_BEFORE_EFFECTIVE, "must not be before effective_date"
+)
+
+
 def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | None:
     """The fault of dates in the wrong order. Both days are inclusive, so equal dates are fine."""
     if effective_date is not None and expiry_date is not None and expiry_date < effective_date:
-        return Fault(
-            "expiry_date", codes.faults.EXPIRY_BEFORE_EFFECTIVE, "must not be before effective_date"
-        )
+        return INVERTED_DATES
     return None
 
 

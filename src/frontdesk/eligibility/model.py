@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.codes import Code
-from frontdesk.eligibility.access_days import AccessPair
+from frontdesk.eligibility.access_days import AccessPair, Spans, spans_of_access
+from frontdesk.eligibility.coverages import CoverageChange
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
 from frontdesk.invitations.model import InvitationDecision
@@ -29,8 +30,7 @@ ANSWERED = (
 MOST_RECORDS = 1000  # of a batch
 FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
-# The client in the history of a worker that derives a member from its stored coverages.
-DERIVATION_CLIENT = "derivation"
+DERIVATION_CLIENT = "derivation"  # of history entries that a worker derived from coverages
 
 
 class Outcome(StrEnum):
@@ -117,7 +117,9 @@ class RowContext(NamedTuple):
     subscriber with the family digest `address_of`. With `ends_access`, an end before the first day
     of access is an end on that day; with `keeps_earlier_end` the row names no day, and an earlier
     end stays. `former_id` is the identifier before a correction. With `shares_home`, the
-    address is that of the family's subscriber.
+    address is that of the family's subscriber. `coverages` is what an 834 says of the coverages that
+    count: the dates and the plan follow from them. With `keeps_plan` the row names no plan of a
+    stored member.
     """
 
     causes: tuple[Fault, ...] = ()
@@ -128,6 +130,8 @@ class RowContext(NamedTuple):
     person: StatedPerson | None = None
     former_id: str = ""
     shares_home: bool = False
+    coverages: tuple[CoverageChange, ...] = ()
+    keeps_plan: bool = False
 
 
 NO_CONTEXT = RowContext()
@@ -215,14 +219,23 @@ class Enrolled(NamedTuple):
 
 
 class MemberAccess(NamedTuple):
-    """A member of a plan, and the days of its access (`YYYY-MM-DD`)."""
+    """A member of a plan, and the days of its access (`YYYY-MM-DD`), with its stored coverages if it
+    has several. With `derive_on` another span of days follows, or another plan.
+    """
 
     id: int
     external_id: str
     plan_id: int
     effective_date: str
     expiry_date: str | None
+    expiry_before_absence: str | None
+    coverages: Any
     updated_at: datetime
+    derive_on: str | None
+
+    @property
+    def spans(self) -> Spans:
+        return spans_of_access(self._asdict())
 
 
 class MemberFilter(NamedTuple):

@@ -19,6 +19,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import insert_missing, update_set
 from frontdesk.eligibility import store
+from frontdesk.eligibility.coverages import coverages_in_force, last_days
 from frontdesk.eligibility.model import (
     Enrolled,
     HistoryEntry,
@@ -150,12 +151,22 @@ def _answer(
     expiry = known.get("expiry_date")
     reason = EligibilityReason.ELIGIBLE
     last = entries[-1]
-    if effective is None or on < effective:
+    is_covered = effective is not None and _is_covered({**known, "plan_id": last.plan_id}, on)
+    if effective is None or (on < effective and not is_covered):
         reason = EligibilityReason.NOT_YET
-    elif expiry is not None and on > expiry:
+    elif expiry is not None and on > expiry and not is_covered:
         reason = EligibilityReason.EXPIRED
     is_eligible = reason is EligibilityReason.ELIGIBLE
     return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
+
+
+def _is_covered(known: Values, on: str) -> bool:
+    """Whether one of the coverages that the member kept holds the day."""
+    if known.get("coverages") is None:
+        return False
+    coverages = coverages_in_force({"expiry_date": None, **known})
+    days = zip(coverages, last_days(coverages), strict=True)
+    return any(each.begin <= on <= last_day for each, last_day in days)
 
 
 def find_duplicates(

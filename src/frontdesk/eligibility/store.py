@@ -325,6 +325,21 @@ def count_members_open_after(tx: Tx, plan_id: int, day: str) -> int:
     return int(tx.execute(query).scalar_one())
 
 
+def list_due(
+    tx: Tx, day: str, *, after: tuple[str, int] | None, limit: int
+) -> list[tuple[str, int]]:
+    """The days up to `day` on which members have to be derived from their coverages, with the
+    members' ids, in order after one of them; none of withdrawn or merged members.
+    """
+    place = (members.c.derive_on, members.c.id)
+    query = select(*place).where(members.c.derive_on <= day, *_IS_THERE)
+    if after is not None:
+        on, id_ = after
+        is_later = (members.c.derive_on == on) & (members.c.id > id_)
+        query = query.where(members.c.derive_on >= on, (members.c.derive_on > on) | is_later)
+    return [(on, id_) for on, id_ in tx.execute(query.order_by(*place).limit(limit))]
+
+
 def find_known(
     tx: Tx, external_ids: Collection[str], *, account_id: int
 ) -> dict[str, model.KnownMember]:
@@ -383,8 +398,9 @@ def stored_members(found: Iterable[Found]) -> dict[int, model.StoredMember]:
     """The members of finished set reads, by id."""
     rows = [row for each in found for row in each.rows]
     for row in rows:
-        if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
-            row["metadata"] = orjson.loads(row["metadata"])
+        for name in ("metadata", "coverages"):
+            if isinstance(row[name], str):  # SQLite keeps JSON as text
+                row[name] = orjson.loads(row[name])
     return {row["id"]: model.StoredMember(row) for row in rows}
 
 

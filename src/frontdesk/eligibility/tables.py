@@ -37,6 +37,10 @@ members = sa.Table(
     # Only of a member that was ended by absence: its earlier expiry_date; 9999-12-31 stands for
     # none (eligibility.decide).
     *optional(IsoDate(), "expiry_before_absence"),
+    # The coverages that count; null where the dates and the plan say all (eligibility.coverages).
+    *optional(Json, "coverages"),
+    # The day on which the record has to be derived from the coverages again.
+    *optional(IsoDate(), "derive_on"),
     # True for a dependent whose address was taken from its subscriber; a record with an address of
     # its own clears the mark.
     *optional(sa.Boolean(), "shares_home"),
@@ -58,7 +62,7 @@ members = sa.Table(
     # The people of an account who were born on a day, for the search by last name. Every other
     # statement with the account says `account_id + 0`, so that no planner takes this index for it.
     sa.Index("ix_members_account_id_dob_id", "account_id", "dob", "id"),
-    *map(_index_of_some, ("family_digest", "person_digest", "merged_into")),
+    *map(_index_of_some, ("family_digest", "person_digest", "merged_into", "derive_on")),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )

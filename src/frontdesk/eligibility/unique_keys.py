@@ -12,7 +12,7 @@ from typing import Any
 from frontdesk import codes
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.fields import UNIQUE
-from frontdesk.eligibility.model import NO_CONTEXT, StoredMember, Submission
+from frontdesk.eligibility.model import NO_CONTEXT, Action, StoredMember, Submission
 from frontdesk.errors import Fault
 
 Values = Mapping[str, Any]
@@ -57,9 +57,18 @@ def submitted_keys(submissions: Sequence[Submission], uniqueness: Uniqueness) ->
             continue
         of_scope = keys[scope]
         of_scope["external_id"].update(filter(None, (record.external_id, context.former_id)))
-        if context.address_of:
-            of_scope.setdefault("family_digest", set()).add(context.address_of)
+        families = (context.address_of, family_of_ended(submission))
+        if any(families):
+            of_scope.setdefault("family_digest", set()).update(filter(None, families))
     return keys
+
+
+def family_of_ended(submission: Submission) -> str:
+    """The family digest of a subscriber that a row of an 834 ends, "" of any other row."""
+    person = submission.context.person
+    if submission.action is not Action.END or person is None or person.role != "Primary":
+        return ""
+    return person.family
 
 
 class UniqueKeys:

@@ -1,6 +1,7 @@
 """Members of the plan that a full file omits: which they are, and the end of their access.
 
-The file's date becomes a member's expiry_date, but never a day before effective_date
+The file's date becomes a member's expiry_date, or the day before the later day of which the file is
+the list, but never a day before effective_date
 (docs/interface.md, Fields of a member): access that begins later ends on its first day, with a
 warning. A member that was changed after the file was started is not ended: the change is newer than
 the file. Nor is one that a refused row may mean (files.kept).
@@ -12,9 +13,10 @@ from functools import partial
 
 from frontdesk import codes, eligibility
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.access_days import OPEN, AccessNote, AccessPair, Span
-from frontdesk.eligibility.decide import BEFORE_ABSENCE
+from frontdesk.eligibility.access_days import AccessNote, AccessPair
+from frontdesk.eligibility.days import OPEN, day_before
 from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
+from frontdesk.eligibility.row_access import BEFORE_ABSENCE
 from frontdesk.files import model
 from frontdesk.files.check import CheckResult
 
@@ -69,8 +71,12 @@ def find_ends(
 
 def access_after(member: MemberAccess, check: CheckResult) -> AccessPair:
     """The access of a member that the file omits, before and after."""
-    span = Span(member.effective_date, member.expiry_date or OPEN, member.plan_id)
-    return AccessPair([span], [span._replace(end=_last_day(member, check))])
+    before = member.spans
+    last_day = _last_day(member, check)
+    after = [
+        span._replace(end=min(span.end, last_day)) for span in before if span.begin <= last_day
+    ]
+    return AccessPair(before, after)
 
 
 def would_end(member: MemberAccess, check: CheckResult, today: str) -> model.RowOutcome:
@@ -109,7 +115,8 @@ def _to_end(
     """Of these members the ones that the file ends."""
     batch = []
     for member in eligibility.find_access(tx, ids):
-        has_access = member.expiry_date is None or member.expiry_date > _last_day(member, check)
+        last_day = _last_day(member, check)
+        has_access = any(span.end > last_day for span in member.spans)
         is_newer = file.started_at is not None and member.updated_at > file.started_at
         if has_access and not is_newer:
             batch.append(member)
@@ -120,13 +127,22 @@ def _to_end(
     return [member for member in batch if member.id not in written]
 
 
+def _day_of_list(check: CheckResult) -> str:
+    """The last day of access of the members that the file omits."""
+    return day_before(check.list_day) if check.list_day else check.file_date
+
+
 def _last_day(member: MemberAccess, check: CheckResult) -> str:
-    return max(check.file_date, member.effective_date)
+    day = max(_day_of_list(check), member.effective_date)
+    if member.derive_on is None or member.expiry_date is None:
+        return day
+    return min(day, member.expiry_date)  # what follows is ended, not what ends by itself
 
 
 def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[MemberWarning]:
-    ends_on_file_date = _last_day(member, check) == check.file_date
-    return () if ends_on_file_date else (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
+    if member.effective_date <= _day_of_list(check):
+        return ()
+    return (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
 
 
 def _ending(

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeVar
 from frontdesk import codes, eligibility
 from frontdesk.codes import Code
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.access_days import Loss, day_before, text_of
+from frontdesk.eligibility.access_days import Loss, text_of
+from frontdesk.eligibility.days import day_before
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.files import model, store
 from frontdesk.files.actions import overtaken_by

@@ -22,6 +22,7 @@ from frontdesk.files import model, store
 from frontdesk.files.actions import PART_BYTES
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
+from frontdesk.files.list_day import is_list_of, likely_list_day
 from frontdesk.files.row_digests import RowDigests
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import (
@@ -92,7 +93,8 @@ class CheckResult:
 
     `contradictory` are the hashes of identifiers on differing rows of a table. Of an 834 `apart`
     are the numbers of rows whose member has other rows elsewhere in the file, and `families`
-    recognises families by their text; None if a row needs another family.
+    recognises families by their text; None if a row needs another family. `list_day` is the later day
+    of which a full file is the list (files.list_day), else "".
     """
 
     header: FileHeader
@@ -107,6 +109,7 @@ class CheckResult:
     contradictory: frozenset[int]
     apart: Sequence[int]
     families: FamilyRecogniser | None
+    list_day: str = ""
 
 
 def check_file(claim: FileClaim) -> CheckResult:
@@ -249,7 +252,21 @@ class _FileCheck:
             contradictory=contradictory,
             apart=apart,
             families=None if apart else families,
+            list_day=self._find_list_day(reading.sample, file_date)
+            if mode is FileMode.FULL
+            else "",
         )
+
+    def _find_list_day(self, sample: Sequence[Row], file_date: str) -> str:
+        """The later day of which the file is the list, "" without one. Only if its first rows say
+        so the file is read for it.
+        """
+        day = likely_list_day(sample, max(file_date, self._day_of_upload()))
+        if day:
+            _, items = open_rows(self._db, self._file, self._go_on)
+            if is_list_of(read_rows(items), day):
+                return day
+        return ""
 
     def _read_rows(
         self, items: Iterable[ReadItem], families: FamilyRecogniser | None, members: "_MemberLookup"
@@ -355,7 +372,8 @@ def _hash_of(row: Row) -> int:
         values = hash(repr(sorted(row.values.items())))
     # Each refused row stays a row of its own, so that its number is that of its loop.
     person = None if row.faults else row.context.person
-    return hash((values, row.action, row.plan, row.faults != (), person))
+    of_row = (values, row.action, row.plan, row.faults != (), person, row.context.coverages)
+    return hash(of_row)
 
 
 class _IdentifierIndex:

@@ -23,6 +23,7 @@ from frontdesk.clock import account_day
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_in_one
 from frontdesk.eligibility.access_days import AccessNote
+from frontdesk.eligibility.coverages import ChangeKind, CoverageChange
 from frontdesk.eligibility.decide import HOME, NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
@@ -217,6 +218,9 @@ class RowRecogniser:
             ]
         return plan_id, keys, digests
 
+    def _with_plan(self, change: CoverageChange) -> CoverageChange:
+        return change._replace(plan_id=self._digests.plan_of(change.plan))
+
     def _parse(self, row: Row, plan_id: int | None, digest: str | None) -> model.ChunkItem:
         file = self._file
         if row.skipped:
@@ -224,7 +228,7 @@ class RowRecogniser:
             return model.RowOutcome(row.place, None, model.SKIPPED, warnings=warnings)
         values = row.values
         context = row.context
-        if row.action is Action.END and not values.get("expiry_date"):
+        if row.action is Action.END and not values.get("expiry_date") and not context.coverages:
             values = values | {"expiry_date": file.file_date}
             context = context._replace(keeps_earlier_end=True)
         if row.stated_values:
@@ -237,10 +241,14 @@ class RowRecogniser:
         if of_new:
             given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
             context = context._replace(given_of_new=given_of_new)
+        context = context._replace(coverages=tuple(map(self._with_plan, context.coverages)))
         faults = list(row.faults)
         if faults:  # they explain a missing identifier
             faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
-        if plan_id is None:
+        begin_nowhere = any(
+            each.kind is ChangeKind.SET and each.plan_id is None for each in context.coverages
+        )
+        if plan_id is None or begin_nowhere:
             faults.append(model.NO_PLAN)
         if record.external_id is not None and hash(record.external_id) in self._contradictory:
             faults.append(REPEATED)  # differing rows of one identifier contradict each other

@@ -12,7 +12,9 @@ from functools import partial
 
 from frontdesk import codes
 from frontdesk.db import Tx
-from frontdesk.eligibility.access_days import AccessPair, day_before, spans_of
+from frontdesk.eligibility.access_days import AccessPair, spans_of
+from frontdesk.eligibility.coverages import ChangeKind
+from frontdesk.eligibility.days import day_before
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, Action, Enrolled, MemberAccess, Submission
 from frontdesk.errors import Invalid
@@ -152,7 +154,12 @@ def _begins_later(submission: Submission, result: Enrolled, today: str) -> bool:
     """Whether the row of a full file begins the access of a member after today who has it today,
     although that does not end the day before: then the file may be the list of a later day.
     """
-    begin = submission.record.given.get("effective_date")
+    begins = [
+        change.begin
+        for change in submission.context.coverages
+        if change.kind is ChangeKind.SET and change.begin
+    ]
+    begin = min(begins, default=submission.record.given.get("effective_date"))
     if not begin or begin <= today:
         return False
     before = result.access.before if result.access else spans_of(result.stored.values)

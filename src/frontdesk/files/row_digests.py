@@ -50,6 +50,10 @@ class RowDigests:
             plan.id for plan in plans if is_compared or not plan.accepting_patients
         }
 
+    def plan_of(self, name: str | None) -> int | None:
+        """The id of the account's plan with this external_id; for None that of the file's plan."""
+        return self._plan_ids.get(name)
+
     def see(self, item: Row | UnreadRows) -> SeenRows:
         """The digests cover the plan and every value, and so the account and the identifier."""
         plan_id = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
@@ -72,7 +76,8 @@ class RowDigests:
         try:
             person = row.context.person and tuple(row.context.person)
             shares_home = row.context.shares_home
-            said = (plan_id, row.values, row.values_of_new, person, shares_home)
+            coverages = [(each.kind.name, *each[1:5], each.plan) for each in row.context.coverages]
+            said = (plan_id, row.values, row.values_of_new, person, shares_home, coverages)
             hasher.update(orjson.dumps(said))
         except TypeError:  # half of a surrogate pair, or a number that no field takes
             return None

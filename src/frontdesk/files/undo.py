@@ -7,6 +7,7 @@ another worker can continue after a death.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_in_one
@@ -41,7 +42,8 @@ def undo_rows(claim: FileClaim, undone_id: int) -> None:
         _hold_if_too_many_lose(claim, undone, today)
         with claim.write() as tx:  # the report may have the lists of a held undo
             store.delete_outcomes(tx, claim.file.id)
-            claim.save(tx, step=model.FileStep.APPLY, chunks_done=0, counts={}, codes={})
+            empty: dict[str, Any] = {"chunks_done": 0, "counts": {}, "codes": {}}
+            claim.save(tx, step=model.FileStep.APPLY, shown=None, **empty)
     remaining = undone.chunks_done - claim.file.chunks_done
     for chunk in reversed(range(remaining)):
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)

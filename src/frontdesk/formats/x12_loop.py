@@ -11,11 +11,13 @@ from frontdesk.formats.model import FileMode
 Segment = list[str]
 
 ADD = "021"
+CHANGE = "001"
 END = "024"
 REINSTATE = "025"
 # A coverage that was never effective, and one that only the dependents have (HD01).
 DELETED = "002"
 OF_DEPENDENTS = "032"
+TERMINATED = "TE"  # the status of the employment (INS08)
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
 MISSPELT_FAMILY = "REF*OF for REF*0F"

@@ -1,80 +1,46 @@
-"""The access by the coverages of an 834: those that count, its begin, its end and its plan
-(docs/834.md, Access).
+"""What the loops of an 834 say of coverages: those that count, and whether they begin, end or were
+never effective (docs/834.md, Access).
 
-Days are `YYYY-MM-DD`; an empty one is not known (a begin) or open (an end).
+Days are `YYYY-MM-DD`; an empty one is not stated (a begin) or open (an end).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from frontdesk.eligibility.coverages import ChangeKind, CoverageChange
+from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.x12_loop import DELETED, END, OF_DEPENDENTS, REINSTATE, Level, MemberLoop
 from frontdesk.mapping.parser import FileMapping
 
-_LAST_DAY = "9999-12-31"
-BEFORE_ACCESS = "1900-01-01"
 _SPOUSES = {"01", "53"}
+_UNKNOWN_LINE = "?"
+_LONGEST_DESCRIPTION = 255
 
 
-@dataclass(slots=True)
-class Coverage:
-    """One coverage (HD) that counts, with its own references. `is_end` is set where the file ends
-    it; without a `line` it is the end of the member, whatever the coverage. `changed` is the day
-    from which the news about it holds. One that `is_deleted` was never effective.
-    """
+@dataclass(frozen=True, slots=True)
+class StatedCoverage:
+    """What a loop says of a coverage, with the HD; without one it is about all coverages."""
 
-    line: str
-    description: str
-    begin: str
-    end: str
-    is_end: bool = False
-    references: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    changed: str = ""
-    is_deleted: bool = False
+    change: CoverageChange
+    level: Level | None = None
 
     def duration(self) -> tuple[str, str]:
         """Orders coverages by their end and begin; one without an end lasts longest."""
-        return self.end or _LAST_DAY, self.begin
-
-    def closes(self, other: "Coverage") -> bool:
-        """True if this end closes the other coverage, which is earlier in the file."""
-        return (
-            self.is_end
-            and self.is_about(other)
-            and other.begin <= self.end < (other.end or _LAST_DAY)
-        )
-
-    def is_about(self, other: "Coverage") -> bool:
-        """True if both have the same line and plan, and the same begin if both have one. An end
-        without a line matches all.
-        """
-        is_same = not self.line or (self.line, self.description) == (other.line, other.description)
-        return is_same and (not self.begin or not other.begin or self.begin == other.begin)
+        return self.change.end or OPEN, self.change.begin
 
 
-NO_COVERAGE = Coverage("", "", "", "")
-
-
-def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
-    """The coverages without the deleted ones; these alone, if the file names no other of the
-    member.
-    """
-    remaining: list[Coverage] = []
-    for coverage in coverages:
-        if coverage.is_deleted:
-            remaining = [other for other in remaining if not coverage.is_about(other)]
-        remaining.append(coverage)
-    deleted = [each for each in remaining if each.is_deleted]
-    effective = [each for each in remaining if not each.is_deleted]
-    return effective if not deleted or any(each.line for each in effective) else deleted
-
-
-def action_of(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
+def action_of(loops: Sequence[MemberLoop], stated: Sequence[StatedCoverage]) -> Action | None:
     """The action of all loops together: end the member only if none of them enrols it."""
     # The end of coverages that don't count is no end of the member.
-    only_ends = Action.END if coverages else Action.ENROL
+    only_ends = Action.END if stated else Action.ENROL
     return next((loop.action for loop in loops if loop.action is not Action.END), only_ends)
+
+
+def lasting_of(stated: Iterable[StatedCoverage], kind: ChangeKind) -> StatedCoverage | None:
+    """The coverage of this kind that lasts longest, None without one."""
+    found = [each for each in stated if each.change.kind is kind and each.level is not None]
+    return max(found, key=StatedCoverage.duration, default=None)
 
 
 def counted_levels(loop: MemberLoop, mapping: FileMapping) -> list[Level]:
@@ -101,85 +67,69 @@ def family_levels(
     ]
 
 
-def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
-    """The coverages that count, deleted ones included, and the end of the member if the loop has
-    one.
+def _description_of(level: Level) -> str:
+    """The description of the plan (HD04) as it is kept."""
+    text = level.hd[4].strip()[:_LONGEST_DESCRIPTION]
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def coverages_of(
+    loop: MemberLoop, mapping: FileMapping, plan_of: Callable[[Level | None], str]
+) -> list[StatedCoverage]:
+    """What the loop says of the coverages that count, in its order; nothing if it carries only
+    others. `plan_of` gives the name of a coverage's plan, "" for that of the file.
     """
-    file_date = loop.transaction.file_date
-    first_day, last_day, changed = (loop.own.dates.get(name, "") for name in ("356", "357", "303"))
+    if not loop.coverages:
+        change = _change_of_all(loop, mapping)
+        return [] if change is None else [StatedCoverage(change._replace(plan=plan_of(None)))]
     counted = counted_levels(loop, mapping)
+    end_else = ""
+    if loop.ins[3] == END:
+        end_else = max((level.dates.get("349", "") for level in counted), default="")
+    return [
+        StatedCoverage(_change_of(level, loop, end_else)._replace(plan=plan_of(level)), level)
+        for level in counted
+    ]
+
+
+def _change_of(level: Level, loop: MemberLoop, end_else: str) -> CoverageChange:
+    """`end_else` is the end of an ended coverage that states none."""
+    file_date = loop.transaction.file_date
+    first_day, last_day = (loop.own.dates.get(name, "") for name in ("356", "357"))
     ends_member = loop.ins[3] == END
-    end_of_all = last_day
-    if ends_member:
-        ends = (level.dates.get("349", "") for level in counted if level.hd[1] != DELETED)
-        end_of_all = last_day or max(ends, default="")
-    found = []
-    for level in counted:
-        code = level.hd[1]
-        dates = level.dates
-        is_deleted = level.hd[1] == DELETED
-        is_end = ends_member or is_deleted or code == END
-        end = dates.get("349") or (dates.get("303", "") if code == END else "")
-        if is_end:
-            end = (ends_member and last_day) or end or end_of_all or file_date
-        if last_day:
-            end = min(end or last_day, last_day)
-        line = level.hd[3] or "?"
-        description = level.hd[4].strip()
-        begin = dates.get("348") or first_day
-        news = dates.get("303") or changed
-        found.append(
-            Coverage(line, description, begin, end, is_end, level.references, news, is_deleted)
-        )
-    if not found and (last_day or (ends_member and not loop.coverages)):
-        begin = first_day if mapping.lines is None else ""
-        found.append(Coverage("", "", begin, last_day or file_date, is_end=True))
-    return found
+    code = level.hd[1]
+    own_end = level.dates.get("349", "")
+    day_of_change = level.dates.get("303", "")
+    change = CoverageChange(
+        ChangeKind.SET,
+        line=level.hd[3] or _UNKNOWN_LINE,
+        description=_description_of(level),
+        begin=level.dates.get("348") or first_day,
+        begin_else=day_of_change or loop.own.dates.get("303") or file_date,
+    )
+    if code == DELETED:
+        return change._replace(kind=ChangeKind.REMOVE)
+    if code == END or ends_member:
+        own_end = own_end or (day_of_change if code == END else "")
+        # The last day of the member has priority where the member ends; no coverage outlasts it.
+        end = (ends_member and last_day) or min(filter(None, (own_end, last_day)), default="")
+        end = end or end_else
+        is_stated = bool(end)
+        return change._replace(kind=ChangeKind.END, end=end or file_date, is_end_stated=is_stated)
+    return change._replace(end=min(filter(None, (own_end, last_day)), default=""))
 
 
-def dates_of(
-    loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
-) -> tuple[dict[str, object], dict[str, object]]:
-    """The dates of the access by all coverages, in the order of the file, and the dates for a new
-    member only. If a coverage in force has no begin, the begin is absent, so that a stored one
-    stays; a new member without any begin starts on the day of the change.
-    """
-    dates: dict[str, object] = {}
-    if not coverages:
-        if not any(loop.coverages for loop in loops):
-            if any(loop.ins[3] == REINSTATE for loop in loops):
-                dates["expiry_date"] = None
-            if mapping.lines is None and (begin := loops[-1].own.dates.get("356")):
-                dates["effective_date"] = begin
-        return dates, {}
-    if coverages[0].is_deleted:
-        # Without a begin, the end is that of the stored access: eligibility.decide moves it to the
-        # first day.
-        return {"expiry_date": min(coverage.begin or BEFORE_ACCESS for coverage in coverages)}, {}
-    known = _with_their_ends(coverages)
-    last = max(known, key=Coverage.duration)
-    file_date = loops[-1].transaction.file_date
-    # It begins with the earliest that is in force on the file's date or to come, and is open if any
-    # is.
-    in_force = [each for each in known if not each.end or each.end >= file_date] or [last]
-    begins = [each.begin for each in in_force]
-    dates["expiry_date"] = last.end or None
-    if begin := min(begins):
-        return dates | {"effective_date": begin}, {}
-    changed = [each.changed for each in in_force if not each.is_end]
-    begin = min(filter(None, begins), default="") or min(filter(None, changed), default="")
-    return dates, {"effective_date": begin} if begin else {}
-
-
-def _with_their_ends(coverages: Sequence[Coverage]) -> list[Coverage]:
-    """The coverages; an end is merged into the coverages that it closes, else it is a coverage of
-    its own.
-    """
-    known: list[Coverage] = []
-    for coverage in coverages:
-        closed = [other for other in known if coverage.closes(other)]
-        for other in closed:
-            other.end = coverage.end
-        if not closed:
-            known.append(coverage)
-    return known
+def _change_of_all(loop: MemberLoop, mapping: FileMapping) -> CoverageChange | None:
+    """What a loop without any HD says of all coverages of the member; None for nothing."""
+    first_day, last_day = (loop.own.dates.get(name, "") for name in ("356", "357"))
+    file_date = loop.transaction.file_date
+    if loop.ins[3] == END:
+        end = last_day or file_date
+        return CoverageChange(ChangeKind.END, end=end, is_end_stated=bool(last_day))
+    if loop.ins[3] == REINSTATE:
+        return CoverageChange(ChangeKind.REOPEN, end=last_day)
+    if mapping.lines is None and first_day:
+        return CoverageChange(ChangeKind.SET, begin=first_day, end=last_day)
+    if last_day:
+        return CoverageChange(ChangeKind.END, end=last_day)
+    return None

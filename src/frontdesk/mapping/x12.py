@@ -19,7 +19,9 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from frontdesk import codes
+from frontdesk.codes import Code
 from frontdesk.eligibility import field_kinds
+from frontdesk.eligibility.coverages import ChangeKind, CoverageChange
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, MemberWarning, RowContext, StatedPerson
 from frontdesk.eligibility.persons import fold_name, names_in
@@ -30,21 +32,22 @@ from frontdesk.formats.source import Source
 from frontdesk.formats.x12 import Family, PlacedLoop, X12Reader
 from frontdesk.formats.x12_loop import (
     ADD,
+    CHANGE,
     LONGEST_PERSON_CODE,
     MISSPELT_FAMILY,
     SSN_QUALIFIER,
+    TERMINATED,
+    Level,
     MemberLoop,
 )
 from frontdesk.mapping import model
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.coverages import (
-    NO_COVERAGE,
-    Coverage,
+    StatedCoverage,
     action_of,
     coverages_of,
-    dates_of,
-    effective_coverages,
     family_levels,
+    lasting_of,
 )
 from frontdesk.mapping.digests import person_digest
 from frontdesk.mapping.parser import (
@@ -61,6 +64,7 @@ from frontdesk.mapping.suggest.identity import suggest_identity
 from frontdesk.text import looks_like_ssn
 
 UNKNOWN_GENDER = "unknown"
+_ENDING = {ChangeKind.END, ChangeKind.REMOVE}
 _NINE_DIGITS = re.compile("[0-9]{9}")
 # 80 bits, since a whole account may be called by them
 _SSN_PREFIX = "ssn1-"
@@ -324,12 +328,14 @@ class MemberNames:
     def member_id(self, loop: MemberLoop) -> str:
         return self._made(self.mapping.member_id, loop) if self.mapping.member_id else loop.key
 
-    def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
-        """The member's name of its plan: the first complete alternative. A reference of the
-        coverage has priority.
+    def plan(self, loop: MemberLoop, level: Level | None) -> str:
+        """The member's name of its plan by a coverage, if it has one: the first complete
+        alternative. A reference of the coverage has priority.
         """
-        of_coverage = {"HD03": coverage.line, "HD04": coverage.description}
-        of_coverage |= {f"REF*{name}": number for name, number in coverage.references.items()}
+        of_coverage = {"HD03": "", "HD04": ""}
+        if level is not None:
+            of_coverage = {"HD03": level.hd[3] or "?", "HD04": level.hd[4].strip()}
+            of_coverage |= {f"REF*{name}": number for name, number in level.references.items()}
         for sources in self.mapping.plan:
             found = [
                 of_coverage[each] if each in of_coverage else self._part(each, loop)
@@ -338,6 +344,14 @@ class MemberNames:
             if all(found):
                 return "-".join(found)
         return ""
+
+    def has_plan(self, name: str | None) -> bool:
+        """Whether the mapping knows the name of a plan; it knows all if it translates none."""
+        return not name or not self.mapping.plans or bool(self.mapping.plans.get(name))
+
+    def plan_named(self, name: str | None) -> str | None:
+        """The external_id of the plan with the name; None without one."""
+        return (self.mapping.plans.get(name) if self.mapping.plans else name) if name else None
 
     def person(self, loop: MemberLoop) -> StatedPerson:
         """The person of the loop, for the person check."""
@@ -424,62 +438,83 @@ def read_member(
     placed: Sequence[PlacedLoop], names: MemberNames, part: model.FamilyPart | None = None
 ) -> model.Row:
     """The row of one member by all its loops, in the order of the file. It is a `part` of its
-    family unless the date of the file decides which of its coverages hold.
+    family unless it ends coverages: the date of the file may be the day of an end.
     """
     place, _ = placed[0]
     last = placed[-1][1]
     mapping = names.mapping
     loops = [loop for _, loop in placed]
     faults = [fault for loop in loops for fault in _faults(loop, mapping)]
-    coverages = effective_coverages(
-        coverage for loop in loops for coverage in coverages_of(loop, mapping)
+    stated = [each for loop in loops for each in _coverages_of(loop, names)]
+    begun = lasting_of(stated, ChangeKind.SET)
+    ended = lasting_of(stated, ChangeKind.END)
+    action = action_of(loops, stated)
+    lasting = begun or ended
+    plan = names.plan(last, lasting.level if lasting is not None else None)
+    of_begun = (each.change.plan for each in stated if each.change.kind is ChangeKind.SET)
+    if not all(map(names.has_plan, [plan, *of_begun])):
+        faults.insert(0, model.UNKNOWN_PLAN)
+    changes = tuple(
+        each.change._replace(plan=names.plan_named(each.change.plan)) for each in stated
     )
-    counted = [coverage for coverage in coverages if coverage.line]
-    action = action_of(loops, coverages)
-    dates, dates_of_new = dates_of(loops, coverages, mapping)
-    lasting = max(counted, key=Coverage.duration, default=NO_COVERAGE)
-    plan: str | None = names.plan(last, lasting) or None
-    if plan is not None and mapping.plans:
-        plan = mapping.plans.get(plan)
-        if not plan:
-            faults.insert(0, model.UNKNOWN_PLAN)
-    are_ended = bool(coverages) and all(coverage.is_end for coverage in coverages)
     context = RowContext(
-        person=names.person(last), former_id=names.former_id(last), ends_access=are_ended
+        person=names.person(last),
+        former_id=names.former_id(last),
+        coverages=changes,
+        keeps_plan=bool(mapping.plan) and not plan,
     )
+    own_plan = names.plan_named(plan)
     if action is Action.END:
-        values: dict[str, object] = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        return model.Row(place, values, action, plan, tuple(faults), context=context)
+        values: dict[str, object] = {"external_id": last.key}
+        return model.Row(place, values, action, own_plan, tuple(faults), context=context)
     values, is_contradictory = _values_of_all(loops, names)
     if is_contradictory:
         faults.append(model.REPEATED)
-    is_deleted = any(coverage.is_deleted for coverage in counted)
-    if counted and not is_deleted:
-        values["medical_plan_description"] = lasting.description or lasting.line
-    if is_deleted or (not counted and mapping.lines is not None):
+    values_of_new = _constants(mapping)
+    if begun is not None and begun.level is not None:
+        values["medical_plan_description"] = _plan_description(begun.level)
+    elif ended is not None and ended.level is not None:
+        values_of_new["medical_plan_description"] = _plan_description(ended.level)
+    if begun is None and ended is None and mapping.lines is not None:
         context = context._replace(causes=(_no_coverage(last),))
-    warnings = []
-    values_of_new = _constants(mapping) | dates_of_new
+    warnings = [*_warnings(loops, changes)]
     if "gender" not in values and any(loop.element("DMG", 3) for loop in loops):
         values_of_new = {"gender": UNKNOWN_GENDER} | values_of_new
-        warnings.append(codes.rows.GENDER_UNKNOWN)
-    if not counted and any(loop.coverages for loop in loops):
-        warnings.append(codes.rows.NO_MEDICAL_COVERAGE)
-    if are_ended and any(loop.ins[3] == ADD for loop in loops):
-        warnings.append(codes.rows.ADDED_AND_ENDED)
-    if (len(coverages) > 1 or are_ended) and any(coverage.end for coverage in coverages):
+        warnings.insert(0, codes.rows.GENDER_UNKNOWN)
+    if any(each.kind is not ChangeKind.SET for each in changes):
         part = None
     return model.Row(
         place,
-        values | dates,
+        values,
         action or Action.COMPARE,
-        plan,
+        own_plan,
         tuple(faults),
         tuple(map(MemberWarning.of, warnings)),
         values_of_new or None,
         context,
         part=part,
     )
+
+
+def _warnings(loops: Sequence[MemberLoop], changes: Sequence[CoverageChange]) -> Iterator[Code]:
+    """What a row that does not end its member says of its access, and may not mean."""
+    if not changes and any(loop.coverages for loop in loops):
+        yield codes.rows.NO_MEDICAL_COVERAGE
+    if any(loop.ins[12] for loop in loops):
+        yield codes.rows.DEATH_REPORTED
+    if any(loop.ins[3] == CHANGE and loop.ins[8] == TERMINATED for loop in loops):
+        yield codes.rows.EMPLOYMENT_ENDED
+    are_ended = bool(changes) and all(each.kind in _ENDING for each in changes)
+    if are_ended and any(loop.ins[3] == ADD for loop in loops):
+        yield codes.rows.ADDED_AND_ENDED
+
+
+def _coverages_of(loop: MemberLoop, names: MemberNames) -> list[StatedCoverage]:
+    return coverages_of(loop, names.mapping, partial(names.plan, loop))
+
+
+def _plan_description(level: Level) -> str:
+    return level.hd[4].strip() or level.hd[3] or "?"
 
 
 def _constants(mapping: FileMapping) -> dict[str, object]:

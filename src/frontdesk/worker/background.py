@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.engine import database_time, write_alone
+from frontdesk.eligibility import derive_due
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
 from frontdesk.files.claims import RunOptions
@@ -279,6 +281,33 @@ class RetentionPruner(BackgroundTask):
     def _pause_turn(self) -> bool:
         self._pause(PRUNE_PAUSE_SECONDS)
         return self._is_stopping
+
+
+class CoverageDeriver(BackgroundTask):
+    """Derives the members whose coverages say so on this day, soon after it has begun where they
+    live.
+    """
+
+    first_seconds = 5.0
+    poll_seconds = 300.0
+    failure_event = "derivation_failed"
+
+    def step(self) -> bool:
+        if derived := self.derive():
+            self._log.write("members_derived", members=derived)
+        return False
+
+    def derive(self) -> int:
+        """Derive all that are due, a page at a time, and return their number. Raises Unavailable."""
+        derived = 0
+        after = None
+        while True:
+            page = write_alone(self._db, partial(derive_due, now=self._clock(), after=after))
+            derived += page.derived
+            after = page.next_after
+            if after is None or self._is_stopping:
+                return derived
+            self._pause(PRUNE_PAUSE_SECONDS)
 
 
 class QueuePruner(BackgroundTask):

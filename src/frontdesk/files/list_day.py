@@ -1,0 +1,40 @@
+"""The day of which a full file is the list, if that comes later than the file: a roster of next
+month, a census of an open enrolment (docs/files.md, Full files). Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from frontdesk.eligibility.coverages import ChangeKind
+from frontdesk.mapping.model import Row
+
+_DAY_LENGTH = len("2026-01-01")
+
+
+def begin_of(row: Row) -> str:
+    """The day on which the access of a row begins (`YYYY-MM-DD`), "" if it does not say."""
+    begins = [change.begin for change in row.context.coverages if change.kind is ChangeKind.SET]
+    if begins:
+        return min(begins)
+    begin = row.values.get("effective_date")
+    return begin.strip()[:_DAY_LENGTH] if isinstance(begin, str) else ""
+
+
+def likely_list_day(sample: Iterable[Row], today: str) -> str:
+    """The day after today on which most rows of a sample begin, "" without one."""
+    begins = [begin_of(row) for row in sample if not row.skipped]
+    for day, count in Counter(begins).most_common(1):
+        if day > today and count > len(begins) / 2:
+            return day
+    return ""
+
+
+def is_list_of(rows: Iterable[Row], day: str) -> bool:
+    """Whether most of the rows begin on the day."""
+    listed = 0
+    beginning = 0
+    for row in rows:
+        if not row.skipped:
+            listed += 1
+            beginning += begin_of(row) == day
+    return beginning > listed / 2

@@ -1,0 +1,440 @@
+"""Sequences of files that change coverages: on which days the member has access, under which plan
+(docs/834.md, Access).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from frontdesk import events
+from frontdesk.db.engine import write_alone
+from frontdesk.eligibility import derive_due, list_history
+from frontdesk.eligibility.model import DERIVATION_CLIENT
+from frontdesk.eligibility.people import find_eligibility
+from frontdesk.worker.background import CoverageDeriver
+from tests.conftest import SetClock
+from tests.factories import NOW
+from tests.files.loading import Desk, coverages_of, csv_of, row
+from tests.formats.reading import IDENTIFY, person
+
+KEY = "FAMILY1-01"
+Access = tuple[str, str | None]
+OPEN_2026 = ("2026-01-01", None)
+HLT = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
+HLT_ENDS = "HD*024**HLT*Gold~DTP*349*D8*20261231~"
+PPO_2027 = "HD*021**PPO*Silver~DTP*348*D8*20270101~"
+TEETH_END = "HD*024**DEN*Teeth~DTP*349*D8*20261130~"
+
+
+def member(coverage: str, code: str = "001", dates: str = "") -> str:
+    return person(code=code, coverage=coverage, number=f"REF*17*01~{dates}")
+
+
+def change(desk: Desk, *coverages: str, code: str = "001", dates: str = "", **options: Any) -> Any:
+    """Load a change file of the member, and return the codes of its report."""
+    file = desk.load_834(member("".join(coverages), code, dates), **options)
+    return [code for _, code in desk.codes(file) if code]
+
+
+def full(desk: Desk, *coverages: str, **options: Any) -> Any:
+    file = desk.load_834(member("".join(coverages), "030"), purpose="RX", **options)
+    return [code for _, code in desk.codes(file) if code]
+
+
+def stored(desk: Desk, key: str = KEY) -> dict[str, Any]:
+    return desk.members()[key]
+
+
+def access(desk: Desk, key: str = KEY) -> Access:
+    found = stored(desk, key)
+    expiry = found["expiry_date"]
+    return str(found["effective_date"]), None if expiry is None else str(expiry)
+
+
+def lines(desk: Desk, key: str = KEY) -> Sequence[tuple[str, str, str | None]]:
+    found = coverages_of(stored(desk, key)) or []
+    return [(each["line"], each["begin"], each["end"]) for each in found]
+
+
+def on(desk: Desk, day: str) -> int:
+    """Let a worker derive the members at noon (UTC) of the day, and return their number."""
+    clock = cast(SetClock, desk.clock)
+    clock.now = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    return CoverageDeriver(desk.db, clock=clock).derive()
+
+
+@pytest.fixture(autouse=True)
+def enrolled(desk: Desk) -> None:
+    assert change(desk, HLT, code="021") == []
+    assert (access(desk), lines(desk)) == (OPEN_2026, [("HLT", "2026-01-01", None)])
+
+
+def test_a_switch_that_is_announced_in_two_files_loses_no_day(desk: Desk) -> None:
+    assert change(desk, PPO_2027, code="021") == []
+    assert access(desk) == OPEN_2026
+    assert change(desk, HLT_ENDS, code="024") == ["other_coverage_open"]
+    assert access(desk) == OPEN_2026
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-12-31"), ("PPO", "2027-01-01", None)]
+    assert change(desk, "HD*024**PPO*Silver~DTP*349*D8*20270630~", code="024") == []
+    assert access(desk) == ("2026-01-01", "2027-06-30")
+
+
+def test_an_end_first_and_a_begin_in_the_next_file_are_one_access(desk: Desk) -> None:
+    change(desk, HLT_ENDS, code="024")
+    assert access(desk) == ("2026-01-01", "2026-12-31")
+    change(desk, PPO_2027, code="021")
+    assert access(desk) == OPEN_2026
+
+
+@pytest.mark.parametrize("code", ["021", "001", "024", "025"])
+@pytest.mark.parametrize("dates", ["DTP*357*D8*20261130~", "DTP*356*D8*20260601~"])
+def test_a_dental_coverage_changes_no_date(desk: Desk, code: str, dates: str) -> None:
+    assert change(desk, TEETH_END, code=code, dates=dates) == ["no_medical_coverage"]
+    assert access(desk) == OPEN_2026
+    change(desk, HLT_ENDS)
+    assert change(desk, TEETH_END, code=code, dates="DTP*357*D8*20280101~") != []
+    assert access(desk) == ("2026-01-01", "2026-12-31")
+
+
+def test_the_last_day_of_a_row_is_that_of_what_it_carries(desk: Desk) -> None:
+    change(desk, PPO_2027.replace("20270101", "20260201"), code="021")
+    change(desk, HLT, dates="DTP*357*D8*20261130~")
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-11-30"), ("PPO", "2026-02-01", None)]
+    change(desk, dates="DTP*357*D8*20261215~")
+    assert access(desk) == ("2026-01-01", "2026-12-15")
+
+
+def test_an_end_of_the_member_ends_what_it_carries_and_all_without_a_coverage(desk: Desk) -> None:
+    change(desk, PPO_2027.replace("20270101", "20260201"), code="021")
+    assert change(desk, HLT_ENDS, code="024") == ["other_coverage_open"]
+    assert access(desk) == OPEN_2026
+    assert change(desk, code="024", dates="DTP*357*D8*20261130~") == []
+    assert access(desk) == ("2026-01-01", "2026-11-30")
+    change(desk, code="025")
+    assert access(desk) == OPEN_2026
+
+
+def test_a_description_respelt_each_january_is_one_access(desk: Desk) -> None:
+    renewed = HLT.replace("Gold", "Gold 2027").replace("20260101", "20270101")
+    change(desk, renewed)
+    assert (access(desk), on(desk, "2027-01-02")) == (OPEN_2026, 0)
+    change(desk, renewed.replace("2027", "2028"))
+    end = "HD*024**HLT*GOLD '28~DTP*349*D8*20280630~"
+    assert change(desk, end, code="024") == []
+    assert access(desk) == ("2026-01-01", "2028-06-30")
+
+
+def test_an_announced_coverage_that_is_cancelled_leaves_the_one_in_force(desk: Desk) -> None:
+    removed = PPO_2027.replace("HD*021", "HD*002")
+    ended = "HD*024**PPO*Silver~DTP*349*D8*20261231~"
+    for cancelled in (removed, ended):
+        change(desk, PPO_2027)
+        assert change(desk, cancelled) in ([], ["other_coverage_open"])
+        assert (access(desk), lines(desk)) == (OPEN_2026, [("HLT", "2026-01-01", None)])
+    change(desk, PPO_2027)
+    change(desk, PPO_2027.replace("0101", "0301"))
+    assert lines(desk)[1:] == [("PPO", "2027-03-01", None)], "another begin of the announced one"
+
+
+def test_a_coverage_without_a_begin_has_that_of_its_line(desk: Desk) -> None:
+    change(desk, "HD*001**HLT*Gold~")
+    assert access(desk) == OPEN_2026
+    change(desk, "HD*001**POS*Other~DTP*303*D8*20261001~")
+    assert lines(desk)[1:] == [("POS", "2026-10-01", None)]
+
+
+def test_a_leave_that_is_announced_ends_and_begins_on_its_days(desk: Desk) -> None:
+    back = HLT.replace("20260101", "20270301")
+    change(desk, HLT_ENDS, back)
+    assert access(desk) == ("2026-01-01", "2026-12-31")
+    assert on(desk, "2026-12-31") == 0
+    assert on(desk, "2027-01-01") == 1
+    assert access(desk) == ("2027-03-01", None)
+    assert on(desk, "2027-03-01") == 0
+    assert stored(desk)["derive_on"] is None
+    entries = desk.db.ask(lambda tx: list_history(tx, stored(desk)["id"]))
+    derived = [each for each in entries if each.client == DERIVATION_CLIENT]
+    assert [each.changes for each in derived] == [
+        {
+            "effective_date": ["2026-01-01", "2027-03-01"],
+            "expiry_date": ["2026-12-31", None],
+            "derive_on": ["2027-01-01", None],
+        }
+    ]
+
+
+def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
+    change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
+    expected = {"2026-06-01": True, "2027-02-01": False, "2027-03-01": True}
+    for day in ("2026-11-20", "2027-03-02"):
+        on(desk, day)
+        ask = partial(find_eligibility, external_id=KEY, account_id=None)
+        found = {each: desk.db.ask(partial(ask, on=each)).eligible for each in expected}
+        assert found == expected
+
+
+def test_members_are_derived_in_pages_with_events_and_in_the_audit_trail(desk: Desk) -> None:
+    with desk.db.write() as tx:
+        events.begin_feed(tx, desk.customer.account_id, desk.clock())
+    back = HLT.replace("20260101", "20270301")
+    desk.load_834(
+        *(
+            relative(name, name[-2:], coverage=HLT + HLT_ENDS + back)
+            for name in ("Kim12", "Lou14", "Max16")
+        )
+    )
+    before = desk.count("events"), desk.count("audit_entries")
+    now = datetime.fromisoformat("2027-01-01T12:00:00+00:00")
+    pages = []
+    after = None
+    while True:
+        page = write_alone(desk.db, partial(derive_due, now=now, after=after, limit=2))
+        pages.append(page.derived)
+        after = page.next_after
+        if after is None:
+            break
+    assert pages == [2, 1]
+    assert (desk.count("events"), desk.count("audit_entries")) == (before[0] + 3, before[1] + 3)
+    assert write_alone(desk.db, partial(derive_due, now=now)).derived == 0
+
+
+def test_the_day_is_that_of_the_account(desk: Desk) -> None:
+    with desk.db.write() as tx:
+        tx.exec_driver_sql("UPDATE accounts SET time_zone = 'America/Los_Angeles'")
+    change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
+    clock = cast(SetClock, desk.clock)
+    clock.now = datetime.fromisoformat("2027-01-01T07:59:00+00:00")
+    deriver = CoverageDeriver(desk.db, clock=clock)
+    assert deriver.derive() == 0
+    clock.advance(120)
+    assert deriver.derive() == 1
+    assert deriver.derive() == 0
+
+
+BY_PLAN = {"834": IDENTIFY | {"plan": "HD04"}, "plans": {"Gold": "plan-0", "Silver": "plan-1"}}
+
+
+def test_a_plan_of_the_coverage_changes_in_january(desk: Desk) -> None:
+    silver = HLT.replace("Gold", "Silver").replace("20260101", "20270101")
+    change(desk, HLT_ENDS, silver, mapping=BY_PLAN)
+    gold, other = desk.customer.plan_ids[:2]
+    assert (stored(desk)["plan_id"], access(desk)) == (gold, OPEN_2026)
+    assert on(desk, "2027-01-01") == 1
+    assert (stored(desk)["plan_id"], access(desk)) == (other, OPEN_2026)
+    # The old plan's end is corrected after the member has left it.
+    late = HLT_ENDS.replace("1231", "1130")
+    change(desk, late, code="024", mapping=BY_PLAN)
+    assert access(desk) == ("2027-01-01", None)
+    # A row that carries no coverage moves nobody.
+    assert change(desk, TEETH_END, mapping=BY_PLAN) == ["no_medical_coverage"]
+    assert stored(desk)["plan_id"] == other
+
+
+def test_a_full_834_says_all_and_what_is_in_force_stays_until_its_begin(desk: Desk) -> None:
+    assert full(desk, PPO_2027) == ["stays_until_then"]
+    assert access(desk) == OPEN_2026
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-12-31"), ("PPO", "2027-01-01", None)]
+    assert full(desk, PPO_2027) == ["stays_until_then"]
+    assert full(desk, HLT) == []
+    assert lines(desk) == [("HLT", "2026-01-01", None)]
+    clock = cast(SetClock, desk.clock)
+    full(desk, PPO_2027)
+    clock.now = NOW + timedelta(days=50)
+    assert full(desk, PPO_2027) == []
+    assert access(desk) == ("2027-01-01", None)
+
+
+def test_a_known_row_of_a_change_file_is_not_taken_for_a_list_of_all(desk: Desk) -> None:
+    pos = HLT.replace("HLT*Gold", "POS*Other").replace("20260101", "20260201")
+    change(desk, pos)
+    assert len(lines(desk)) == 2
+    full(desk, pos)
+    assert lines(desk) == [("POS", "2026-02-01", None)]
+    file = desk.load_834(member(pos, "030"), purpose="RX")
+    assert file.counts == {"unchanged": 1}
+
+
+def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> None:
+    change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
+    before = lines(desk)
+    desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
+    assert access(desk) == ("2026-01-01", "2026-11-20")
+    assert (lines(desk), stored(desk)["derive_on"]) == (before, None)
+    desk.load_834(member("", "030"), purpose="RX")
+    assert (access(desk), lines(desk)) == (("2026-01-01", "2026-12-31"), before)
+    assert str(stored(desk)["derive_on"]) == "2027-01-01"
+
+
+def test_absence_ends_what_would_follow_an_access_that_ends_by_itself(desk: Desk) -> None:
+    change(desk, HLT_ENDS.replace("1231", "1120"), HLT.replace("20260101", "20270301"))
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    file = desk.load_834(alex, purpose="RX")
+    assert (file.counts["ended"], access(desk)) == (1, ("2026-01-01", "2026-11-20"))
+    assert desk.load_834(alex, purpose="RX").counts == {"unchanged": 1}
+    assert (on(desk, "2026-11-21"), access(desk)) == (0, ("2026-01-01", "2026-11-20"))
+    full(desk, "")
+    assert access(desk) == ("2027-03-01", None)
+
+
+def test_a_change_after_an_absence_begins_with_what_was_left(desk: Desk) -> None:
+    desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
+    change(desk, PPO_2027, code="021")
+    assert access(desk) == ("2026-01-01", "2026-11-20")
+    assert str(stored(desk)["derive_on"]) == "2026-11-21"
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-11-20"), ("PPO", "2027-01-01", None)]
+
+
+def test_a_post_replaces_all_exactly(desk: Desk) -> None:
+    change(desk, PPO_2027)
+    desk.post(external_id=KEY, phone="6175550199")
+    assert len(lines(desk)) == 2, "a POST without dates says nothing of coverages"
+    desk.post(external_id=KEY, expiry_date="2026-12-31")
+    assert (access(desk), lines(desk)) == (("2026-01-01", "2026-12-31"), [])
+    desk.post(external_id=KEY, effective_date="2027-06-01", expiry_date=None)
+    assert access(desk) == ("2027-06-01", None)
+
+
+def test_an_834_ends_what_a_post_began(desk: Desk) -> None:
+    desk.post(external_id=KEY, effective_date="2025-06-01")
+    assert lines(desk) == []
+    change(desk, PPO_2027)
+    assert (access(desk), lines(desk)) == (
+        ("2025-06-01", None),
+        [("", "2025-06-01", None), ("PPO", "2027-01-01", None)],
+    )
+    change(desk, HLT_ENDS, code="024")
+    change(desk, "HD*024**PPO*Silver~DTP*349*D8*20270630~", code="024")
+    assert access(desk) == ("2025-06-01", "2027-06-30")
+
+
+def test_an_undo_gives_the_coverages_back(desk: Desk) -> None:
+    change(desk, PPO_2027)
+    second = desk.load_834(member(HLT_ENDS, "024"))
+    desk.undo(second)
+    assert lines(desk) == [("HLT", "2026-01-01", None), ("PPO", "2027-01-01", None)]
+
+
+def relative(first: str, number: str, code: str = "021", **more: str) -> str:
+    born = f"20{number}0203"
+    return person(first, born, relation="19", number=f"REF*17*{number}~", code=code, **more)
+
+
+def test_the_end_of_a_subscriber_says_that_dependents_stay(desk: Desk) -> None:
+    desk.load_834(relative("Kim", "12"), relative("Lou", "14"))
+    ended = member("", "024", "DTP*357*D8*20261130~")
+    kim, lou = (
+        relative(name, number, "024", coverage="")
+        for name, number in (("Kim", "12"), ("Lou", "14"))
+    )
+    file = desk.load_834(ended, kim)
+    assert desk.codes(file)[:2] == [("ended", ""), ("warned", "dependents_stay")]
+    change(desk, code="025")
+    desk.load_834(relative("Kim", "12"))
+    assert ("warned", "dependents_stay") not in desk.codes(desk.load_834(ended, kim, lou))
+    assert desk.ends() == {
+        KEY: "2026-11-30",
+        "FAMILY1-12": "2026-11-20",
+        "FAMILY1-14": "2026-11-20",
+    }
+
+
+def test_a_death_and_the_end_of_an_employment_are_warned_of_and_end_nothing(desk: Desk) -> None:
+    dead = member(HLT).replace("*28*A~", "*28*A******D8*20261101~")
+    assert [code for _, code in desk.codes(desk.load_834(dead))] == ["", "death_reported"]
+    left = member(HLT).replace("*28*A~", "*28*A***TE~")
+    assert [code for _, code in desk.codes(desk.load_834(left))] == ["", "employment_ended"]
+    assert access(desk) == OPEN_2026
+    ended = member(HLT_ENDS, "024").replace("*28*A~", "*28*A***TE***D8*20261101~")
+    assert desk.codes(desk.load_834(ended)) == [("ended", "")]
+
+
+def test_coverages_that_contradict_themselves_refuse_the_row(desk: Desk) -> None:
+    inverted = HLT.replace("20260101", "20270101") + "DTP*349*D8*20261231~"
+    assert change(desk, inverted) == ["expiry_before_effective"]
+    assert access(desk) == OPEN_2026
+
+
+def load_rows(desk: Desk, *rows: dict[str, Any], **options: Any) -> Any:
+    file = desk.load(csv_of(rows, rows[0]), **options)
+    return [code for _, code in desk.codes(file) if code not in ("", "ended_by_absence")]
+
+
+EMPLOYEE = "E00001"
+
+
+def test_a_roster_of_next_month_keeps_what_is_in_force_until_then(desk: Desk) -> None:
+    load_rows(desk, row(1))
+    later = row(1, effective_date="2026-12-01")
+    assert load_rows(desk, later, full=True) == ["stays_until_then"]
+    assert access(desk, EMPLOYEE) == OPEN_2026
+    assert load_rows(desk, later, full=True) == ["stays_until_then"], "each time"
+    cast(SetClock, desk.clock).now = NOW + timedelta(days=11)
+    assert load_rows(desk, later, full=True) == []
+    assert access(desk, EMPLOYEE) == ("2026-12-01", None)
+
+
+def test_a_roster_of_next_month_ends_the_omitted_the_day_before_it(desk: Desk) -> None:
+    first, second, third = (row(number) for number in (1, 2, 3))
+    load_rows(desk, first, second, third, plan=1)
+    later = [each | {"effective_date": "2026-12-01"} for each in (first, second)]
+    desk.load(csv_of(later), plan=1, full=True)
+    assert access(desk, "E00003") == ("2026-01-01", "2026-11-30")
+    assert access(desk, EMPLOYEE) == OPEN_2026
+    # Half of the rows are not most of them.
+    desk.load(csv_of([later[0], second]), plan=1, full=True)
+    desk.load(csv_of([first, second, third]), plan=1, full=True)
+    assert access(desk, "E00003") == OPEN_2026, "it is listed again"
+    desk.load(csv_of([later[0], second]), plan=1, full=True)
+    assert access(desk, "E00003") == ("2026-01-01", "2026-11-20")
+
+
+def test_an_834_of_next_month_ends_the_omitted_the_day_before_it(desk: Desk) -> None:
+    two = [
+        person(first, f"19{born}0203", number=f"REF*17*{number}~", coverage=PPO_2027)
+        for first, born, number in (("Alex", 78, "02"), ("Bo", 80, "03"))
+    ]
+    desk.load_834(*two, purpose="RX")
+    assert access(desk) == ("2026-01-01", "2026-12-31")
+    assert access(desk, "FAMILY1-02") == ("2027-01-01", None)
+
+
+def test_a_roster_of_another_plan_moves_its_members_on_its_day(desk: Desk) -> None:
+    load_rows(desk, row(1))
+    later = row(1, effective_date="2026-12-01")
+    assert load_rows(desk, later, plan=1) == ["stays_until_then"]
+    gold, other = desk.customer.plan_ids[:2]
+    assert (stored(desk, EMPLOYEE)["plan_id"], access(desk, EMPLOYEE)) == (gold, OPEN_2026)
+    assert on(desk, "2026-12-01") == 1
+    assert (stored(desk, EMPLOYEE)["plan_id"], access(desk, EMPLOYEE)) == (other, OPEN_2026)
+
+
+def test_a_rehire_without_an_end_clears_the_stored_end(desk: Desk) -> None:
+    load_rows(desk, row(1, expiry_date="2026-06-30"))
+    assert load_rows(desk, row(1, effective_date="2026-11-01")) == []
+    assert access(desk, EMPLOYEE) == ("2026-11-01", None)
+    load_rows(desk, row(1, effective_date="2026-11-01", expiry_date="2026-12-31"))
+    assert load_rows(desk, row(1, effective_date="2027-02-01")) == ["stays_until_then"]
+    assert access(desk, EMPLOYEE) == ("2026-11-01", "2026-12-31")
+    assert on(desk, "2027-01-01") == 1
+    assert access(desk, EMPLOYEE) == ("2027-02-01", None)
+
+
+def test_a_partial_table_says_the_end_of_all(desk: Desk) -> None:
+    change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
+    load_rows(desk, {"external_id": KEY, "expiry_date": "2027-06-30"})
+    assert (access(desk), lines(desk)) == (("2026-01-01", "2027-06-30"), [])
+    load_rows(desk, {"external_id": KEY, "phone": "6175550123"})
+    assert access(desk) == ("2026-01-01", "2027-06-30")
+
+
+def test_a_dry_run_says_what_the_load_says(desk: Desk) -> None:
+    rows = [PPO_2027, HLT_ENDS, TEETH_END, HLT_ENDS + PPO_2027.replace("0101", "0301")]
+    for coverage in rows:
+        for purpose in ("2", "RX"):
+            text = member(coverage)
+            dry = desk.load_834(text, purpose=purpose, dry_run=True)
+            file = desk.load_834(text, purpose=purpose)
+            assert (dry.counts, desk.codes(dry)) == (file.counts, desk.codes(file))
