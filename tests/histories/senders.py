@@ -29,6 +29,7 @@ FULL = "full 834"
 TABLE = "table"
 LISTED_AFTER_END = timedelta(days=31)
 OPEN_ENROLMENT_MONTHS = (11, 12)
+WAYS = {"code": "REF*0F+person_code", "card": "REF*23", "relationship": "REF*0F+relationship"}
 LINES = {"Gold": "HLT*Gold", "Silver": "PPO*Silver", "Teeth": "DEN*Teeth"}
 
 
@@ -42,9 +43,10 @@ class Habits:
     the old one. is_one_loop: both are in one INS loop. end_code: INS03 of an end. cancel_by: HD01
     or INS03 of a coverage that was never effective. reinstate_by, audit_by: INS03; `025 HD` is 025
     with a coverage. has_dental: other coverages are sent too. dental_end_by: the qualifier of their
-    end. purpose: BGN08 of a full 834. by_card: the number of a person, not of the family,
-    identifies. names_plans: HD04 of a change 834 names the plan. all_homes: dependents have an
-    address. newborn: the first name of a child without one.
+    end. purpose: BGN08 of a full 834. identify: the number of a person (card), or that of the
+    family with the code of the person (code) or its relationship. names_plans: HD04 of a change 834
+    names the plan. all_homes: dependents have an address. newborn: the first name of a child
+    without one.
 
     Of tables. is_full: those that are omitted have ended. has_expiry: there is a column for the last
     day, which by `clears` says that there is none. has_names: later files have names too. lists_left:
@@ -67,7 +69,7 @@ class Habits:
     has_dental: bool = True
     dental_end_by: str = "349"
     purpose: str = "RX"
-    by_card: bool = False
+    identify: str = "code"
     names_plans: bool = False
     all_homes: bool = True
     newborn: str = ""
@@ -172,9 +174,11 @@ class Sender:
 
     def key(self, enrolment: Enrolment) -> str:
         """The external_id."""
-        if self._habits.by_card:
+        way = self._habits.identify
+        if way == "card":
             return enrolment.card
-        return f"{enrolment.family}-{enrolment.code}"
+        last = f"R{enrolment.relation}" if way == "relationship" else enrolment.code
+        return f"{enrolment.family}-{last}"
 
     # Change 834
 
@@ -525,7 +529,7 @@ class Sender:
         if self._habits.form == TABLE:
             left = {"column": "status", "equals": ["terminated"]}
             return {"end": [left]} if self._habits.lists_left else {}
-        way = "REF*23" if self._habits.by_card else "REF*0F+person_code"
+        way = WAYS[self._habits.identify]
         mapping: dict[str, Any] = {"834": {"identify": way, "verify": "full"}}
         if self._habits.has_plan_names:
             mapping["834"]["plan"] = "HD04"
