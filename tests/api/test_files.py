@@ -56,7 +56,8 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(files: Files, api: Api) -
     )
     lines = files.report(data)
     said = '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""'
-    assert lines[0] == said + ',"changed":[],"left_plan":null,"transaction":null,"ordinal":null}'
+    said += ',"changed":[],"left_plan":null,"transaction":null,"ordinal":null'
+    assert lines[0] == said + ',"access_before":null,"access_after":null}'
     assert files.report(data, "?external_id=E00002") == lines[1:]
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"
@@ -122,7 +123,7 @@ def test_a_held_file_waits_for_a_second_person_where_wanted(
     approved = api.as_(second_token(db, account)).post(f"{files.path}/{file_id}/approve")
     assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
     assert files.work()
-    assert files.file(file_id)["counts"] == {"unchanged": 1, "ended": 40}
+    assert files.file(file_id)["counts"] == {"unchanged": 1, "ended": 40, "lost": 40}
     refused(files.act(file_id, "approve"), 409, "wrong_state")
 
 
@@ -134,7 +135,7 @@ def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
     assert (undo.status_code, undo.json()["data"]["undoes_id"]) == (202, file_id)
     assert undo.headers["Location"] == f"{BASE_URL}{files.path}/{undo.json()['data']['id']}"
     assert files.work()
-    assert files.file(undo)["counts"] == {"withdrawn": 1}
+    assert files.file(undo)["counts"] == {"withdrawn": 1, "lost": 1}
     assert [entry["subject_id"] for entry in trail("file.undo_asked")] == [
         undo.json()["data"]["id"]
     ]
@@ -246,18 +247,19 @@ def test_so_many_files_and_bytes_wait_and_no_more(
 
 def test_a_report_is_read_by_outcome_by_code_and_by_the_page(files: Files, api: Api) -> None:
     file = files.file(files.held())
-    assert (file["counts"], file["codes"]) == ({"would_end": 40}, {"ended_by_absence": 40})
+    assert file["counts"] == {"would_lose": 40, "lost": 40}
+    assert file["codes"] == {"loses_access": 40}
     whole = files.report(file)
     assert len(whole) == 40
     assert (
-        files.report(file, "?outcome=would_end")
-        == files.report(file, "?code=ended_by_absence")
+        files.report(file, "?outcome=would_lose")
+        == files.report(file, "?code=loses_access")
         == whole
     )
     path = f"{files.path}/{file['id']}/report"
     none = api.get(path + "?code=not_a_date&page[size]=5")
     assert (none.text, none.headers["Content-Type"]) == ("", "application/x-ndjson")
-    for query in ("", "outcome=would_end&"):
+    for query in ("", "outcome=would_lose&"):
         pages = []
         link = f"{path}?{query}page[size]=15"
         while link:

@@ -18,6 +18,7 @@ from tests.files.loading import csv_of, lines_of, row
 from tests.patience import PATIENCE_SECONDS
 
 SETTINGS = {"account_id": 1, "reopen_absent": True, "second_approver": False}
+SETTINGS |= {"most_members": 25, "most_percent": 10}
 
 Words = tuple[str, ...]
 
@@ -53,12 +54,15 @@ def test_a_file_is_loaded_and_undone(
     lines = cli.text("file", "report", "2").splitlines()
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
-        "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal",
-        "2,E00001,created,,,,,,,",
-        "3,E00002,created,,,,,,,",
+        (
+            "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal,"
+            "access_before,access_after"
+        ),
+        "2,E00001,created,,,,,,,,,",
+        "3,E00002,created,,,,,,,,,",
     ]
     undone = cli.json("file", "undo", "2")
-    assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2})
+    assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2, "lost": 2})
     assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
     assert "can't be written" in cli.refused(
@@ -144,8 +148,10 @@ def test_a_file_that_would_end_too_many_is_held(
     rehearsed = cli.run(*full, "--dry-run")
     assert (held.exit_code, rehearsed.exit_code) == (4, 4)
     assert "The real run would be held" in rehearsed.stdout
+    assert "30 of the 40 members with access under plan gold would lose it" in held.stdout
     assert "30 of the plan's 40 members would be ended" in held.stdout
-    assert cli.json("file", "approve", "2")["counts"] == {"unchanged": 10, "ended": 30}
+    approved = cli.json("file", "approve", "2")
+    assert approved["counts"] == {"unchanged": 10, "ended": 30, "lost": 30}
     assert "only one that is held" in cli.refused("file", "approve", "2")
 
 

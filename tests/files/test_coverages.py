@@ -9,7 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from frontdesk.eligibility import list_history
+from frontdesk import events
+from frontdesk.db.engine import write_alone
+from frontdesk.eligibility import derive_due, list_history
 from frontdesk.eligibility.model import DERIVATION_CLIENT
 from frontdesk.eligibility.people import find_eligibility
 from frontdesk.worker.background import CoverageDeriver
@@ -174,6 +176,31 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
         assert found == expected
 
 
+def test_members_are_derived_in_pages_with_events_and_in_the_audit_trail(desk: Desk) -> None:
+    with desk.db.write() as tx:
+        events.begin_feed(tx, desk.customer.account_id, desk.clock())
+    back = HLT.replace("20260101", "20270301")
+    desk.load_834(
+        *(
+            relative(name, name[-2:], coverage=HLT + HLT_ENDS + back)
+            for name in ("Kim12", "Lou14", "Max16")
+        )
+    )
+    before = desk.count("events"), desk.count("audit_entries")
+    now = datetime.fromisoformat("2027-01-01T12:00:00+00:00")
+    pages = []
+    after = None
+    while True:
+        page = write_alone(desk.db, partial(derive_due, now=now, after=after, limit=2))
+        pages.append(page.derived)
+        after = page.next_after
+        if after is None:
+            break
+    assert pages == [2, 1]
+    assert (desk.count("events"), desk.count("audit_entries")) == (before[0] + 3, before[1] + 3)
+    assert write_alone(desk.db, partial(derive_due, now=now)).derived == 0
+
+
 def test_the_day_is_that_of_the_account(desk: Desk) -> None:
     with desk.db.write() as tx:
         tx.exec_driver_sql("UPDATE accounts SET time_zone = 'America/Los_Angeles'")
@@ -239,6 +266,17 @@ def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> 
     desk.load_834(member("", "030"), purpose="RX")
     assert (access(desk), lines(desk)) == (("2026-01-01", "2026-12-31"), before)
     assert str(stored(desk)["derive_on"]) == "2027-01-01"
+
+
+def test_absence_ends_what_would_follow_an_access_that_ends_by_itself(desk: Desk) -> None:
+    change(desk, HLT_ENDS.replace("1231", "1120"), HLT.replace("20260101", "20270301"))
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    file = desk.load_834(alex, purpose="RX")
+    assert (file.counts["ended"], access(desk)) == (1, ("2026-01-01", "2026-11-20"))
+    assert desk.load_834(alex, purpose="RX").counts == {"unchanged": 1}
+    assert (on(desk, "2026-11-21"), access(desk)) == (0, ("2026-01-01", "2026-11-20"))
+    full(desk, "")
+    assert access(desk) == ("2027-03-01", None)
 
 
 def test_a_change_after_an_absence_begins_with_what_was_left(desk: Desk) -> None:

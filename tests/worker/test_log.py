@@ -113,7 +113,7 @@ def test_files_are_logged_when_they_start_end_and_are_held(post: Post) -> None:
         ("file_started", "info", files[0].id, account, 0, None),
         ("file_done", "info", files[0].id, account, 41, None),
         ("file_started", "info", files[1].id, account, 0, None),
-        ("file_held", "warning", files[1].id, account, 0, "too_many_ends"),
+        ("file_held", "warning", files[1].id, account, 0, "too_many_lose_access"),
         ("file_started", "info", files[2].id, account, 0, None),
         ("file_failed", "warning", files[2].id, account, 0, "no_header"),
     ]
