@@ -310,6 +310,45 @@ def test_an_834_ends_what_a_post_began(desk: Desk) -> None:
     assert access(desk) == ("2025-06-01", "2027-06-30")
 
 
+def test_undos_backwards_take_back_what_a_worker_derived(desk: Desk) -> None:
+    """The first file gives coverages to a member whose dates said all; each is derived before the
+    next one comes.
+    """
+    change(desk, HLT_ENDS, code="024")
+    states = []
+    files = []
+    for day, line in (("2027-02-01", "PPO"), ("2027-06-01", "HMO")):
+        states.append(desk.members())
+        begin = day.replace("-", "")
+        coverage = f"HD*021**{line}*Silver~DTP*348*D8*{begin}~DTP*349*D8*{begin[:6]}28~"
+        files.append(desk.load_834(member(coverage, "021")))
+        assert (on(desk, day), access(desk)) == (1, (day, f"{day[:8]}28"))
+    for file in reversed(files):
+        after = desk.members()
+        undo = desk.undo(file)
+        assert (undo.counts["restored"], desk.members()) == (1, states.pop())
+        redo = desk.undo(undo)
+        assert (redo.counts["restored"], desk.members()) == (1, after)
+        assert desk.undo(redo).counts["restored"] == 1
+
+
+def test_an_undo_derives_the_members_whose_day_has_come(desk: Desk) -> None:
+    """The coverages from before have reached another day meanwhile; the member must not wait for
+    the worker.
+    """
+    change(desk, HLT_ENDS, code="024")
+    change(desk, PPO_2027.replace("20270101", "20270201"), code="021")
+    file = desk.load_834(member("HD*021**HMO*Silver~DTP*348*D8*20270301~", "021"))
+    assert (on(desk, "2027-02-01"), access(desk)) == (1, ("2027-02-01", None))
+    before = [each for each in lines(desk) if each[0] != "HMO"]
+    undo = desk.undo(file)
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
+    redo = desk.undo(undo)
+    assert "refused" not in redo.counts
+    assert desk.undo(redo).counts["restored"] == 1
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
+
+
 def test_an_undo_gives_the_coverages_back(desk: Desk) -> None:
     change(desk, PPO_2027)
     second = desk.load_834(member(HLT_ENDS, "024"))
