@@ -258,9 +258,12 @@ def test_a_known_row_of_a_change_file_is_not_taken_for_a_list_of_all(desk: Desk)
 
 
 def test_an_end_without_a_day_depends_on_the_date_of_the_file(desk: Desk) -> None:
-    text = member(HLT + "HD*024**HLT*Gold~")
+    # A family between two others is recognised by its text, without the date of the file.
+    ann = person("Ann", family="F2", number="REF*17*01~", last="Other")
+    bo = person("Bo", family="F3", number="REF*17*01~", last="Third")
+    people = (ann, member(HLT + "HD*024**HLT*Gold~"), bo)
     for day in ("2026-11-20", "2026-11-25"):
-        content = interchange(transaction(text, day=day.replace("-", "")))
+        content = interchange(transaction(*people, day=day.replace("-", "")))
         desk.load(content.encode())
         assert access(desk) == ("2026-01-01", day)
 
