@@ -18,7 +18,7 @@ from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.files.loading import Desk, coverages_of, csv_of, row
-from tests.formats.reading import IDENTIFY, person
+from tests.formats.reading import IDENTIFY, interchange, person, transaction
 
 KEY = "FAMILY1-01"
 Access = tuple[str, str | None]
@@ -255,6 +255,25 @@ def test_a_known_row_of_a_change_file_is_not_taken_for_a_list_of_all(desk: Desk)
     assert lines(desk) == [("POS", "2026-02-01", None)]
     file = desk.load_834(member(pos, "030"), purpose="RX")
     assert file.counts == {"unchanged": 1}
+
+
+def test_an_end_without_a_day_depends_on_the_date_of_the_file(desk: Desk) -> None:
+    # A family between two others is recognised by its text, without the date of the file.
+    ann = person("Ann", family="F2", number="REF*17*01~", last="Other")
+    bo = person("Bo", family="F3", number="REF*17*01~", last="Third")
+    people = (ann, member(HLT + "HD*024**HLT*Gold~"), bo)
+    for day in ("2026-11-20", "2026-11-25"):
+        content = interchange(transaction(*people, day=day.replace("-", "")))
+        desk.load(content.encode())
+        assert access(desk) == ("2026-01-01", day)
+
+
+def test_loops_of_a_member_that_stand_apart_carry_all_its_coverages(desk: Desk) -> None:
+    first = HLT + "DTP*349*D8*20260630~"
+    second = HLT.replace("20260101", "20260801")
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    desk.load_834(member(first, "030"), alex, member(second, "030"), purpose="RX")
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-06-30"), ("HLT", "2026-08-01", None)]
 
 
 def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> None:
