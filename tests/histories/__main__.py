@@ -88,6 +88,8 @@ def _judge_all(pool: ProcessPoolExecutor, options: Options) -> Found:
         judged += found.judged
         counts += found.counts
         for kind, each in found.shortest.items():
+            if kind not in shortest:
+                _tell(f"\n{each.seed}: {kind}\n")
             shortest[kind] = min(each, shortest.get(kind, each))
         rate = judged / (time.monotonic() - started)
         _tell(f"\r{judged:,} histories, {rate:.1f} a second, {len(counts)} kinds ")

@@ -1,15 +1,64 @@
 """A history as plain data: drawn by hypothesis, drawn by a seed, or made smaller (pure)."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tests.histories.senders import HABITS, OF_TABLES, TABLE, Habits
-from tests.histories.world import EVENT, FAMILY, GAPS, Choices, Event, Family, Round
+from tests.histories.senders import CHANGE, FULL, TABLE, Habits
+from tests.histories.world import KINDS, Event, Family, Round
 
+Choices = Mapping[str, Sequence[Any]]  # the values of each field
+
+# What each part of a history may be: the choices of hypothesis and of a seed.
+EVENT: Choices = {
+    "kind": KINDS,
+    "who": (*range(6),),
+    "lag": (0, -1, 1, 12, 45, -20, -60),
+    "variant": (*range(8),),
+}
+FAMILY: Choices = {
+    "spouse": (True, False),
+    "children": (0, 1, 2),
+    "are_twins": (False, True),
+    "employer": (0, 0, 0, 0, 1),
+    "plan": (0, 1),
+    "has_dental": (False, True),
+}
+HABITS: Choices = {
+    "form": (CHANGE, FULL, TABLE),
+    "begin_by": ("348", "356", "303"),
+    "end_by": ("349", "357", "303"),
+    "has_hd": (True, False),
+    "is_ahead": (True, False),
+    "ends_first": (False, True),
+    "is_one_loop": (False, True),
+    "end_code": ("024", "001"),
+    "cancel_by": ("002", "024"),
+    "reinstate_by": ("025", "025 HD", "021", "001"),
+    "audit_by": ("001", "030", "021"),
+    "has_dental": (True, False),
+    "dental_end_by": ("349", "357"),
+    "purpose": ("RX", "4"),
+    "by_card": (False, True),
+    "names_plans": (False, False, True),
+    "all_homes": (True, False),
+    "newborn": ("", "BABY BOY", "Newborn"),
+    "is_full": (True, False),
+    "has_expiry": (False, True),
+    "clears": (False, True),
+    "has_names": (True, True, False),
+    "lists_left": (False, True),
+    "lists": ("today", "next year", "next month"),
+    "hired": (False, True),
+}
+
+
+# The habits that only tables show; some others show in both.
+OF_TABLES = ("is_full", "has_expiry", "clears", "has_names", "lists_left", "lists", "hired")
+GAPS = (1, 7, 30, 14, 61, 3, 330)
 STARTS = (10, 240, 310, 325)
 MOST_FAMILIES = 3
 MOST_ROUNDS = 4

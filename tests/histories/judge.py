@@ -230,10 +230,25 @@ class _Trial:
     def title(self) -> str:
         return f"File {self._number} of {self._day} ({self._history.habits.form})"
 
-    def access(self, person: Person, stored: Mapping[int, Mapping[str, Any]]) -> int:
-        """The days of access of all members that are this person."""
+    @property
+    def names_plans(self) -> bool:
+        return self._history.habits.has_plan_names
+
+    def access(
+        self, person: Person, stored: Mapping[int, Mapping[str, Any]], plan: str | None = None
+    ) -> int:
+        """The days of access, under this plan, of all members that are this person."""
         own = (values for id_, values in stored.items() if self._owners.get(id_) is person)
-        return union(days_of(spans_of(values)) for values in own)
+        spans = [span for values in own for span in spans_of(values)]
+        if plan is not None:
+            plan_id = self._customer.plan_ids[PLANS.index(plan)]
+            spans = [span for span in spans if span.plan_id == plan_id]
+        return days_of(spans)
+
+    def told_under(self, person: Person, plan: str) -> int:
+        """The days of access under the plan that files have told."""
+        stretches = (each for of in self._world.of(person) for each in of.of())
+        return union(each.told for each in stretches if each.plan == plan)
 
     def _pass_days(self, count: int) -> Iterator[Violation]:
         """Move the clock on. On each day on which a span begins, or has ended the day before, the
@@ -355,6 +370,21 @@ class _Verdict:
                 yield self._days("gained", person, gained)
             if not_ended and not self._is_named(person):
                 yield self._days("not ended", person, not_ended)
+            misplaced = self._misplaced(person, gives) & from_today & after & told & truth
+            if misplaced and not self._is_named(person):
+                yield self._days("wrong plan", person, misplaced)
+
+    def _misplaced(self, person: Person, gives: int) -> int:
+        """The days that the file has put, or left although it names them, under a plan that no file
+        has told of them.
+        """
+        trial = self.trial
+        found = 0
+        for plan in PLANS if trial.names_plans else ():
+            before = trial.access(person, self.before, plan)
+            after = trial.access(person, self.after, plan)
+            found |= after & (gives | ~before) & ~trial.told_under(person, plan)
+        return found
 
     def _excuses_loss(self, person: Person) -> bool:
         """Whether a warning names the person, or a refused row beside which no absence took the

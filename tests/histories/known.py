@@ -24,59 +24,10 @@ class OpenCause(NamedTuple):
     history: History
 
 
-LATER_LIST = Habits(form=TABLE, lists="next month")
-OPEN: Sequence[OpenCause] = (
-    OpenCause(
-        "the list of a later day moves the begin",
-        r"^lost \| table \| .*listed as of a later day",
-        History(families=(Family(),), rounds=(Round(30),), habits=LATER_LIST),
-    ),
-    OpenCause(
-        "the list of a later day ends the omitted today",
-        r"^lost \| table \| omitted from a list of a later day",
-        History(
-            families=(Family(children=2),),
-            rounds=(Round(61, (Event("age_out"),)),),
-            habits=LATER_LIST,
-        ),
-    ),
-    OpenCause(
-        "the begin of a new plan replaces the plan in force",
-        r"^(lost|not given|not ended) \| change 834 \| .*021 from",
-        History(
-            families=(Family(),),
-            rounds=(Round(1, (Event("renew_all"),)), Round(1)),
-            habits=Habits(ends_first=True),
-        ),
-    ),
-    OpenCause(
-        "a dental coverage that ends by DTP*357 ends all",
-        r"^lost \| change 834 \| .*dental ends by 357",
-        History(
-            families=(Family(has_dental=True),),
-            rounds=(Round(7, (Event("end_dental"),)),),
-            habits=Habits(dental_end_by="357"),
-        ),
-    ),
-    OpenCause(
-        "a coverage that was never effective ends the plan in force",
-        r"^lost \| change 834 \| .*002 from",
-        History(
-            families=(Family(),),
-            rounds=(Round(1, (Event("renew_all"),)), Round(1, (Event("cancel"),))),
-        ),
-    ),
-    OpenCause(
-        "a begin by DTP*303 after an end fills the gap",
-        r"^gained \| change 834 \| .*021 from",
-        History(
-            families=(Family(),),
-            rounds=(Round(7, (Event("leave"),)), Round(61, (Event("rehire", lag=45),))),
-            habits=Habits(begin_by="303"),
-        ),
-    ),
-)
+OPEN: Sequence[OpenCause] = ()
 
+LATER_LIST = Habits(form=TABLE, lists="next month")
+NAMES_PLANS = Habits(names_plans=True, has_hd=False)
 WIDOW = (Event("die", lag=-60, variant=3),)
 KEPT: dict[str, History] = {
     "a newborn gets a name": History(
@@ -102,6 +53,41 @@ KEPT: dict[str, History] = {
     ),
     "two employers have the same numbers": History(
         families=(Family(),), rounds=(Round(7, (Event("second_job"),)),), habits=Habits(form=TABLE)
+    ),
+    "the list of a later day": History(
+        families=(Family(),), rounds=(Round(30),), habits=LATER_LIST
+    ),
+    "a child that the list of a later day omits": History(
+        families=(Family(children=2),), rounds=(Round(61, (Event("age_out"),)),), habits=LATER_LIST
+    ),
+    "the begin of a new plan one file after the end of the old one": History(
+        families=(Family(),),
+        rounds=(Round(1, (Event("renew_all"),)), Round(1)),
+        habits=Habits(ends_first=True),
+    ),
+    "a dental coverage ends by DTP*357": History(
+        families=(Family(has_dental=True),),
+        rounds=(Round(7, (Event("end_dental"),)),),
+        habits=Habits(dental_end_by="357"),
+    ),
+    "a change of the plan is taken back by 002": History(
+        families=(Family(),), rounds=(Round(1, (Event("renew_all"),)), Round(1, (Event("cancel"),)))
+    ),
+    "a begin by DTP*303 some time after an end": History(
+        families=(Family(),),
+        rounds=(Round(7, (Event("leave"),)), Round(61, (Event("rehire", lag=45),))),
+        habits=Habits(begin_by="303"),
+    ),
+    "a change of the plan, announced ahead, by the name of the plan": History(
+        families=(Family(),), rounds=(Round(7, (Event("switch"),)),), habits=NAMES_PLANS
+    ),
+    "a new name without a coverage under a plan by name": History(
+        families=(Family(plan=1),), rounds=(Round(7, (Event("correct"),)),), habits=NAMES_PLANS
+    ),
+    "a coverage is reinstated under a plan by name": History(
+        families=(Family(plan=1),),
+        rounds=(Round(7, (Event("leave"),)), Round(30, (Event("reinstate"),))),
+        habits=NAMES_PLANS,
     ),
     "a change of the plan is taken back by an end before its begin": History(
         families=(Family(),),

@@ -15,8 +15,8 @@ from tests.histories import days
 from tests.histories.world import (
     DENTAL,
     MEDICAL,
+    PLANS,
     Change,
-    Choices,
     Enrolment,
     Person,
     Stretch,
@@ -39,11 +39,12 @@ class Habits:
     form: CHANGE, FULL or TABLE. begin_by and end_by: the qualifier of DTP. has_hd: an end of
     everything and a new name carry the coverages. is_ahead: changes are sent when they are known,
     else when they take effect. ends_first: the begin of a new plan comes one file after the end of
-    the old one. is_one_loop: both are in one INS loop. end_code: INS03 of an end. cancel_by:
-    HD01 or INS03 of a coverage that was never effective. reinstate_by, audit_by: INS03; `025 HD` is
-    025 with a coverage. has_dental: other coverages are sent too. dental_end_by: the qualifier of
-    their end. purpose: BGN08 of a full 834. by_card: the number of a person, not of the family,
-    identifies. all_homes: dependents have an address. newborn: the first name of a child without one.
+    the old one. is_one_loop: both are in one INS loop. end_code: INS03 of an end. cancel_by: HD01
+    or INS03 of a coverage that was never effective. reinstate_by, audit_by: INS03; `025 HD` is 025
+    with a coverage. has_dental: other coverages are sent too. dental_end_by: the qualifier of their
+    end. purpose: BGN08 of a full 834. by_card: the number of a person, not of the family,
+    identifies. names_plans: HD04 of a change 834 names the plan. all_homes: dependents have an
+    address. newborn: the first name of a child without one.
 
     Of tables. is_full: those that are omitted have ended. has_expiry: there is a column for the last
     day, which by `clears` says that there is none. has_names: later files have names too. lists_left:
@@ -67,6 +68,7 @@ class Habits:
     dental_end_by: str = "349"
     purpose: str = "RX"
     by_card: bool = False
+    names_plans: bool = False
     all_homes: bool = True
     newborn: str = ""
     is_full: bool = True
@@ -78,41 +80,9 @@ class Habits:
     hired: bool = False
 
     @property
-    def lists_all(self) -> bool:
-        """Whether a file ends those that it omits."""
-        return self.form == FULL or (self.form == TABLE and self.is_full)
-
-
-HABITS: Choices = {
-    "form": (CHANGE, FULL, TABLE),
-    "begin_by": ("348", "356", "303"),
-    "end_by": ("349", "357", "303"),
-    "has_hd": (True, False),
-    "is_ahead": (True, False),
-    "ends_first": (False, True),
-    "is_one_loop": (False, True),
-    "end_code": ("024", "001"),
-    "cancel_by": ("002", "024"),
-    "reinstate_by": ("025", "025 HD", "021", "001"),
-    "audit_by": ("001", "030", "021"),
-    "has_dental": (True, False),
-    "dental_end_by": ("349", "357"),
-    "purpose": ("RX", "4"),
-    "by_card": (False, True),
-    "all_homes": (True, False),
-    "newborn": ("", "BABY BOY", "Newborn"),
-    "is_full": (True, False),
-    "has_expiry": (False, True),
-    "clears": (False, True),
-    "has_names": (True, True, False),
-    "lists_left": (False, True),
-    "lists": ("today", "next year", "next month"),
-    "hired": (False, True),
-}
-
-
-# The habits that only tables show; some others show in both.
-OF_TABLES = ("is_full", "has_expiry", "clears", "has_names", "lists_left", "lists", "hired")
+    def has_plan_names(self) -> bool:
+        """Whether the files say under which plan a coverage is."""
+        return self.form == CHANGE and self.names_plans
 
 
 @dataclass(slots=True)
@@ -209,7 +179,7 @@ class Sender:
         loops = []
         paired = {}
         if self._habits.is_one_loop:
-            paired = {each.pair: each for each in sent if each.pair in sent}
+            paired = {each.pair: each for each in sent if each.pair in sent and each.is_in_force}
         for change in sent:
             if change in paired.values():
                 continue
@@ -224,7 +194,7 @@ class Sender:
     def _loop_of(self, change: Change, new: Change | None) -> str:
         """The INS loop of a change; of a change of the plan in one loop, `new` is the begin."""
         stretch = change.stretch
-        if stretch is not None and stretch.is_void and change.kind != "cancel":
+        if not change.is_in_force and change.kind != "cancel":
             return ""  # it was taken back before a file told it
         if stretch is not None and stretch.line == DENTAL:
             return self._dental_loop(change, stretch) if self._habits.has_dental else ""
@@ -546,7 +516,11 @@ class Sender:
             left = {"column": "status", "equals": ["terminated"]}
             return {"end": [left]} if self._habits.lists_left else {}
         way = "REF*23" if self._habits.by_card else "REF*0F+person_code"
-        return {"834": {"identify": way, "verify": "full"}}
+        mapping: dict[str, Any] = {"834": {"identify": way, "verify": "full"}}
+        if self._habits.has_plan_names:
+            mapping["834"]["plan"] = "HD04"
+            mapping["plans"] = {name: f"plan-{number}" for number, name in enumerate(PLANS)}
+        return mapping
 
 
 def union_told(enrolment: Enrolment, besides: Stretch) -> int:

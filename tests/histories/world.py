@@ -5,10 +5,9 @@ personnel system of the employers. An event is known on the day of a round, and 
 earlier or later. What is known on a day is the truth that a file of this day can carry.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
 
 from tests.histories import days
 
@@ -23,7 +22,6 @@ FEMALE = ("Maria", "Gabriela", "Kim", "Ana", "Robin", "Kimberly")
 MALE = ("José", "Gabriel", "John", "Lee", "Robin", "Bela")
 LAST = ("Sample", "Muñoz", "Doe", "Sample")
 BEGIN = date(2026, 1, 1)  # of the first coverages
-Choices = Mapping[str, Sequence[Any]]  # the values of each field
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +143,11 @@ class Change:
     stretch: Stretch | None = None
     reason: str = "28"  # INS04
     pair: "Change | None" = None
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether its coverage, if it has one, was not taken back since."""
+        return self.stretch is None or not self.stretch.is_void
 
 
 def union(sets: Iterable[int]) -> int:
@@ -593,21 +596,3 @@ def end_of_month(day: date) -> date:
 
 def first_of_next_month(day: date) -> date:
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-
-
-# What each part of a history may be: the choices of hypothesis and of a seed.
-EVENT: Choices = {
-    "kind": KINDS,
-    "who": (*range(6),),
-    "lag": (0, -1, 1, 12, 45, -20, -60),
-    "variant": (*range(8),),
-}
-FAMILY: Choices = {
-    "spouse": (True, False),
-    "children": (0, 1, 2),
-    "are_twins": (False, True),
-    "employer": (0, 0, 0, 0, 1),
-    "plan": (0, 1),
-    "has_dental": (False, True),
-}
-GAPS = (1, 7, 30, 14, 61, 3, 330)
