@@ -56,7 +56,8 @@ interface: setup ## What is made from the interface's declarations: the referenc
 	@$(BIN)/python -m tests.interface.made
 
 OF_FAULTS := tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py tests/api/test_openapi_schemas.py \
-	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py
+	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py \
+	tests/histories/test_histories.py
 
 nightly: setup ## Kills, races, crowds and fuzz, eight times as often as in `test`
 	@FRONTDESK_FAULTS=nightly $(BIN)/pytest $(OF_FAULTS) -n $(JOBS) $(SPREAD)

@@ -54,16 +54,15 @@ def test_a_file_is_loaded_and_undone(
     lines = cli.text("file", "report", "2").splitlines()
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
-        "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal,"
-        "access_before,access_after",
+        (
+            "row,external_id,outcome,code,field,hint,changed,left_plan,transaction,ordinal,"
+            "access_before,access_after"
+        ),
         "2,E00001,created,,,,,,,,,",
         "3,E00002,created,,,,,,,,,",
     ]
     undone = cli.json("file", "undo", "2")
-    assert (undone["undoes_id"], undone["counts"]) == (
-        2,
-        {"withdrawn": 2, "lost": 2},
-    )
+    assert (undone["undoes_id"], undone["counts"]) == (2, {"withdrawn": 2, "lost": 2})
     assert cli.json("member", "show", "E00001")["mail"]["reason"] == "withdrawn"
     assert [file["id"] for file in cli.json("file", "list")] == [3, 2, 1]
     assert "can't be written" in cli.refused(
@@ -72,6 +71,19 @@ def test_a_file_is_loaded_and_undone(
     out = tmp_path / "report.csv"
     cli.refused("file", "report", "7", "--out", str(out))
     assert not out.exists()
+
+
+def test_an_undo_of_many_is_held_and_says_what_to_do(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, [row(n) for n in range(6)])
+    assert cli.json("file", "load", path, "--plan", plan)["counts"] == {"created": 6}
+    held = cli.run("file", "undo", "1")
+    assert held.exit_code == 4
+    assert "Undo 2 is held" in held.stdout
+    assert "frontdesk file approve 2; to leave it applied: frontdesk file cancel 2" in held.stdout
+    approved = cli.json("file", "approve", "2")
+    assert (approved["state"], approved["counts"]) == ("done", {"withdrawn": 6})
 
 
 def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_path: Path) -> None:

@@ -64,7 +64,6 @@ from tests.factories import (
     second_token,
 )
 from tests.files.loading import Desk, csv_of, row
-from tests.formats.reading import interchange, person, transaction
 from tests.worker.conftest import Post
 
 
@@ -285,22 +284,6 @@ class Installation:
             with self.db.write() as tx:
                 page = derive_due(tx, now=self.clock() + timedelta(days=2), after=after)
             assert page.derived == (after is None)
-
-        self._approve_late(f"F{n}")
-
-    def _approve_late(self, family: str) -> None:
-        """An 834 is held, since it is older than the last one of its sender; meanwhile its member is
-        changed.
-        """
-        loop = person(family=family, last=f"Sample{family}", number="REF*17*01~")
-        days = ("20261119", "20261118")
-        _, held = (self.desk.load(interchange(transaction(loop, day=d)).encode()) for d in days)
-        assert held.state == "held"
-        self.clock.advance(1)
-        changed = loop.replace("*02134~", "*02135~")
-        newer = interchange(transaction(changed, day="20261120")).encode()
-        assert self.desk.load(newer).counts["updated"] == 1
-        assert self.desk.approve(held).codes == {"changed_since": 1}
 
     def _look_at_files(self, content: bytes) -> None:
         of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"

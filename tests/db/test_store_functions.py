@@ -31,6 +31,7 @@ from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.cli.conftest import CommandLine
 from tests.db.day import Installation
 from tests.factories import NOW, make_customer, member_body
+from tests.formats.reading import MEMBER, interchange, transaction
 from tests.invitations.mails import mailed
 from tests.queues.feed import JOINED, event, feed
 
@@ -141,6 +142,15 @@ def live(one: Installation, folder: Path) -> None:
     with one.db.write() as tx:  # an upload that ends here
         begin_file(tx, NewFile(account, one.customer.plan_ids[0]), one.desk.requester())
     delete_left_content(one.db, one.clock())
+    _, held = (
+        one.desk.load(interchange(transaction(MEMBER, day=day)).encode())
+        for day in ("20261119", "20261118")
+    )
+    assert held.state == "held", "it is older"
+    one.clock.advance(1)
+    moved = interchange(transaction(MEMBER.replace("*02134*", "*02135*")))
+    assert one.desk.load(moved.encode()).counts["updated"] == 1
+    assert one.desk.approve(held).codes["changed_since"] == 1
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
         assert (

@@ -9,7 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from frontdesk.eligibility import list_history
+from frontdesk import events
+from frontdesk.db.engine import write_alone
+from frontdesk.eligibility import derive_due, list_history
 from frontdesk.eligibility.model import DERIVATION_CLIENT
 from frontdesk.eligibility.people import find_eligibility
 from frontdesk.worker.background import CoverageDeriver
@@ -174,6 +176,31 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
         assert found == expected
 
 
+def test_members_are_derived_in_pages_with_events_and_in_the_audit_trail(desk: Desk) -> None:
+    with desk.db.write() as tx:
+        events.begin_feed(tx, desk.customer.account_id, desk.clock())
+    back = HLT.replace("20260101", "20270301")
+    desk.load_834(
+        *(
+            relative(name, name[-2:], coverage=HLT + HLT_ENDS + back)
+            for name in ("Kim12", "Lou14", "Max16")
+        )
+    )
+    before = desk.count("events"), desk.count("audit_entries")
+    now = datetime.fromisoformat("2027-01-01T12:00:00+00:00")
+    pages = []
+    after = None
+    while True:
+        page = write_alone(desk.db, partial(derive_due, now=now, after=after, limit=2))
+        pages.append(page.derived)
+        after = page.next_after
+        if after is None:
+            break
+    assert pages == [2, 1]
+    assert (desk.count("events"), desk.count("audit_entries")) == (before[0] + 3, before[1] + 3)
+    assert write_alone(desk.db, partial(derive_due, now=now)).derived == 0
+
+
 def test_the_day_is_that_of_the_account(desk: Desk) -> None:
     with desk.db.write() as tx:
         tx.exec_driver_sql("UPDATE accounts SET time_zone = 'America/Los_Angeles'")
@@ -241,6 +268,17 @@ def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> 
     assert str(stored(desk)["derive_on"]) == "2027-01-01"
 
 
+def test_absence_ends_what_would_follow_an_access_that_ends_by_itself(desk: Desk) -> None:
+    change(desk, HLT_ENDS.replace("1231", "1120"), HLT.replace("20260101", "20270301"))
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    file = desk.load_834(alex, purpose="RX")
+    assert (file.counts["ended"], access(desk)) == (1, ("2026-01-01", "2026-11-20"))
+    assert desk.load_834(alex, purpose="RX").counts == {"unchanged": 1}
+    assert (on(desk, "2026-11-21"), access(desk)) == (0, ("2026-01-01", "2026-11-20"))
+    full(desk, "")
+    assert access(desk) == ("2027-03-01", None)
+
+
 def test_a_change_after_an_absence_begins_with_what_was_left(desk: Desk) -> None:
     desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
     change(desk, PPO_2027, code="021")
@@ -270,6 +308,45 @@ def test_an_834_ends_what_a_post_began(desk: Desk) -> None:
     change(desk, HLT_ENDS, code="024")
     change(desk, "HD*024**PPO*Silver~DTP*349*D8*20270630~", code="024")
     assert access(desk) == ("2025-06-01", "2027-06-30")
+
+
+def test_undos_backwards_take_back_what_a_worker_derived(desk: Desk) -> None:
+    """The first file gives coverages to a member whose dates said all; each is derived before the
+    next one comes.
+    """
+    change(desk, HLT_ENDS, code="024")
+    states = []
+    files = []
+    for day, line in (("2027-02-01", "PPO"), ("2027-06-01", "HMO")):
+        states.append(desk.members())
+        begin = day.replace("-", "")
+        coverage = f"HD*021**{line}*Silver~DTP*348*D8*{begin}~DTP*349*D8*{begin[:6]}28~"
+        files.append(desk.load_834(member(coverage, "021")))
+        assert (on(desk, day), access(desk)) == (1, (day, f"{day[:8]}28"))
+    for file in reversed(files):
+        after = desk.members()
+        undo = desk.undo(file)
+        assert (undo.counts["restored"], desk.members()) == (1, states.pop())
+        redo = desk.undo(undo)
+        assert (redo.counts["restored"], desk.members()) == (1, after)
+        assert desk.undo(redo).counts["restored"] == 1
+
+
+def test_an_undo_derives_the_members_whose_day_has_come(desk: Desk) -> None:
+    """The coverages from before have reached another day meanwhile; the member must not wait for
+    the worker.
+    """
+    change(desk, HLT_ENDS, code="024")
+    change(desk, PPO_2027.replace("20270101", "20270201"), code="021")
+    file = desk.load_834(member("HD*021**HMO*Silver~DTP*348*D8*20270301~", "021"))
+    assert (on(desk, "2027-02-01"), access(desk)) == (1, ("2027-02-01", None))
+    before = [each for each in lines(desk) if each[0] != "HMO"]
+    undo = desk.undo(file)
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
+    redo = desk.undo(undo)
+    assert "refused" not in redo.counts
+    assert desk.undo(redo).counts["restored"] == 1
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
 
 
 def test_an_undo_gives_the_coverages_back(desk: Desk) -> None:

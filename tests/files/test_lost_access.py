@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.cli.file import summary
-from frontdesk.eligibility.decide import DecidedChunk, FileTerms, StoredChunk, decide_chunk
+from frontdesk.eligibility.decide import DecidedChunk, StoredChunk, decide_chunk
 from frontdesk.eligibility.model import Submission
+from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.events import begin_feed
 from frontdesk.events.tables import events
 from frontdesk.files import set_file_settings
@@ -85,13 +86,12 @@ def test_the_sentence_says_how_many_of_which_plan_on_which_days_and_why(desk: De
     rows += [row(n, expiry_date="2026-12-31") for n in range(12, 20)]
     rows += [row(n) for n in range(20, 24)]
     file = desk.load(csv_of(rows, (*COLUMNS, "expiry_date")), full=True)
-    said = (
-        "26 of the 30 members with access under plan plan-0 would lose it (more than 25, and more "
+    parts = (
+        "26 of the 30 members with access under plan plan-0 would lose it (more than 25, and more",
+        f"than 10 %): 12 from {TODAY} on by the dates of their rows, 8 from 2027-01-01 on by the",
+        "dates of their rows, 6 from 2026-11-21 on because the file omits them.",
     )
-    said += (
-        f"than 10 %): 12 from {TODAY} on by the dates of their rows, 8 from {TODAY} to 2026-12-31 "
-    )
-    said += "by the dates of their rows, 6 from 2026-11-21 on because the file omits them."
+    said = " ".join(parts)
     assert said in (file.problem or {})["message"]
     hints = {line["external_id"]: line["hint"] for line in desk.report(file)}
     assert hints["E00000"] == (

@@ -201,8 +201,9 @@ def test_a_worker_with_as_many_loads_as_it_may_have_gives_one_back_if_it_can(
 def test_an_undo_takes_turns_too(desk: Desk, other: Desk) -> None:
     desk.options = replace(desk.options, chunk_rows=10)
     file = desk.load(LARGE)
+    held = desk.work(desk.hand_in_undo(file))
     other.load(csv_of([row(999)]))
-    undo = desk.approve(desk.work(desk.hand_in_undo(file)), work=False)
+    undo = desk.approve(held, work=False)
     small = other.hand_in(csv_of([row(1000)]))
     worker = Worker(desk)
     worker.turn()

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from frontdesk.cli.file import summary
 from frontdesk.db import Database
+from frontdesk.eligibility import people
 from frontdesk.eligibility.access_days import Spans, spans_of
 from frontdesk.eligibility.undo import undo_dry_run
 from frontdesk.files.claims import claim_next
@@ -17,7 +18,7 @@ from frontdesk.files.model import EligibilityFile, FileState, WrongState
 from frontdesk.files.undo import forecast_undo
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, examples, lines_of, row
-from tests.files.test_undo_backwards import act, fresh_desk, loads, people, records
+from tests.files.undoing import act, fresh_desk, loads, records
 
 
 def census(desk: Desk, count: int, **options: Any) -> EligibilityFile:
@@ -41,11 +42,15 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
     said += "than 10 %): 30 from 2026-11-20 on because the undo takes back what gave it."
     assert held.problem == {"code": "too_many_lose_access", "message": said, "place": None}
     assert records(desk) == before
-    approve = (
-        f"frontdesk file approve {held.id}; to cancel the file: frontdesk file cancel {held.id}"
-    )
-    assert summary(held)[0] == f"Undo {held.id} is held: 30 would_lose, 30 lost."
-    assert summary(held)[2].endswith(approve)
+    assert summary(held) == [
+        f"Undo {held.id} is held: 30 would_lose, 30 lost.",
+        said,
+        (
+            f"Nothing was taken back. To take the file back: frontdesk file approve {held.id}; "
+            f"to leave it applied: frontdesk file cancel {held.id}"
+        ),
+        f"Which members: frontdesk file report {held.id} --outcome would_lose",
+    ]
     done = desk.approve(held)
     assert (done.state, done.counts, desk.members()) == ("done", {"withdrawn": 30, "lost": 30}, {})
     assert len(desk.report(done)) == 30
@@ -54,7 +59,7 @@ def test_the_undo_of_a_first_load_is_held_until_it_is_approved(desk: Desk) -> No
 def test_a_held_undo_is_cancelled_and_the_file_undone_later(desk: Desk) -> None:
     file = census(desk, 30)
     held = begin_undo(desk, file)
-    with pytest.raises(WrongState, match=f"undone already, by file {held.id}"):
+    with pytest.raises(WrongState, match=f"The undo of this file, file {held.id}, is held"):
         desk.hand_in_undo(file)
     assert desk.cancel(held).state == "cancelled"
     assert len(desk.members()) == 30
@@ -143,6 +148,25 @@ def test_a_worker_that_stops_while_it_decides_leaves_the_undo_for_the_next(desk:
     assert desk.work(undo).counts == {"withdrawn": 30, "lost": 30}
 
 
+def test_an_approved_undo_continues_after_chunks_without_rows(desk: Desk) -> None:
+    """The list of the held undo has chunks too; they don't count."""
+    desk.options = replace(desk.options, chunk_rows=10)
+    census(desk, 60)
+    rows = [row(n, expiry_date="2026-11-30") for n in range(40)]
+    file = desk.approve_if_held(desk.load(lines_of([*rows, *map(row, range(40, 60))])))
+    undo = desk.undo(file)
+    options = desk.options
+    held = begin_undo(desk, undo)
+    assert held.state == "held"
+    desk.options = replace(options, should_stop=lambda: desk.reread(held).rows_done > 0)
+    stopped = desk.approve(held)
+    assert (stopped.state, 0 < stopped.rows_done < 40) == ("waiting", True)
+    desk.options = options
+    done = desk.work(held)
+    assert (done.counts["restored"], "unchanged" in done.counts, done.rows_done) == (40, False, 40)
+    assert len(desk.report(done)) == 40
+
+
 def access(desk: Desk) -> dict[int, Spans]:
     """The access of each member by its id, without those that have none."""
     days = ("effective_date", "expiry_date")
@@ -188,7 +212,10 @@ def test_what_is_forecast_is_what_an_undo_does(
     db: Database, clock: SetClock, loaded: Sequence[tuple[list[dict[str, Any]], int, bool]]
 ) -> None:
     desk = fresh_desk(db, clock)
-    files = [desk.load(lines_of(sent), plan=plan, full=full) for sent, plan, full in loaded]
+    files = [
+        desk.approve_if_held(desk.load(lines_of(sent), plan=plan, full=full))
+        for sent, plan, full in loaded
+    ]
     for file in reversed(files):
         check_forecast(desk, check_forecast(desk, check_forecast(desk, file)))
 

@@ -303,7 +303,7 @@ export interface paths {
         put?: never;
         /**
          * Undo what a file changed
-         * @description Records that were changed again since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.
+         * @description Records that have other values since stay as they are, and the report lists them. Members that the file created are withdrawn, and their unsent invitations cancelled. The undo is held if too many members would lose access by it. It has a report, and can be undone.
          */
         post: operations["undoEligibilityFile"];
         delete?: never;

@@ -406,9 +406,9 @@ async def cancel_eligibility_file(app: App, request: Request) -> Response:
 async def undo_eligibility_file(app: App, request: Request) -> Response:
     """Undo what a file changed.
 
-    Records that were changed again since stay as they are, and the report lists them. Members that
-    the file created are withdrawn, and their unsent invitations cancelled. The undo has a report,
-    and can be undone.
+    Records that have other values since stay as they are, and the report lists them. Members that
+    the file created are withdrawn, and their unsent invitations cancelled. The undo is held if too
+    many members would lose access by it. It has a report, and can be undone.
     """
     app.refuse_used_up_storage(request.account_id)
     return await _act(app, request, actions.undo_file, status=202)

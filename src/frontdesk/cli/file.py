@@ -250,8 +250,8 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 
 @commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
-    """Undo a file's changes, except of records changed since. The undo is a file too, and can be
-    undone.
+    """Undo a file's changes, except of records changed since. The undo is a file too: it is held if
+    many members would lose access, until `file approve`, and it can be undone.
     """
     return _act_on(file_id, actions.undo_file)
 
@@ -481,6 +481,10 @@ def _problem_lines(file: model.EligibilityFile, problem: Mapping[str, Any]) -> l
         lines.append(command_for(code.remedy, ids))
     if file.dry_run:
         return [*lines, "The real run would be held before its first row, until it is approved."]
+    if file.undoes_id is not None:
+        approve = f"To take the file back: frontdesk file approve {file.id}"
+        cancel = f"to leave it applied: frontdesk file cancel {file.id}"
+        return [*lines, f"Nothing was taken back. {approve}; {cancel}"]
     approve = command_for(Remedy.APPROVE_FILE, ids)
     cancel = f"to cancel the file: frontdesk file cancel {file.id}"
     return [*lines, f"Nothing was applied. {approve}; {cancel}"]

@@ -322,7 +322,8 @@ class ChunkState:
             changed["plan_id"] = plan_id
         if submission.action is Action.COMPARE:
             return Effect(Outcome.UNCHANGED, submission, stored, changes)
-        ends = submission.action is Action.END and "expiry_date" in changed
+        is_end = submission.action is Action.END
+        ends = is_end and not changed.keys().isdisjoint(("expiry_date", BEFORE_ABSENCE))
         outcome = Outcome.ENDED if ends else Outcome.UPDATED
         if reopened or moved:
             outcome = Outcome.REOPENED if reopened else Outcome.MOVED

@@ -220,7 +220,7 @@ class Enrolled(NamedTuple):
 
 class MemberAccess(NamedTuple):
     """A member of a plan, and the days of its access (`YYYY-MM-DD`), with its stored coverages if it
-    has several.
+    has several. With `derive_on` another span of days follows, or another plan.
     """
 
     id: int
@@ -231,6 +231,7 @@ class MemberAccess(NamedTuple):
     expiry_before_absence: str | None
     coverages: Any
     updated_at: datetime
+    derive_on: str | None
 
     @property
     def spans(self) -> Spans:

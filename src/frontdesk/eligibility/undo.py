@@ -54,6 +54,7 @@ CHANGED_SINCE = Fault(
 KEPT_BY_RETENTION = frozenset({"plan_id", "effective_date", "expiry_date", "expiry_before_absence"})
 
 _WITHDRAWN = "withdrawn"
+COVERAGES = "coverages"  # the column from which a worker derives the days of access
 
 History = Sequence[HistoryEntry]  # of a member, newest first
 Refusal = Invalid | TooManyTaken
@@ -239,6 +240,23 @@ def _values_before(entry: HistoryEntry) -> dict[str, Any]:
     return before
 
 
+def _derived_since(history: History, place: int) -> dict[str, Any]:
+    """The fields that were derived after an entry that changed coverages, as it left them: what was
+    derived from its coverages is taken back with them. The day of the next derivation is one of
+    them, so that a worker derives the member anew.
+    """
+    if COVERAGES not in history[place].changes:
+        return {}
+    left: dict[str, Any] = {}
+    derived: set[str] = set()
+    for entry in reversed(history[:place]):
+        for name, (before, _) in entry.changes.items():
+            left.setdefault(name, before)
+        if entry.client == DERIVATION_CLIENT:
+            derived.update(entry.changes)
+    return {name: left[name] for name in derived}
+
+
 class _State(Enum):
     """What has become of an entry's change."""
 
@@ -258,25 +276,25 @@ def _state_of(history: History, place: int) -> _State:
 
 def _leave_nothing(history: History, count: int) -> bool:
     """Whether the newest entries, so many, leave nothing behind: each field that they changed has
-    the value that it had before them.
+    the value that it had before them, or one that was derived of that.
     """
-    first: dict[Hashable, Any] = {}
+    good: dict[Hashable, list[Any]] = {}
     last: dict[Hashable, Any] = {}
     for place in reversed(range(count)):
         for field, before, after in _effects(history, place):
-            first.setdefault(field, before)
+            values = good.setdefault(field, [before])
+            if history[place].client == DERIVATION_CLIENT and before in values:
+                values.append(after)
             last[field] = after
-    is_away = first.get(_WITHDRAWN) is True and last[_WITHDRAWN] is True
-    return is_away or first == last
+    is_away = _WITHDRAWN in last and last[_WITHDRAWN] and good[_WITHDRAWN][0]
+    return is_away or all(value in good[field] for field, value in last.items())
 
 
 def _effects(history: History, place: int) -> Iterator[tuple[Hashable, Any, Any]]:
     """The fields that the entry changed, with their values before and after. Being withdrawn is a
-    field, and so is each member that was merged into this one. A derivation has no effects here.
+    field, and so is each member that was merged into this one.
     """
     entry = history[place]
-    if entry.client == DERIVATION_CLIENT:
-        return
     if entry.outcome is Outcome.WITHDRAWN:
         yield _WITHDRAWN, False, True
     elif _brings_in(history, place):
@@ -362,8 +380,9 @@ class _Restoring:
         elif entry.outcome is Outcome.WITHDRAWN:
             before["uniqueness_scope"] = scope_of(values["account_id"], undo.uniqueness)
         else:
-            before |= _values_before(entry)
-            changes = self._changes(member, entry)
+            earlier = _derived_since(history, place) | _values_before(entry)
+            before |= earlier
+            changes = self._changes(member, entry, earlier)
         return self._result(member, outcome, before, changes)
 
     def _result(
@@ -393,7 +412,9 @@ class _Restoring:
         )
         return by, result
 
-    def _changes(self, member: StoredMember, entry: HistoryEntry) -> dict[str, list[Any]]:
+    def _changes(
+        self, member: StoredMember, entry: HistoryEntry, earlier: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
         """The changes of taking the entry back. A derivation may have changed the values that a
         file left; those of a closed member are not in the entry of its merge.
         """
@@ -402,8 +423,8 @@ class _Restoring:
         values = member.values
         return {
             name: [values[name], old]
-            for name, (old, _) in entry.changes.items()
-            if values[name] != old
+            for name, old in earlier.items()
+            if name != "email_folded" and values[name] != old
         }
 
     def _entry(self, by: Submission, result: Enrolled) -> HistoryEntry:

@@ -133,12 +133,16 @@ def _day_of_list(check: CheckResult) -> str:
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:
-    return max(_day_of_list(check), member.effective_date)
+    day = max(_day_of_list(check), member.effective_date)
+    if member.derive_on is None or member.expiry_date is None:
+        return day
+    return min(day, member.expiry_date)  # what follows is ended, not what ends by itself
 
 
 def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[MemberWarning]:
-    is_day_of_list = _last_day(member, check) == _day_of_list(check)
-    return () if is_day_of_list else (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
+    if member.effective_date <= _day_of_list(check):
+        return ()
+    return (MemberWarning.of(codes.rows.ENDS_ON_FIRST_DAY),)
 
 
 def _ending(

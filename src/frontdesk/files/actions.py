@@ -336,11 +336,13 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             "The file is too old to be undone: retention has deleted its report."
         )
     undos = _undos(tx, file.id)
-    if len(undos) == 1 and _has_refused(tx, undos[0]):
-        undos = []
     if len(undos) % 2:
-        raise model.WrongState(f"The file is undone already, by file {undos[-1]}.")
-    if undos:
+        undo = get_file(tx, model.FileKey(undos[-1]))
+        if undo.state is not model.FileState.DONE:
+            raise model.WrongState(f"The undo of this file, file {undo.id}, is {undo.state}.")
+        if len(undos) > 1 or model.REFUSED not in undo.counts:
+            raise model.WrongState(f"The file is undone already, by file {undo.id}.")
+    elif undos:
         raise model.WrongState(
             f"The undo of this file, file {undos[-2]}, was itself undone by file {undos[-1]}. "
             f"Undo file {undos[-1]} instead."
@@ -356,12 +358,6 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
     )
     audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
     return undo
-
-
-def _has_refused(tx: Tx, undo_id: int) -> bool:
-    """Whether the undo has ended, and left records of the file as they were."""
-    undo = get_file(tx, model.FileKey(undo_id))
-    return undo.state is model.FileState.DONE and model.REFUSED in undo.counts
 
 
 def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:

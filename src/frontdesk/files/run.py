@@ -16,8 +16,7 @@
 
 A dry run ends after the rehearsal. Its decisions are in a scratch database that ends with the
 process, so after a death it begins again. An undo has no content: `undo` takes the place of steps 2
-to 5. `turns` decides which
-file of a worker runs.
+to 5, and may hold it too. `turns` decides which file of a worker runs.
 """
 
 import gc

@@ -7,12 +7,15 @@ another worker can continue after a death.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.db.engine import write_in_one
+from frontdesk.db.engine import write_alone, write_in_one
+from frontdesk.eligibility import derive_due
 from frontdesk.eligibility.access_days import AccessNote, AccessPair
 from frontdesk.eligibility.model import Enrolled
 from frontdesk.eligibility.undo import (
+    COVERAGES,
     AccessForecast,
     UndoDryRun,
     UndoRequest,
@@ -41,7 +44,8 @@ def undo_rows(claim: FileClaim, undone_id: int) -> None:
         _hold_if_too_many_lose(claim, undone, today)
         with claim.write() as tx:  # the report may have the lists of a held undo
             store.delete_outcomes(tx, claim.file.id)
-            claim.save(tx, step=model.FileStep.APPLY, chunks_done=0, counts={}, codes={})
+            empty: dict[str, Any] = {"chunks_done": 0, "counts": {}, "codes": {}}
+            claim.save(tx, step=model.FileStep.APPLY, shown=None, **empty)
     remaining = undone.chunks_done - claim.file.chunks_done
     for chunk in reversed(range(remaining)):
         claim.checkpoint(model.FileStep.APPLY, claim.file.rows_done)
@@ -107,7 +111,11 @@ def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int, tod
     changed = _changed_rows(claim, undone, chunk)
     request = _request(claim, undone)
 
+    is_due = False
+
     def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+        nonlocal is_due
+        is_due = any(isinstance(each, Enrolled) and COVERAGES in each.changes for each in results)
         restored = [
             _restored(row, result, today) for row, result in zip(changed, results, strict=True)
         ]
@@ -116,6 +124,20 @@ def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int, tod
     member_ids = [outcome.member_id for outcome in changed]
     write_in_one(claim.db, member_ids, partial(restore, undo=request), save=save)
     claim.refresh()
+    if is_due:
+        _derive_due(claim)
+
+
+def _derive_due(claim: FileClaim) -> None:
+    """Derive the members whose day has come by the coverages from before: until a worker does so,
+    they might have no access.
+    """
+    after = None
+    while True:
+        page = write_alone(claim.db, partial(derive_due, now=claim.clock(), after=after))
+        after = page.next_after
+        if after is None:
+            return
 
 
 def _restored(

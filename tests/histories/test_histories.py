@@ -1,0 +1,25 @@
+"""Histories of families, drawn by hypothesis and written as files with senders' habits: no file takes
+access unseen, changes another person, or gives days that nobody said.
+"""
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.faults.callers import LEVEL, times
+from tests.histories.drawing import History, histories, written
+from tests.histories.judge import Court
+from tests.histories.known import unexpected
+
+
+@settings(
+    max_examples=times(25, long=2000),
+    derandomize=LEVEL == "",
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(histories)
+def test_no_file_takes_access_unseen_or_changes_another_person(
+    the_court: Court, history: History
+) -> None:
+    found = unexpected(the_court.judge(history))
+    assert not found, "\n".join([written(history), *(each.text for each in found)])
