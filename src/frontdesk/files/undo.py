@@ -26,7 +26,7 @@ from frontdesk.files import model, store
 from frontdesk.files.actions import get_file
 from frontdesk.files.brakes import Limits, list_losses, reasons_of_losses
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.forecast import SCRATCH_TABLES, Cause, Forecast, ForecastPair
+from frontdesk.files.forecast import Cause, Forecast, ForecastPair
 from frontdesk.files.holds import day_begun, hold, shown_losses
 from frontdesk.files.load import faults_of
 
@@ -54,7 +54,7 @@ def undo_rows(claim: FileClaim, undone_id: int) -> None:
 
 def _hold_if_too_many_lose(claim: FileClaim, undone: model.EligibilityFile, today: str) -> None:
     """Raise ApprovalNeeded if the undo would take access from too many members."""
-    with undo_dry_run(SCRATCH_TABLES) as dry_run:
+    with undo_dry_run() as dry_run:
         forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
         for pairs in forecast_undo(claim, undone, dry_run):
             forecast.note_pairs(pairs)
