@@ -9,7 +9,7 @@ def test_values_are_replaced_found_and_read_in_order_past_each_page() -> None:
     with scratch_database([]) as db, db.engine.connect() as scratch:
         spill = Spill(scratch, "some")
         other = Spill(scratch, "other")
-        spill.keep({number: b"first" for number in reversed(range(count))})
+        spill.keep(dict.fromkeys(reversed(range(count)), b"first"))
         spill.keep({0: b"second", count: b"last"})
         other.keep({7: b"of another"})
         spill.keep({})
