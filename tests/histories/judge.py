@@ -202,11 +202,7 @@ class _Trial:
         for id_, values in stored.items():
             if id_ in self._owners:
                 continue
-            people = [
-                each.enrolment.person
-                for each in sent.statements
-                if each.key == values["external_id"]
-            ]
+            people = sent.people_of(values["external_id"])
             same = [each for each in people if self.describes(values, each)]
             self._owners[id_] = (same or people)[0]
 
@@ -332,11 +328,7 @@ class _Verdict:
                 name for name in values if name not in BOOKKEEPING and values[name] != old[name]
             ]
             owner = self.trial.owners[id_]
-            about = {
-                each.enrolment.person
-                for each in self.sent.statements
-                if each.key == old["external_id"]
-            }
+            about = {*self.sent.people_of(old["external_id"])}
             became_another = not self.trial.describes(values, owner) and any(
                 self.trial.describes(values, other)
                 for other in self.trial.world.people

@@ -24,7 +24,19 @@ class OpenCause(NamedTuple):
     history: History
 
 
-OPEN: Sequence[OpenCause] = ()
+OPEN: Sequence[OpenCause] = (
+    OpenCause(
+        # docs/file-formats.md, CSV: an empty cell leaves the stored value, and is warned of once that
+        # day has come.
+        "a table takes an announced end back by an empty cell",
+        r"^not given \| table \| .*listed from to open -> (unchanged|updated)$",
+        History(
+            families=(Family(),),
+            rounds=(Round(7, (Event("leave", lag=45),)), Round(7, (Event("reinstate"),))),
+            habits=Habits(form=TABLE, has_expiry=True),
+        ),
+    ),
+)
 
 LATER_LIST = Habits(form=TABLE, lists="next month")
 NAMES_PLANS = Habits(names_plans=True, has_hd=False)

@@ -88,13 +88,14 @@ class Habits:
 @dataclass(slots=True)
 class Statement:
     """What a file says of one enrolment: `gives` are the days on which its rows say that there is
-    access. `rows` describe them.
+    access. `rows` describe them. One that `is_omitted` has no row.
     """
 
     enrolment: Enrolment
     key: str
     gives: int = 0
     rows: list[str] = field(default_factory=list)
+    is_omitted: bool = False
 
 
 @dataclass(slots=True)
@@ -111,6 +112,14 @@ class SentFile:
 
     def about(self, person_: Person) -> Iterator[Statement]:
         return (each for each in self.statements if each.enrolment.person is person_)
+
+    def people_of(self, key: str) -> list[Person]:
+        """The people about whom the rows with this external_id are."""
+        return [
+            each.enrolment.person
+            for each in self.statements
+            if each.key == key and not each.is_omitted
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +340,7 @@ class Sender:
         if enrolment.is_listed:
             later = "a list of a later day" if last_day > self._day else "the list"
             self._say(enrolment, f"omitted from {later}")
+            self._statement(enrolment).is_omitted = True
         enrolment.is_listed = False
 
     # Tables
