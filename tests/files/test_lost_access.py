@@ -179,7 +179,7 @@ def test_a_plan_of_twelve_members(desk: Desk, left_out: int, state: str) -> None
     ("content", "code"),
     [
         (csv_of([]), "too_many_lose_access"),
-        (b"[]", "too_many_lose_access"),
+        (b"[]", "no_rows"),
         (file_834().encode(), "no_rows"),
     ],
 )
