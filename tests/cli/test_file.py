@@ -83,7 +83,7 @@ def test_an_undo_of_many_is_held_and_says_what_to_do(
     assert "Undo 2 is held" in held.stdout
     assert "frontdesk file approve 2; to leave it applied: frontdesk file cancel 2" in held.stdout
     approved = cli.json("file", "approve", "2")
-    assert (approved["state"], approved["counts"]) == ("done", {"withdrawn": 6})
+    assert (approved["state"], approved["counts"]) == ("done", {"withdrawn": 6, "lost": 6})
 
 
 def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_path: Path) -> None:

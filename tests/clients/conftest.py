@@ -80,7 +80,7 @@ def check_daily_sync(
     hint = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp; this day does not exist"
     assert statuses[:2] == [(0, []), (3, [f"row 43, E-2: dob {hint}"])]
     last = [(status, words[0].partition(":")[0]) for status, words in statuses[2:]]
-    assert last == [(4, "too_many_ends"), (1, "no_header")]
+    assert last == [(4, "too_many_lose_access"), (1, "no_header")]
     unknown = replace(service.customer, client_secret="wrong")
     refused = sync(service._replace(customer=unknown))
     assert refused.returncode == 1

@@ -436,7 +436,7 @@ def test_a_held_file_is_approved(desk: Any, customer: Customer, start: int) -> N
     plan_id = customer.plan_ids[0]
     desk.upload(plan_id, csv(*range(start, start + 40))).wait(60)
     held = desk.upload(plan_id, csv(start), mode="full").wait(60)
-    assert (held.state, held.problem["code"]) == ("held", "too_many_ends")
+    assert (held.state, held.problem["code"]) == ("held", "too_many_lose_access")
     assert held.approve().wait(60).state == "done"
     assert held.counts["ended"] == 39
 

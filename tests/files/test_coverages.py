@@ -18,7 +18,7 @@ from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.files.loading import Desk, coverages_of, csv_of, row
-from tests.formats.reading import IDENTIFY, person
+from tests.formats.reading import IDENTIFY, interchange, person, transaction
 
 KEY = "FAMILY1-01"
 Access = tuple[str, str | None]
@@ -257,6 +257,25 @@ def test_a_known_row_of_a_change_file_is_not_taken_for_a_list_of_all(desk: Desk)
     assert file.counts == {"unchanged": 1}
 
 
+def test_an_end_without_a_day_depends_on_the_date_of_the_file(desk: Desk) -> None:
+    # A family between two others is recognised by its text, without the date of the file.
+    ann = person("Ann", family="F2", number="REF*17*01~", last="Other")
+    bo = person("Bo", family="F3", number="REF*17*01~", last="Third")
+    people = (ann, member(HLT + "HD*024**HLT*Gold~"), bo)
+    for day in ("2026-11-20", "2026-11-25"):
+        content = interchange(transaction(*people, day=day.replace("-", "")))
+        desk.load(content.encode())
+        assert access(desk) == ("2026-01-01", day)
+
+
+def test_loops_of_a_member_that_stand_apart_carry_all_its_coverages(desk: Desk) -> None:
+    first = HLT + "DTP*349*D8*20260630~"
+    second = HLT.replace("20260101", "20260801")
+    alex = person("Alex", "19780203", number="REF*17*02~")
+    desk.load_834(member(first, "030"), alex, member(second, "030"), purpose="RX")
+    assert lines(desk) == [("HLT", "2026-01-01", "2026-06-30"), ("HLT", "2026-08-01", None)]
+
+
 def test_absence_ends_all_and_keeps_the_coverages_for_the_return(desk: Desk) -> None:
     change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
     before = lines(desk)
@@ -308,6 +327,45 @@ def test_an_834_ends_what_a_post_began(desk: Desk) -> None:
     change(desk, HLT_ENDS, code="024")
     change(desk, "HD*024**PPO*Silver~DTP*349*D8*20270630~", code="024")
     assert access(desk) == ("2025-06-01", "2027-06-30")
+
+
+def test_undos_backwards_take_back_what_a_worker_derived(desk: Desk) -> None:
+    """The first file gives coverages to a member whose dates said all; each is derived before the
+    next one comes.
+    """
+    change(desk, HLT_ENDS, code="024")
+    states = []
+    files = []
+    for day, line in (("2027-02-01", "PPO"), ("2027-06-01", "HMO")):
+        states.append(desk.members())
+        begin = day.replace("-", "")
+        coverage = f"HD*021**{line}*Silver~DTP*348*D8*{begin}~DTP*349*D8*{begin[:6]}28~"
+        files.append(desk.load_834(member(coverage, "021")))
+        assert (on(desk, day), access(desk)) == (1, (day, f"{day[:8]}28"))
+    for file in reversed(files):
+        after = desk.members()
+        undo = desk.undo(file)
+        assert (undo.counts["restored"], desk.members()) == (1, states.pop())
+        redo = desk.undo(undo)
+        assert (redo.counts["restored"], desk.members()) == (1, after)
+        assert desk.undo(redo).counts["restored"] == 1
+
+
+def test_an_undo_derives_the_members_whose_day_has_come(desk: Desk) -> None:
+    """The coverages from before have reached another day meanwhile; the member must not wait for
+    the worker.
+    """
+    change(desk, HLT_ENDS, code="024")
+    change(desk, PPO_2027.replace("20270101", "20270201"), code="021")
+    file = desk.load_834(member("HD*021**HMO*Silver~DTP*348*D8*20270301~", "021"))
+    assert (on(desk, "2027-02-01"), access(desk)) == (1, ("2027-02-01", None))
+    before = [each for each in lines(desk) if each[0] != "HMO"]
+    undo = desk.undo(file)
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
+    redo = desk.undo(undo)
+    assert "refused" not in redo.counts
+    assert desk.undo(redo).counts["restored"] == 1
+    assert (access(desk), lines(desk)) == (("2027-02-01", None), before)
 
 
 def test_an_undo_gives_the_coverages_back(desk: Desk) -> None:

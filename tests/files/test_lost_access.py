@@ -167,6 +167,30 @@ def test_an_account_has_its_own_numbers(desk: Desk) -> None:
     assert "more than 10, and more than 5 %" in str(desk.load(ended).problem)
 
 
+@ON_SQLITE
+@pytest.mark.parametrize(("left_out", "state"), [(4, "done"), (5, "done"), (6, "held")])
+def test_a_plan_of_twelve_members(desk: Desk, left_out: int, state: str) -> None:
+    desk.load(csv_of(map(row, range(12))), full=True)
+    file = desk.load(csv_of(map(row, range(left_out, 12))), full=True)
+    assert file.state == state
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (csv_of([]), "no_rows"),
+        (b"[]", "no_rows"),
+        (file_834().encode(), "too_many_lose_access"),
+    ],
+)
+def test_an_empty_full_file_ends_nobody(desk: Desk, content: bytes, code: str) -> None:
+    load_first(desk)
+    before = desk.members()
+    file = desk.load(content, full=True)
+    assert (file.problem or {})["code"] == code
+    assert desk.members() == before
+
+
 def test_members_of_all_plans_together_hold_a_file(desk: Desk) -> None:
     """Of each plan fewer than half, and no more than 25."""
     first, second = desk.customer.plan_ids

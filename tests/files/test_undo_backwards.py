@@ -202,38 +202,6 @@ def test_a_derivation_is_set_aside(desk: Desk) -> None:
     assert (member["city"], str(member["effective_date"])) == ("B", "2026-03-01")
 
 
-def test_what_was_derived_from_coverages_goes_with_them(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The city stands for the coverages: each file changes them, and a worker derives the dates."""
-    monkeypatch.setattr("frontdesk.eligibility.undo.COVERAGES", "city")
-    states = []
-    files = []
-    desk.load(csv_of([row(1)]))
-    for value, begin, end in (("B", "2026-03-01", "2026-12-31"), ("C", "2027-01-01", None)):
-        states.append(records(desk))
-        files.append(city(desk, value))
-        derive(desk, the_member(desk), effective_date=begin, expiry_date=end)
-    for file in reversed(files):
-        after = records(desk)
-        undo = desk.undo(file)
-        assert (undo.counts["restored"], records(desk)) == (1, states.pop())
-        redo = desk.undo(undo)
-        assert (redo.counts["restored"], records(desk)) == (1, after)
-        assert desk.undo(redo).counts["restored"] == 1
-
-
-def test_a_derivation_does_not_hide_a_withdrawal(desk: Desk) -> None:
-    file = desk.load(csv_of([row(1)]))
-    member = the_member(desk)
-    undo = desk.undo(file)
-    derive(desk, member, effective_date="2026-03-01")
-    redo = desk.undo(undo)
-    assert undo.counts == {"withdrawn": 1, "lost": 1}
-    assert redo.counts == {"restored": 1, "gained": 1}
-    assert desk.undo(redo).counts == {"withdrawn": 1}
-
-
 def lose_values(desk: Desk) -> None:
     """Remove the values of the first member's history, as retention does after years."""
     member_id = the_member(desk)["id"]

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Table
-
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx, sets
@@ -103,7 +101,7 @@ def _warned(result: Result, warnings: SimilarWarnings | None) -> Result:
 
 
 @contextmanager
-def dry_run(uniqueness: Uniqueness, tables: Sequence[Table] = ()) -> Iterator[DryRun]:
-    """A dry run with a scratch database of its own, which has these tables too."""
-    with scratch_database([members, *tables]) as db, db.engine.connect() as scratch:
+def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
+    """A dry run with a scratch database of its own."""
+    with scratch_database([members]) as db, db.engine.connect() as scratch:
         yield DryRun(scratch, uniqueness)

@@ -13,8 +13,6 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from sqlalchemy import Table
-
 from frontdesk import codes, events
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx, sets
@@ -147,9 +145,9 @@ class UndoDryRun:
 
 
 @contextmanager
-def undo_dry_run(tables: Sequence[Table] = ()) -> Iterator[UndoDryRun]:
-    """A dry run with a scratch database of its own, which has these tables too."""
-    with scratch_database([members, member_history, *tables]) as db, db.engine.connect() as scratch:
+def undo_dry_run() -> Iterator[UndoDryRun]:
+    """A dry run with a scratch database of its own."""
+    with scratch_database([members, member_history]) as db, db.engine.connect() as scratch:
         yield UndoDryRun(scratch)
 
 

@@ -11,34 +11,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import orjson
-import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from frontdesk.db import Tx
+from frontdesk.db.spill import Spill
 from frontdesk.eligibility.access_days import AccessPair, Loss, Span, Spans, compare_access
 from frontdesk.files import model
-
-READ_TOGETHER = 5000
-
-scratch_metadata = sa.MetaData()
-_pairs = sa.Table(
-    "access_pairs",
-    scratch_metadata,
-    sa.Column("member_id", sa.BigInteger(), primary_key=True),
-    sa.Column("external_id", sa.Text()),
-    sa.Column("plan_id", sa.BigInteger()),
-    sa.Column("before", sa.LargeBinary()),
-    sa.Column("after", sa.LargeBinary()),
-    sa.Column("cause", sa.Text()),
-    sa.Column("place", sa.Integer()),
-)
-_lines = sa.Table(
-    "noted_lines",
-    scratch_metadata,
-    sa.Column("number", sa.Integer(), primary_key=True),
-    sa.Column("line", sa.LargeBinary()),
-)
-SCRATCH_TABLES = (_pairs, _lines)
 
 
 class Cause(StrEnum):
@@ -99,8 +76,9 @@ class Forecast:
     """
 
     def __init__(self, scratch: Tx, today: str, shown_ids: Sequence[int] = ()) -> None:
-        self._scratch = scratch
         self.today = today
+        self._pairs = Spill(scratch, "access_pairs")
+        self._lines = Spill(scratch, "other_people")
         self._shown_ids = shown_ids
         self._other_people = 0
         self._later_begins = 0
@@ -108,31 +86,21 @@ class Forecast:
 
     def note_pairs(self, pairs: Iterable[ForecastPair]) -> None:
         """Keep pairs. Of a member that has one, only the access after is new."""
-        rows = [
-            {
-                **pair._asdict(),
-                "before": _packed(pair.access.before),
-                "after": _packed(pair.access.after),
-            }
-            for pair in pairs
-        ]
-        if not rows:
-            return
-        for row in rows:
-            del row["access"]
-        query = insert(_pairs)
-        later = {name: query.excluded[name] for name in ("after", "cause", "place")}
-        query = query.on_conflict_do_update(index_elements=["member_id"], set_=later)
-        self._scratch.execute(query, rows)
-        self._scratch.commit()
+        noted: dict[int, ForecastPair] = {}
+        for pair in pairs:
+            first = noted.get(pair.member_id, pair)
+            noted[pair.member_id] = _joined(first, pair)
+        for member_id, packed in self._pairs.find(noted).items():
+            noted[member_id] = _joined(_unpacked(member_id, packed), noted[member_id])
+        self._pairs.keep({member_id: _packed(pair) for member_id, pair in noted.items()})
 
     def note_other_people(self, lines: Sequence[model.RowOutcome]) -> None:
         """Keep lines about rows that are, or may be, about other people."""
+        numbers = range(self._other_people, self._other_people + len(lines))
+        self._lines.keep(
+            {number: orjson.dumps(tuple(line)) for number, line in zip(numbers, lines, strict=True)}
+        )
         self._other_people += len(lines)
-        if lines:
-            rows = [{"line": orjson.dumps(tuple(line))} for line in lines]
-            self._scratch.execute(sa.insert(_lines), rows)
-            self._scratch.commit()
 
     def note_later_begins(self, number: int) -> None:
         self._later_begins += number
@@ -160,19 +128,7 @@ class Forecast:
 
     def pairs(self) -> Iterator[ForecastPair]:
         """All pairs, by the ids of their members."""
-        after = 0
-        while True:
-            query = sa.select(_pairs).where(_pairs.c.member_id > after)
-            found = self._scratch.execute(
-                query.order_by(_pairs.c.member_id).limit(READ_TOGETHER)
-            ).all()
-            for row in found:
-                access = AccessPair(_unpacked(row.before), _unpacked(row.after))
-                owner = (row.member_id, row.external_id, row.plan_id)
-                yield ForecastPair(*owner, access, Cause(row.cause), row.place)
-            if len(found) < READ_TOGETHER:
-                return
-            after = found[-1].member_id
+        return (_unpacked(member_id, packed) for member_id, packed in self._pairs)
 
     def losses(self) -> Iterator[tuple[ForecastPair, Loss]]:
         """The pairs of members that lose access, with what they lose first."""
@@ -188,24 +144,29 @@ class Forecast:
                 yield pair
 
     def other_people(self) -> Iterator[model.RowOutcome]:
-        after = 0
-        while True:
-            query = sa.select(_lines).where(_lines.c.number > after).order_by(_lines.c.number)
-            found = self._scratch.execute(query.limit(READ_TOGETHER)).all()
-            for row in found:
-                yield model.RowOutcome(*orjson.loads(row.line))
-            if len(found) < READ_TOGETHER:
-                return
-            after = found[-1].number
+        return (model.RowOutcome(*orjson.loads(line)) for _, line in self._lines)
 
     def _is_shown(self, member_id: int) -> bool:
         place = bisect_left(self._shown_ids, member_id)
         return place < len(self._shown_ids) and self._shown_ids[place] == member_id
 
 
-def _packed(spans: Spans) -> bytes:
-    return orjson.dumps([tuple(span) for span in spans])
+def _joined(first: ForecastPair, last: ForecastPair) -> ForecastPair:
+    """The pair of a member with two of them."""
+    access = AccessPair(first.access.before, last.access.after)
+    return last._replace(plan_id=first.plan_id, access=access)
 
 
-def _unpacked(packed: bytes) -> Spans:
-    return [Span(*span) for span in orjson.loads(packed)]
+def _packed(pair: ForecastPair) -> bytes:
+    before, after = ([tuple(span) for span in spans] for spans in pair.access)
+    return orjson.dumps((pair.external_id, pair.plan_id, before, after, pair.cause, pair.place))
+
+
+def _unpacked(member_id: int, packed: bytes) -> ForecastPair:
+    external_id, plan_id, before, after, cause, place = orjson.loads(packed)
+    access = AccessPair(_spans(before), _spans(after))
+    return ForecastPair(member_id, external_id, plan_id, access, Cause(cause), place)
+
+
+def _spans(packed: Iterable[Sequence[str | int]]) -> Spans:
+    return [Span(str(begin), str(end), int(plan_id)) for begin, end, plan_id in packed]

@@ -43,7 +43,7 @@ from frontdesk.files.actions import delete_content
 from frontdesk.files.brakes import ApprovalNeeded, find_reasons, list_affected
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
-from frontdesk.files.forecast import SCRATCH_TABLES, Forecast, Tally
+from frontdesk.files.forecast import Forecast, Tally
 from frontdesk.files.holds import day_begun, hold
 from frontdesk.files.kept import kept_by_refused, list_kept, list_refused
 from frontdesk.files.load import ChunkWriter, apply_rows
@@ -219,7 +219,7 @@ def _rehearse(claim: FileClaim, check: CheckResult, today: str) -> None:
     if not needs_rehearsal(claim.file, check):
         _hold_if_needed(claim, check, None, today)
         return
-    with dry_run(claim.options.uniqueness, SCRATCH_TABLES) as scratch:
+    with dry_run(claim.options.uniqueness) as scratch:
         forecast = rehearse(claim, check, scratch, today)
         if claim.file.dry_run:
             claim.update(step=model.FileStep.END, rows_total=claim.file.rows_done)

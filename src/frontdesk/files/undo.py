@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.db.engine import write_in_one
+from frontdesk.db.engine import write_alone, write_in_one
+from frontdesk.eligibility import derive_due
 from frontdesk.eligibility.access_days import AccessNote, AccessPair
 from frontdesk.eligibility.model import Enrolled
 from frontdesk.eligibility.undo import (
+    COVERAGES,
     AccessForecast,
     UndoDryRun,
     UndoRequest,
@@ -24,7 +26,7 @@ from frontdesk.files import model, store
 from frontdesk.files.actions import get_file
 from frontdesk.files.brakes import Limits, list_losses, reasons_of_losses
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.forecast import SCRATCH_TABLES, Cause, Forecast, ForecastPair
+from frontdesk.files.forecast import Cause, Forecast, ForecastPair
 from frontdesk.files.holds import day_begun, hold, shown_losses
 from frontdesk.files.load import faults_of
 
@@ -52,7 +54,7 @@ def undo_rows(claim: FileClaim, undone_id: int) -> None:
 
 def _hold_if_too_many_lose(claim: FileClaim, undone: model.EligibilityFile, today: str) -> None:
     """Raise ApprovalNeeded if the undo would take access from too many members."""
-    with undo_dry_run(SCRATCH_TABLES) as dry_run:
+    with undo_dry_run() as dry_run:
         forecast = Forecast(dry_run.scratch, today, shown_losses(claim))
         for pairs in forecast_undo(claim, undone, dry_run):
             forecast.note_pairs(pairs)
@@ -109,7 +111,11 @@ def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int, tod
     changed = _changed_rows(claim, undone, chunk)
     request = _request(claim, undone)
 
+    is_due = False
+
     def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+        nonlocal is_due
+        is_due = any(isinstance(each, Enrolled) and COVERAGES in each.changes for each in results)
         restored = [
             _restored(row, result, today) for row, result in zip(changed, results, strict=True)
         ]
@@ -118,6 +124,20 @@ def _undo_chunk(claim: FileClaim, undone: model.EligibilityFile, chunk: int, tod
     member_ids = [outcome.member_id for outcome in changed]
     write_in_one(claim.db, member_ids, partial(restore, undo=request), save=save)
     claim.refresh()
+    if is_due:
+        _derive_due(claim)
+
+
+def _derive_due(claim: FileClaim) -> None:
+    """Derive the members whose day has come by the coverages from before: until a worker does so,
+    they might have no access.
+    """
+    after = None
+    while True:
+        page = write_alone(claim.db, partial(derive_due, now=claim.clock(), after=after))
+        after = page.next_after
+        if after is None:
+            return
 
 
 def _restored(
