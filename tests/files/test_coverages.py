@@ -233,6 +233,15 @@ def test_a_plan_of_the_coverage_changes_in_january(desk: Desk) -> None:
     assert stored(desk)["plan_id"] == other
 
 
+def test_a_return_after_the_plan_has_changed_is_under_the_plan_of_its_coverage(desk: Desk) -> None:
+    silver = HLT.replace("Gold", "Silver").replace("20260101", "20270101")
+    change(desk, HLT_ENDS, silver, mapping=BY_PLAN)
+    desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
+    assert on(desk, "2027-01-05") == 0
+    desk.post(external_id=KEY)
+    assert (stored(desk)["plan_id"], access(desk)) == (desk.customer.plan_ids[1], OPEN_2026)
+
+
 def test_a_full_834_says_all_and_what_is_in_force_stays_until_its_begin(desk: Desk) -> None:
     assert full(desk, PPO_2027) == ["stays_until_then"]
     assert access(desk) == OPEN_2026
